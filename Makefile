@@ -1,0 +1,31 @@
+# `make help` lists what there is. Every target may be run again at any time; nothing is done twice.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+ASSAY := $(TARGET)/release/assay
+
+.PHONY: help setup build demo test bench fmt clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
+
+setup: ## system packages, MuJoCo, the Python runtime for policies
+	@tools/setup
+
+build: setup ## the release programs, at target/release/assay and target/release/assay-lane
+	cargo build --release --locked -p assay -p assay-lane
+
+demo: build ## verify an example policy on tabletop_reach; the report goes to out/demo
+	$(ASSAY) verify examples/policies/tabletop_reach/reference --scenario tabletop_reach --out out/demo
+
+test: ## the whole suite, a line per stage with its time
+	@tools/test
+
+bench: build ## the benchmarks, as ratios
+	bench/run
+
+fmt: ## format the Rust sources
+	cargo fmt --all
+
+clean: ## remove what was built; vendor/ stays
+	cargo clean
+	rm -rf out

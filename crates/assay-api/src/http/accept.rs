@@ -1,0 +1,60 @@
+//! Whether the client takes what we have to give: JSON.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::error::{ApiError, Code};
+
+pub(super) async fn acceptable(request: Request, next: Next) -> Response {
+    if takes_json(request.headers()) {
+        return next.run(request).await;
+    }
+    ApiError::new(Code::NotAcceptable, "the answer would be application/json, which the Accept header excludes")
+        .into_response()
+}
+
+fn takes_json(headers: &HeaderMap) -> bool {
+    let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
+    // The most specific range decides (RFC 9110, 12.5.1); none at all takes everything.
+    if ranges.peek().is_none() {
+        return true;
+    }
+    let offers: Vec<&str> = ranges.flat_map(|value| value.split(',')).collect();
+    let quality = |wanted: &str| offers.iter().find_map(|offer| quality_of(offer, wanted));
+    ["application/json", "application/*", "*/*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
+}
+
+fn quality_of(offer: &str, wanted: &str) -> Option<f64> {
+    let mut parts = offer.split(';').map(str::trim);
+    if !parts.next()?.eq_ignore_ascii_case(wanted) {
+        return None;
+    }
+    let q = parts.find_map(|p| p.strip_prefix("q=").or_else(|| p.strip_prefix("Q=")));
+    Some(q.map_or(1.0, |text| text.parse().unwrap_or(0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        for (accept, takes) in [
+            ("*/*", true),
+            ("application/json", true),
+            ("text/html, application/xhtml+xml, */*;q=0.8", true),
+            ("Application/*; q=0.1", true),
+            ("text/html", false),
+            ("application/json;q=0, */*", false),
+            ("image/*, text/*", false),
+            ("", false),
+        ] {
+            let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();
+            assert_eq!(takes_json(&headers), takes, "{accept:?}");
+        }
+        assert!(takes_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,120 @@
+//! Who asks.
+
+use assay_model::{AccountId, Scope, Scopes};
+use assay_store::{KeyId, KeyRecord};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+
+use super::error::{ApiError, Code};
+use crate::keys::{KeyText, Presented, hashes_equal};
+use crate::routes;
+use crate::state::App;
+
+/// The use of a key is noted at most this often, so that reading stays free of writes.
+const TOUCH_EVERY: SignedDuration = SignedDuration::from_secs(60);
+
+/// Whose key came with the request. Handlers take it as an `Extension`.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) key: KeyId,
+    pub(crate) account: AccountId,
+    scopes: Scopes,
+}
+
+impl Caller {
+    pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
+        if self.scopes.has(scope) {
+            return Ok(());
+        }
+        Err(ApiError::new(Code::Forbidden, format!("the key lacks the scope {scope}")))
+    }
+
+    /// Whose jobs it may see: `None` is everybody's.
+    pub(crate) fn sees(&self) -> Option<&AccountId> {
+        let all = self.scopes.has(Scope::Review) || self.scopes.has(Scope::Admin);
+        (!all).then_some(&self.account)
+    }
+
+    /// Whose jobs it may stop or change.
+    pub(crate) fn rules(&self) -> Option<&AccountId> {
+        (!self.scopes.has(Scope::Admin)).then_some(&self.account)
+    }
+
+    /// Notes that a key that may look at everything did so.
+    pub(crate) fn audit(&self, owner: &AccountId, what: &str) {
+        if *owner != self.account {
+            tracing::info!(key.id = %self.key, account = %self.account, owner = %owner, "{what} of another account");
+        }
+    }
+}
+
+/// Everything but the endpoints that the table calls public needs a valid key, unknown paths included.
+pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    if routes::is_public(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let caller = match identify(&app, request.headers()).await {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
+    };
+    request.extensions_mut().insert(caller.clone());
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(caller);
+    response
+}
+
+async fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let presented: Presented = bearer(headers)?.into();
+    let found = app.records.key(&presented.id).await?;
+    let now = app.clock.now();
+    let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
+    // Compared even when there is no such key, so that the time taken does not tell which ids exist.
+    let genuine = hashes_equal(&presented.hash, &hash);
+    let Some(key) = found.filter(|_| genuine) else { return Err(refused("the API key is not known")) };
+    if key.revoked_at.is_some() {
+        return Err(refused("the API key was revoked"));
+    }
+    if !key.is_valid(now) {
+        return Err(refused("the API key has expired"));
+    }
+    touch(app, &key, now);
+    Ok(Caller { key: key.id, account: key.account, scopes: key.scopes })
+}
+
+fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        let text = if headers.contains_key(header::AUTHORIZATION) {
+            "there is more than one Authorization header"
+        } else {
+            "an API key is needed: Authorization: Bearer assay_<id>_<secret>"
+        };
+        let error = ApiError::new(Code::Unauthorized, text);
+        return Err(error.with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"assay\"")));
+    };
+    let key = value.to_str().ok().and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().parse().ok())?
+    });
+    key.ok_or_else(|| refused("the Authorization header is not of the form: Bearer assay_<id>_<secret>"))
+}
+
+fn refused(message: &str) -> ApiError {
+    let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
+    ApiError::new(Code::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
+}
+
+fn touch(app: &App, key: &KeyRecord, now: Timestamp) {
+    if key.last_used_at.is_some_and(|last| now.duration_since(last) < TOUCH_EVERY) {
+        return;
+    }
+    let (app, id) = (app.clone(), key.id.clone());
+    tokio::spawn(async move {
+        if let Err(error) = app.records.touch_key(&id, now).await {
+            tracing::warn!(%error, key.id = %id, "the use of a key was not noted");
+        }
+    });
+}

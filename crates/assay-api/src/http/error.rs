@@ -1,0 +1,153 @@
+//! Errors to HTTP: a public message for the client, a private context for the log.
+
+use std::sync::Arc;
+
+use assay_store::StoreError;
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// Longest rejected value shown, in characters.
+const MAX_VALUE_CHARS: usize = 100;
+
+/// The machine-readable word of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Validation,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    Timeout,
+    Conflict,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    Internal,
+    Unavailable,
+}
+
+impl Code {
+    fn status_and_name(self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Validation => (StatusCode::BAD_REQUEST, "VALIDATION_ERROR"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "FORBIDDEN"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
+            Self::Timeout => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT"),
+            Self::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
+            Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
+            Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR"),
+            Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+        }
+    }
+}
+
+/// An answer that is an error. Becomes a body in `observe`, which knows the request's id.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    code: Code,
+    message: String,
+    details: Option<Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: None, headers: Vec::new() }
+    }
+
+    /// A wrong `field` with this `value` (`None` for files and for what is missing).
+    pub(crate) fn invalid(field: &str, value: Option<&str>, message: impl Into<String>) -> Self {
+        let value =
+            value.map(|v| assay_model::sanitise(v, usize::MAX).chars().take(MAX_VALUE_CHARS).collect::<String>());
+        let details = Some(json!({ "field": field, "value": value }));
+        Self { details, ..Self::new(Code::Validation, message) }
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+
+    /// Our fault: `context` goes to the log, not to the client.
+    pub(crate) fn internal(context: &str, error: &dyn std::error::Error) -> Self {
+        tracing::error!(error = %Chain(error), "{context}");
+        Self::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(super) fn body(&self, request: Uuid) -> Vec<u8> {
+        let (_, name) = self.code.status_and_name();
+        let mut error = json!({ "code": name, "message": self.message });
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        error["request_id"] = json!(request);
+        json!({ "data": null, "error": error }).to_string().into_bytes()
+    }
+
+    /// The error for an answer that a library made.
+    pub(super) fn of_status(status: StatusCode) -> Self {
+        let (code, message) = match status {
+            StatusCode::UNAUTHORIZED => (Code::Unauthorized, "a key is needed"),
+            StatusCode::FORBIDDEN => (Code::Forbidden, "the key may not do this"),
+            StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path"),
+            StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "this path does not take this method"),
+            StatusCode::REQUEST_TIMEOUT => (Code::Timeout, "the request took too long"),
+            StatusCode::PAYLOAD_TOO_LARGE => (Code::PayloadTooLarge, "the request's body is too large"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => (Code::UnsupportedMediaType, "the body has the wrong content type"),
+            StatusCode::TOO_MANY_REQUESTS => (Code::RateLimited, "too many requests"),
+            StatusCode::SERVICE_UNAVAILABLE => (Code::Unavailable, "try again later"),
+            s if s.is_server_error() => (Code::Internal, "something went wrong on our side"),
+            _ => return Self::invalid("request", None, "the request is not well-formed"),
+        };
+        Self::new(code, message)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        if error.is_transient() || matches!(error, StoreError::Closed) {
+            tracing::warn!(error = %Chain(&error), "the records are not available");
+            let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
+            return Self::new(Code::Unavailable, "the service can't take this now; try again")
+                .with_header(retry.0, retry.1);
+        }
+        Self::internal("the records failed", &error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status_and_name().0.into_response();
+        response.headers_mut().extend(self.headers.iter().cloned());
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+/// An error with its sources, for the log.
+struct Chain<'a>(&'a dyn std::error::Error);
+
+impl std::fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}

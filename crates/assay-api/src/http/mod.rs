@@ -1,0 +1,14 @@
+//! What happens around every handler, outermost first: request id and log (`observe`), the rest of an unread body
+//! (`drain`), panics, keys (`auth`), acceptable answers (`accept`); and the one shape of errors (`error`).
+
+mod accept;
+mod auth;
+mod body;
+mod drain;
+mod error;
+mod observe;
+mod router;
+
+pub(crate) use auth::Caller;
+pub(crate) use error::{ApiError, Code};
+pub use router::router;

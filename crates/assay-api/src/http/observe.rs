@@ -1,0 +1,58 @@
+//! The outermost layer: a request id, one log line, errors in their shape, headers that belong on every answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::auth::Caller;
+use super::error::ApiError;
+use crate::state::App;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+pub(super) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
+    // Always ours: with an id of its own, a client could forge lines of the log.
+    let id = app.new_id();
+    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(),
+        http.path = request.uri().path());
+    let start = Instant::now();
+    let response = next.run(request).instrument(span.clone()).await;
+    let mut response = shaped(response, id);
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+        headers.insert(X_REQUEST_ID, value);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let _guard = span.enter();
+    let caller = response.extensions().get::<Caller>();
+    tracing::info!(
+        http.status = response.status().as_u16(),
+        key.id = caller.map(|c| c.key.as_str()),
+        account = caller.map(|c| c.account.as_str()),
+        elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "answered"
+    );
+    response
+}
+
+/// Gives an error its body, whoever made it.
+fn shaped(response: Response, id: Uuid) -> Response {
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let own = response.extensions().get::<Arc<ApiError>>().cloned();
+    let error = own.unwrap_or_else(|| Arc::new(ApiError::of_status(status)));
+    let (mut parts, _) = response.into_parts();
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(error.body(id)))
+}

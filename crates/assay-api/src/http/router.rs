@@ -1,0 +1,66 @@
+//! The table of endpoints as a service.
+
+use std::sync::Arc;
+
+use assay_model::Scope;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
+use axum::{Extension, Router};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::accept::acceptable;
+use super::auth::{Caller, authenticate};
+use super::drain::drain;
+use super::error::{ApiError, Code};
+use super::observe::observe;
+use crate::AppState;
+use crate::routes::table;
+use crate::state::App;
+
+/// Room for the other parts of a form beside the file, in bytes.
+const FORM_OVERHEAD: u64 = 1 << 20;
+
+/// The whole service: every endpoint at the base address and under `/v1`.
+pub fn router(state: AppState) -> Router {
+    let app: App = Arc::new(state);
+    let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
+        let handler = (endpoint.handler)();
+        let handler = match endpoint.scope {
+            Some(scope) => guarded(scope, handler),
+            None => handler,
+        };
+        router.route(endpoint.path, handler)
+    });
+    let limit = usize::try_from(app.settings.max_upload_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
+    Router::new()
+        .nest("/v1", routes.clone())
+        .merge(routes)
+        .fallback(async || ApiError::new(Code::NotFound, "there is nothing at this path"))
+        .method_not_allowed_fallback(async || {
+            ApiError::new(Code::MethodNotAllowed, "this path does not take this method")
+        })
+        .layer(DefaultBodyLimit::max(limit))
+        .layer(from_fn(acceptable))
+        .layer(from_fn_with_state(app.clone(), authenticate))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(drain))
+        .layer(from_fn_with_state(app.clone(), observe))
+        .with_state(app)
+}
+
+fn guarded(scope: Scope, handler: MethodRouter<App>) -> MethodRouter<App> {
+    handler.route_layer(from_fn(move |Extension(caller): Extension<Caller>, request: Request, next: Next| async move {
+        match caller.require(scope) {
+            Ok(()) => next.run(request).await,
+            Err(error) => error.into_response(),
+        }
+    }))
+}
+
+fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
+    tracing::error!("a handler panicked");
+    ApiError::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
+        .into_response()
+}

@@ -1,0 +1,93 @@
+//! The first key of an empty instance.
+
+use std::fs::{File, OpenOptions, rename};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use assay_model::{AccountId, Entropy, IdError, Scopes};
+use assay_store::{Records, StoreError};
+use jiff::Timestamp;
+
+use super::format::{KeyText, NotAKey, mint, record};
+
+/// The file in the data folder that the first key is written to.
+pub const BOOTSTRAP_FILE: &str = "bootstrap-key";
+const ACCOUNT: &str = "admin";
+const NAME: &str = "bootstrap";
+
+/// Where the first key came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bootstrap {
+    /// There are keys, or were once: nothing was done, and `ASSAY_BOOTSTRAP_KEY` was not looked at.
+    NotNeeded,
+    /// `ASSAY_BOOTSTRAP_KEY` is the first key now.
+    FromEnvironment,
+    /// A key was made and written to this file, readable by its owner only.
+    Written(PathBuf),
+}
+
+/// Why there is no first key.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// The environment's key is none.
+    #[error("ASSAY_BOOTSTRAP_KEY is not usable")]
+    Environment(#[source] NotAKey),
+    /// The file could not be written.
+    #[error("the first key could not be written to {}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The records failed.
+    #[error("the first key could not be kept")]
+    Records(#[from] StoreError),
+    /// The built-in account name is not one.
+    #[error("the account of the first key is not usable")]
+    Account(#[from] IdError),
+}
+
+/// Gives an instance in which no key has ever existed an admin key: `from_environment` if given, otherwise a new one,
+/// written to [`BOOTSTRAP_FILE`] in `data` before it becomes valid.
+///
+/// # Errors
+/// [`BootstrapError`].
+pub async fn bootstrap(
+    records: &dyn Records,
+    data: &Path,
+    from_environment: Option<&str>,
+    entropy: &dyn Entropy,
+    now: Timestamp,
+) -> Result<Bootstrap, BootstrapError> {
+    if records.any_key_ever().await? {
+        return Ok(Bootstrap::NotNeeded);
+    }
+    let account: AccountId = ACCOUNT.parse()?;
+    if let Some(text) = from_environment {
+        let key: KeyText = text.trim().parse().map_err(BootstrapError::Environment)?;
+        let first = record(&key, now, account, NAME, Scopes::all(), None);
+        let kept = records.create_first_key(first).await?;
+        return Ok(if kept { Bootstrap::FromEnvironment } else { Bootstrap::NotNeeded });
+    }
+    let (key, first) = mint(entropy, now, account, NAME, Scopes::all(), None);
+    let path = data.join(BOOTSTRAP_FILE);
+    write(data, &path, &key).map_err(|source| BootstrapError::File { path: path.clone(), source })?;
+    let kept = records.create_first_key(first).await?;
+    Ok(if kept { Bootstrap::Written(path) } else { Bootstrap::NotNeeded })
+}
+
+fn write(data: &Path, path: &Path, key: &KeyText) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    match std::fs::remove_file(&partial) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
+    writeln!(file, "{}", key.reveal())?;
+    file.sync_all()?;
+    rename(&partial, path)?;
+    File::open(data)?.sync_all()
+}

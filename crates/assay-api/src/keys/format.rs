@@ -1,0 +1,168 @@
+//! The text of a key.
+
+use std::fmt;
+use std::str::FromStr;
+
+use assay_model::{AccountId, Entropy, Scopes};
+use assay_store::{KeyId, KeyRecord};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+const PREFIX: &str = "assay_";
+/// Random bytes of an id.
+const ID_BYTES: usize = 8;
+/// Random bytes of a secret.
+const SECRET_BYTES: usize = 32;
+
+/// A whole key. Prints only where it is asked to ([`KeyText::reveal`]).
+#[derive(Clone)]
+pub struct KeyText {
+    id: KeyId,
+    text: String,
+}
+
+impl KeyText {
+    /// The public part.
+    #[must_use]
+    pub fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    /// The key itself, to be shown to its owner once.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// What the records keep of it.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.text.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "assay_{}_…", self.id)
+    }
+}
+
+/// A text that is not a key. Says nothing about the text itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not of the form assay_<id>_<secret> with an id of a-z and 0-9 and a secret of 64 hexadecimal digits")]
+pub struct NotAKey;
+
+impl FromStr for KeyText {
+    type Err = NotAKey;
+
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        let (id, secret) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).ok_or(NotAKey)?;
+        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if secret.len() != 2 * SECRET_BYTES || !secret.bytes().all(hexadecimal) {
+            return Err(NotAKey);
+        }
+        let id = KeyId::parse(id).ok_or(NotAKey)?;
+        Ok(Self { id, text: text.to_owned() })
+    }
+}
+
+/// A key as a client sent it: its id, and the hash to compare.
+#[derive(Debug)]
+pub(crate) struct Presented {
+    pub(crate) id: KeyId,
+    pub(crate) hash: [u8; 32],
+}
+
+impl From<KeyText> for Presented {
+    fn from(key: KeyText) -> Self {
+        Self { hash: key.hash(), id: key.id }
+    }
+}
+
+/// Takes as long whether they differ early, late or not.
+pub(crate) fn hashes_equal(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.ct_eq(b).into()
+}
+
+/// Makes a key. The record is to be kept with [`assay_store::Records::create_key`], the text shown once.
+#[must_use]
+pub fn mint(
+    entropy: &dyn Entropy,
+    now: Timestamp,
+    account: AccountId,
+    name: &str,
+    scopes: Scopes,
+    expires_at: Option<Timestamp>,
+) -> (KeyText, KeyRecord) {
+    let (mut id, mut secret) = ([0; ID_BYTES], [0; SECRET_BYTES]);
+    entropy.fill(&mut id);
+    entropy.fill(&mut secret);
+    let text = format!("{PREFIX}{}_{}", hex(&id), hex(&secret));
+    let Ok(key) = text.parse::<KeyText>() else { unreachable!("hexadecimal digits make a key") };
+    let record = record(&key, now, account, name, scopes, expires_at);
+    (key, record)
+}
+
+pub(super) fn record(
+    key: &KeyText,
+    now: Timestamp,
+    account: AccountId,
+    name: &str,
+    scopes: Scopes,
+    expires_at: Option<Timestamp>,
+) -> KeyRecord {
+    KeyRecord {
+        id: key.id.clone(),
+        account,
+        name: name.to_owned(),
+        scopes,
+        secret_hash: key.hash(),
+        created_at: now,
+        expires_at,
+        revoked_at: None,
+        last_used_at: None,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_minted_key_reads_back_and_does_not_print() {
+        let now = Timestamp::from_second(1).unwrap();
+        let mint = || mint(&crate::OsEntropy, now, "lab".parse().unwrap(), "n", Scopes::all(), None);
+        let (key, record) = mint();
+        let again: KeyText = key.reveal().parse().unwrap();
+        assert!(hashes_equal(&again.hash(), &record.secret_hash));
+        assert_eq!(again.id(), &record.id);
+        assert_ne!(mint().1.secret_hash, record.secret_hash);
+        let secret = &key.reveal()[key.reveal().len() - 64..];
+        assert!(!format!("{key:?} {record:?}").contains(&secret[..8]));
+    }
+
+    #[test]
+    fn what_is_not_a_key() {
+        let secret = "0".repeat(64);
+        assert!(format!("assay_a_{secret}").parse::<KeyText>().is_ok());
+        for bad in [
+            String::new(),
+            "assay_".into(),
+            "assay_a_".into(),
+            format!("assay__{secret}"),
+            format!("assay_A_{secret}"),
+            format!("assay_a_{secret}0"),
+            format!("assay_a_{}", "g".repeat(64)),
+            format!("assay_a_{}", "A".repeat(64)),
+            format!("other_a_{secret}"),
+            format!("assay_{}_{secret}", "a".repeat(33)),
+        ] {
+            assert!(bad.parse::<KeyText>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Keys: `assay_<id>_<secret>`. The secret is 256 random bits as 64 hexadecimal digits, shown once; the records keep a
+//! SHA-256 of the whole text (a fast hash is enough: nobody can try 2^256 secrets).
+//!
+//! `assay keys` uses [`mint`] and the records directly; `assay serve` calls [`bootstrap`] at its start.
+
+mod bootstrap;
+mod format;
+
+pub use bootstrap::{BOOTSTRAP_FILE, Bootstrap, BootstrapError, bootstrap};
+pub use format::{KeyText, NotAKey, mint};
+pub(crate) use format::{Presented, hashes_equal};

@@ -1,0 +1,28 @@
+//! The HTTP service: who asks (bearer keys), what is asked (one file an endpoint under `routes`), and how it is answered
+//! (one error shape, request ids). It trusts nothing that comes in; it keeps what it accepts in [`assay_store::Records`]
+//! and in files of the data folder, and nothing in memory.
+//!
+//! Invariants:
+//! - Nothing is answered 201 before the archive and its rows are durable.
+//! - No endpoint works without a key unless its row in the table of `routes` says so.
+//! - Every error, also one that a library made, leaves in the one shape, with the request's id.
+//! - No key is ever logged.
+//!
+//! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
+
+mod http;
+pub mod keys;
+mod ports;
+mod routes;
+mod server;
+mod settings;
+mod state;
+mod upload;
+
+pub use http::router;
+pub use ports::{Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, StaticCatalog};
+pub use routes::{EndpointInfo, endpoints};
+pub use server::{ServeError, serve};
+pub use settings::{ApiSettings, SettingsError};
+pub use state::{AppState, Readiness};
+pub use upload::{PrepareError, prepare_folders};

@@ -1,0 +1,86 @@
+//! What the service needs from others.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_model::{Entropy, ScenarioCard, ScenarioId};
+
+/// The scenarios that can be asked for.
+pub trait Catalog: Send + Sync + fmt::Debug {
+    /// The curated ones, by id.
+    fn list(&self) -> Vec<Arc<ScenarioCard>>;
+
+    /// One of them.
+    fn get(&self, id: &ScenarioId) -> Option<Arc<ScenarioCard>>;
+}
+
+/// A catalog that does not change while the service runs.
+#[derive(Debug, Default)]
+pub struct StaticCatalog(BTreeMap<ScenarioId, Arc<ScenarioCard>>);
+
+impl FromIterator<ScenarioCard> for StaticCatalog {
+    fn from_iter<I: IntoIterator<Item = ScenarioCard>>(cards: I) -> Self {
+        Self(cards.into_iter().map(|card| (card.id.clone(), Arc::new(card))).collect())
+    }
+}
+
+impl Catalog for StaticCatalog {
+    fn list(&self) -> Vec<Arc<ScenarioCard>> {
+        self.0.values().cloned().collect()
+    }
+
+    fn get(&self, id: &ScenarioId) -> Option<Arc<ScenarioCard>> {
+        self.0.get(id).cloned()
+    }
+}
+
+/// Looks into an archive before it is accepted.
+pub trait Intake: Send + Sync + fmt::Debug {
+    /// Checks the archive at `zip`. Runs on a thread that may block.
+    ///
+    /// # Errors
+    /// [`IntakeFailure::Refused`] when the archive is not acceptable, [`IntakeFailure::Broken`] when it could not be
+    /// looked at.
+    fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure>;
+}
+
+/// An archive that may be run (in the jail).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedPolicy {
+    /// SHA-256 of the file, lower-case hexadecimal: 64 digits.
+    pub sha256: String,
+    /// What the author should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why an archive was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeFailure {
+    /// The author's fault.
+    #[error("{message}")]
+    Refused {
+        /// The part of the request: `policy`.
+        field: &'static str,
+        /// Which entry, why, and what to do.
+        message: String,
+    },
+    /// Ours.
+    #[error("the archive could not be read")]
+    Broken(#[source] std::io::Error),
+}
+
+/// The operating system's random source.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsEntropy;
+
+impl Entropy for OsEntropy {
+    /// # Panics
+    /// When the system has no random source: no safe key can be made then, so nothing may go on.
+    fn fill(&self, bytes: &mut [u8]) {
+        if let Err(error) = getrandom::fill(bytes) {
+            panic!("the system gives no random bytes: {error}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Query strings, read strictly: a parameter that is repeated, empty or out of range is refused by name. Parameters that
+//! nobody asks for are left alone.
+
+use std::str::FromStr;
+
+use crate::http::ApiError;
+
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn parse(raw: Option<&str>) -> Self {
+        Self(form_urlencoded::parse(raw.unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    /// The value of `name`, if it is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
+        let mut values = self.0.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(""), None) => Err(ApiError::invalid(name, Some(""), format!("{name} is empty"))),
+            (Some(value), None) => Ok(Some(value)),
+            (Some(_), Some(second)) => Err(ApiError::invalid(name, Some(second), format!("{name} is given twice"))),
+        }
+    }
+
+    /// A whole number between `low` and `high`.
+    pub(super) fn number(&self, name: &str, default: u32, low: u32, high: u32) -> Result<u32, ApiError> {
+        let Some(text) = self.text(name)? else { return Ok(default) };
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        let value = digits.then(|| u32::from_str(text).ok()).flatten().filter(|n| (low..=high).contains(n));
+        let message = || format!("{name} must be a whole number from {low} to {high}");
+        value.ok_or_else(|| ApiError::invalid(name, Some(text), message()))
+    }
+}

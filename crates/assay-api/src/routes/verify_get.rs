@@ -1,0 +1,29 @@
+//! `GET /verify/{job_id}`: where a job stands, and what it found.
+
+use assay_model::{JobId, JobReport};
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+
+use super::present;
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+/// Episodes in the job object.
+const MAX_EPISODES_SHOWN: u32 = 100;
+
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<JobReport>, ApiError> {
+    show(&app, &caller, &id).await.map(Json)
+}
+
+pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
+    caller.audit(&record.account, "read a job");
+    let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
+    Ok(present::job(&record, &episodes))
+}

@@ -1,0 +1,48 @@
+//! Serving on a socket.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::{AppState, router};
+
+/// The service could not be served.
+#[derive(Debug, thiserror::Error)]
+#[error("serving failed")]
+pub struct ServeError(#[from] std::io::Error);
+
+/// Serves until `shutdown` is ready. Then nothing new is accepted, `/readyz` says no, requests under way may end within
+/// the setting `drain`, and what is left after it is dropped.
+///
+/// # Errors
+/// [`ServeError`] when the listener fails.
+pub async fn serve(
+    listener: TcpListener,
+    state: AppState,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let (readiness, drain) = (state.readiness.clone(), state.settings.drain);
+    let (stopping, stopped) = tokio::sync::watch::channel(false);
+    let graceful = async move {
+        shutdown.await;
+        readiness.set(Err("stopping"));
+        stopping.send_replace(true);
+    };
+    let server = axum::serve(listener, router(state)).with_graceful_shutdown(graceful);
+    tokio::select! {
+        ended = server => Ok(ended?),
+        () = too_late(stopped, drain) => {
+            tracing::warn!(drain_s = drain.as_secs(), "some requests did not end in time and were cut");
+            Ok(())
+        }
+    }
+}
+
+async fn too_late(mut stopped: tokio::sync::watch::Receiver<bool>, drain: Duration) {
+    if stopped.wait_for(|stopped| *stopped).await.is_ok() {
+        tokio::time::sleep(drain).await;
+    } else {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,71 @@
+//! What every handler can reach.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use assay_model::{Clock, Entropy};
+use assay_store::{Queue, Records};
+use uuid::Uuid;
+
+use crate::{ApiSettings, Catalog, Intake};
+
+/// The service's parts.
+#[derive(Debug, Clone)]
+pub struct AppState {
+    /// The truth.
+    pub records: Arc<dyn Records>,
+    /// Wakes workers.
+    pub queue: Arc<dyn Queue>,
+    /// The scenarios.
+    pub catalog: Arc<dyn Catalog>,
+    /// Looks into archives.
+    pub intake: Arc<dyn Intake>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids and secrets.
+    pub entropy: Arc<dyn Entropy>,
+    /// The data folder; see [`crate::prepare_folders`].
+    pub data: PathBuf,
+    /// What the operator chose.
+    pub settings: ApiSettings,
+    /// Whether `/readyz` says yes.
+    pub readiness: Readiness,
+}
+
+/// As handlers get it.
+pub(crate) type App = Arc<AppState>;
+
+impl AppState {
+    /// A new id (UUIDv7): sorts by time.
+    pub(crate) fn new_id(&self) -> Uuid {
+        let mut random = [0; 10];
+        self.entropy.fill(&mut random);
+        let millis = u64::try_from(self.clock.now().as_millisecond()).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+}
+
+/// Whether the service takes work; shared by all its clones. Not ready at first.
+#[derive(Debug, Clone)]
+pub struct Readiness(Arc<RwLock<Result<(), &'static str>>>);
+
+impl Default for Readiness {
+    fn default() -> Self {
+        Self(Arc::new(RwLock::new(Err("starting"))))
+    }
+}
+
+impl Readiness {
+    /// From now on `/readyz` answers 200, or 503 with this reason.
+    pub fn set(&self, state: Result<(), &'static str>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// What was set last.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn get(&self) -> Result<(), &'static str> {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,132 @@
+//! From texts to a verification.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_model::{Plan, Record, ScenarioCard};
+
+use super::receive::Form;
+use crate::http::ApiError;
+use crate::state::App;
+
+const DEFAULT_EPISODES: u32 = 3;
+/// Without a seed, everybody gets the same worlds.
+const DEFAULT_SEED: u64 = 0;
+const DEFAULT_CONFIDENCE: f64 = 0.95;
+const DEFAULT_NAME: &str = "policy";
+/// Longest policy name, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
+/// What a client asks for, checked.
+#[derive(Debug)]
+pub(crate) struct VerifyRequest {
+    pub(crate) scenario: Arc<ScenarioCard>,
+    pub(crate) plan: Plan,
+    pub(crate) seed: u64,
+    pub(crate) record: Record,
+    pub(crate) policy_name: String,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl VerifyRequest {
+    pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+        let scenario = scenario(app, form)?;
+        let warnings = policy_source(form)?;
+        let plan = Plan {
+            episodes: episodes(app, form)?,
+            target: share(form, "max_violation_probability")?,
+            confidence_level: share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE),
+            max_violation_probability: scenario.max_violation_probability,
+        };
+        let seed = parsed(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
+            text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+        })?;
+        let record = parsed(form, "record", "must be all, violations or none", |text| text.parse().ok())?;
+        Ok(Self {
+            plan,
+            seed: seed.unwrap_or(DEFAULT_SEED),
+            record: record.unwrap_or_default(),
+            policy_name: policy_name(form)?,
+            scenario,
+            warnings,
+        })
+    }
+}
+
+fn scenario(app: &App, form: &Form) -> Result<Arc<ScenarioCard>, ApiError> {
+    let (field, text) = match (form.texts.get("scenario"), form.texts.get("scenario_id")) {
+        (Some(_), Some(other)) => {
+            let message = "scenario and scenario_id are two names of one thing: send one of them";
+            return Err(ApiError::invalid("scenario_id", Some(other), message));
+        }
+        (Some(text), None) => ("scenario", text),
+        (None, Some(text)) => ("scenario_id", text),
+        (None, None) => return Err(ApiError::invalid("scenario", None, "scenario is missing: send a scenario's id")),
+    };
+    let found = text.parse().ok().and_then(|id| app.catalog.get(&id));
+    found.ok_or_else(|| {
+        ApiError::invalid(field, Some(text), "there is no such scenario: GET /scenarios lists those there are")
+    })
+}
+
+/// Either the archive or nothing; an address beside it earns a warning.
+fn policy_source(form: &Form) -> Result<Vec<String>, ApiError> {
+    let url = form.texts.contains_key("policy_url");
+    match (&form.policy, url) {
+        (Some(_), false) => Ok(Vec::new()),
+        (Some(_), true) => Ok(vec!["policy_url was ignored: the archive in policy is evaluated".to_owned()]),
+        // The address is not repeated: it may hold a password.
+        (None, true) => Err(ApiError::invalid(
+            "policy_url",
+            None,
+            "policy servers are not supported by this version yet: send the policy as a zip archive in the part policy",
+        )),
+        (None, false) => {
+            Err(ApiError::invalid("policy", None, "policy is missing: send a zip archive with policy.py in it"))
+        }
+    }
+}
+
+fn episodes(app: &App, form: &Form) -> Result<u32, ApiError> {
+    let max = app.settings.max_episodes;
+    let found = parsed(form, "num_episodes", &format!("must be a whole number from 1 to {max}"), |text| {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
+    })?;
+    Ok(found.unwrap_or(DEFAULT_EPISODES.min(max)))
+}
+
+fn share(form: &Form, field: &'static str) -> Result<Option<f64>, ApiError> {
+    parsed(form, field, "must be a number between 0 and 1, both excluded", |text| {
+        text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0)
+    })
+}
+
+fn policy_name(form: &Form) -> Result<String, ApiError> {
+    if let Some(text) = form.texts.get("policy_name") {
+        let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
+        let clean = clean.trim();
+        if clean.is_empty() || clean.len() > MAX_NAME_BYTES {
+            let message = format!("policy_name must have 1 to {MAX_NAME_BYTES} bytes of text");
+            return Err(ApiError::invalid("policy_name", Some(text), message));
+        }
+        return Ok(clean.to_owned());
+    }
+    let given = form.policy.as_ref().and_then(|upload| upload.name.as_deref());
+    let stem = given.and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
+    let clean = assay_model::sanitise(stem.unwrap_or_default(), MAX_NAME_BYTES).replace(['\n', '\t'], " ");
+    Ok(if clean.trim().is_empty() { DEFAULT_NAME.to_owned() } else { clean.trim().to_owned() })
+}
+
+fn parsed<T>(
+    form: &Form,
+    field: &'static str,
+    rule: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
+    let Some(text) = form.texts.get(field) else { return Ok(None) };
+    match parse(text) {
+        Some(value) => Ok(Some(value)),
+        None => Err(ApiError::invalid(field, Some(text), format!("{field} {rule}"))),
+    }
+}

@@ -1,0 +1,103 @@
+//! Archives on the disk: `uploads/` while they come in, `policies/<sha256>.zip` once accepted.
+
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+use tokio::sync::Semaphore;
+
+use super::receive::Form;
+use crate::http::{ApiError, Code};
+use crate::state::App;
+use crate::{CheckedPolicy, IntakeFailure};
+
+pub(super) const UPLOADS: &str = "uploads";
+const POLICIES: &str = "policies";
+
+/// Archives looked into at a time: each takes a processor.
+static CHECKS: Semaphore = Semaphore::const_new(4);
+
+/// An archive that is on the disk for good.
+#[derive(Debug)]
+pub(crate) struct KeptPolicy {
+    /// Relative to the data folder.
+    pub(crate) path: String,
+    pub(crate) sha256: String,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The data folder could not be prepared.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot prepare the folder {}", path.display())]
+pub struct PrepareError {
+    /// Which folder.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// Makes the folders that uploads need, and deletes what a killed server left half received. To be called at start, by
+/// the holder of the data folder.
+///
+/// # Errors
+/// [`PrepareError`] names the folder.
+pub fn prepare_folders(data: &Path) -> Result<(), PrepareError> {
+    for name in [UPLOADS, POLICIES] {
+        let path = data.join(name);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|source| PrepareError { path, source })?;
+    }
+    let uploads = data.join(UPLOADS);
+    let swept = std::fs::read_dir(&uploads)
+        .and_then(|mut entries| entries.try_for_each(|entry| std::fs::remove_file(entry?.path())));
+    swept.map_err(|source| PrepareError { path: uploads, source })
+}
+
+/// Checks the form's archive and keeps it.
+pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError> {
+    let Some(upload) = form.policy else {
+        return Err(ApiError::invalid("policy", None, "policy is missing"));
+    };
+    let _turn = CHECKS.acquire().await.map_err(|e| ApiError::internal("no turn to check an archive", &e))?;
+    let app = app.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        let checked = app.intake.check(upload.file.path()).map_err(refusal)?;
+        keep(&app.data, upload.file, checked)
+    });
+    task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
+}
+
+fn refusal(failure: IntakeFailure) -> ApiError {
+    match failure {
+        IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
+        IntakeFailure::Broken(error) => disk_error(&error),
+    }
+}
+
+/// Always moves the file, also over one of the same content: then the folder's entry is on the disk in any case.
+fn keep(data: &Path, file: NamedTempFile, checked: CheckedPolicy) -> Result<KeptPolicy, ApiError> {
+    let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    if checked.sha256.len() != 64 || !checked.sha256.bytes().all(hexadecimal) {
+        let error = std::io::Error::other("not a SHA-256 in hexadecimal");
+        return Err(ApiError::internal("the intake named an archive wrongly", &error));
+    }
+    let path = format!("{POLICIES}/{}.zip", checked.sha256);
+    let moved = file.as_file().sync_all().and_then(|()| {
+        file.persist(data.join(&path)).map_err(|e| e.error)?;
+        File::open(data.join(POLICIES))?.sync_all()
+    });
+    moved.map_err(|e| disk_error(&e))?;
+    Ok(KeptPolicy { path, sha256: checked.sha256, warnings: checked.warnings })
+}
+
+/// A full disk passes; anything else is a fault.
+pub(super) fn disk_error(error: &std::io::Error) -> ApiError {
+    if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+        tracing::error!(%error, "the disk is full");
+        return ApiError::new(Code::Unavailable, "there is no room for uploads at the moment");
+    }
+    ApiError::internal("the disk failed", error)
+}

@@ -1,0 +1,129 @@
+//! A multipart form: the file goes to the disk as it comes, the other parts are short texts.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt;
+
+use super::keep::{UPLOADS, disk_error};
+use crate::http::{ApiError, Code};
+use crate::state::App;
+
+/// Longest text part, in bytes.
+const MAX_TEXT_BYTES: usize = 4096;
+
+/// The parts of `POST /verify` beside `policy`.
+const TEXTS: [&str; 9] = [
+    "policy_url",
+    "scenario",
+    "scenario_id",
+    "num_episodes",
+    "seed",
+    "max_violation_probability",
+    "confidence_level",
+    "record",
+    "policy_name",
+];
+
+/// A form that came in whole. Its file is deleted with it, unless it is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Form {
+    pub(super) policy: Option<Upload>,
+    pub(super) texts: BTreeMap<&'static str, String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Upload {
+    pub(super) file: NamedTempFile,
+    /// The name that the client gave, unchecked.
+    pub(super) name: Option<String>,
+}
+
+/// Reads the whole form, or says which part is wrong.
+pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiError> {
+    check_headers(app, request.headers())?;
+    let multipart = Multipart::from_request(request, &()).await;
+    let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
+    let mut form = Form::default();
+    while let Some(field) = in_time(app, multipart.next_field()).await? {
+        let name = field.name().map(str::to_owned).unwrap_or_default();
+        if name == "policy" {
+            if form.policy.is_some() {
+                return Err(ApiError::invalid("policy", None, "policy is given twice"));
+            }
+            form.policy = Some(receive_file(app, field).await?);
+        } else if let Some(known) = TEXTS.into_iter().find(|known| **known == name) {
+            let text = receive_text(app, known, field).await?;
+            if form.texts.insert(known, text).is_some() {
+                return Err(ApiError::invalid(known, None, format!("{known} is given twice")));
+            }
+        } else {
+            let shown = assay_model::sanitise(&name, 64);
+            let message = format!("there is no part {shown:?}: use policy, {}", TEXTS.join(", "));
+            return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
+        }
+    }
+    Ok(form)
+}
+
+fn check_headers(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("multipart/form-data")) {
+        return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as multipart/form-data"));
+    }
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    let room = (TEXTS.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
+    if length.is_some_and(|n| n > app.settings.max_upload_bytes.saturating_add(room)) {
+        return Err(too_large(app));
+    }
+    Ok(())
+}
+
+fn too_large(app: &App) -> ApiError {
+    let limit = app.settings.max_upload_bytes;
+    ApiError::new(Code::PayloadTooLarge, format!("the policy archive may have at most {limit} bytes"))
+}
+
+async fn receive_file(app: &App, mut field: Field<'_>) -> Result<Upload, ApiError> {
+    let name = field.file_name().map(str::to_owned);
+    let file = NamedTempFile::with_suffix_in(".zip", app.data.join(UPLOADS)).map_err(|e| disk_error(&e))?;
+    let mut sink = tokio::fs::File::from_std(file.as_file().try_clone().map_err(|e| disk_error(&e))?);
+    let mut size = 0_u64;
+    while let Some(chunk) = in_time(app, field.chunk()).await? {
+        size = size.saturating_add(chunk.len() as u64);
+        if size > app.settings.max_upload_bytes {
+            return Err(too_large(app));
+        }
+        sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
+    }
+    sink.flush().await.map_err(|e| disk_error(&e))?;
+    Ok(Upload { file, name })
+}
+
+async fn receive_text(app: &App, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = in_time(app, field.chunk()).await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MAX_TEXT_BYTES {
+            return Err(ApiError::invalid(name, None, format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| ApiError::invalid(name, None, format!("{name} is not UTF-8 text")))
+}
+
+/// A client that stops sending does not keep us for ever.
+async fn in_time<T>(app: &App, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(app.settings.body_idle, next).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(e)) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app)),
+        Ok(Err(e)) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
+        Err(_) => {
+            let limit = app.settings.body_idle.as_secs();
+            Err(ApiError::new(Code::Timeout, format!("nothing came for {limit} s")))
+        }
+    }
+}

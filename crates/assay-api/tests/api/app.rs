@@ -1,0 +1,198 @@
+//! A service to ask, on a data folder of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use assay_api::{
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, StaticCatalog, prepare_folders, router,
+};
+use assay_model::{Clock, Entropy, ScenarioCard, Scopes};
+use assay_store::{LocalQueue, SqliteRecords};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+pub(crate) struct TestApp {
+    pub(crate) folder: TempDir,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) state: AppState,
+    pub(crate) router: Router,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn code(&self) -> &str {
+        self.body["error"]["code"].as_str().unwrap_or_default()
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl TestApp {
+    pub(crate) fn new() -> Self {
+        Self::with(ApiSettings::default())
+    }
+
+    pub(crate) fn with(settings: ApiSettings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        prepare_folders(folder.path()).unwrap();
+        let clock = Arc::new(TestClock(AtomicI64::new(0)));
+        let state = AppState {
+            records: Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap()),
+            queue: Arc::new(LocalQueue::new()),
+            catalog: Arc::new(StaticCatalog::from_iter([card("cartpole_keepin"), card("tabletop_reach")])),
+            intake: Arc::new(MagicIntake),
+            clock: clock.clone(),
+            entropy: Arc::new(Counter(AtomicU64::new(0))),
+            data: folder.path().to_owned(),
+            settings,
+            readiness: Readiness::default(),
+        };
+        Self { folder, clock, router: router(state.clone()), state }
+    }
+
+    /// A new key with these scopes.
+    pub(crate) async fn key(&self, account: &str, scopes: &str) -> String {
+        let scopes: Scopes = scopes.parse().unwrap();
+        let now = self.clock.now();
+        let expires = Some(now.saturating_add(SignedDuration::from_hours(1)).unwrap());
+        let account = account.parse().unwrap();
+        let (text, record) = assay_api::keys::mint(&*self.state.entropy, now, account, "a key", scopes, expires);
+        self.state.records.create_key(record).await.unwrap();
+        text.reveal().to_owned()
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    pub(crate) async fn get(&self, path: &str, key: &str) -> Answer {
+        self.send(request("GET", path, key).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, key: &str) -> Answer {
+        self.send(request("POST", path, key).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn verify(&self, key: &str, parts: &[Part<'_>]) -> Answer {
+        self.send(form(request("POST", "/verify", key), parts)).await
+    }
+
+    /// Files that should not outlive a request.
+    pub(crate) fn leftovers(&self) -> usize {
+        std::fs::read_dir(self.folder.path().join("uploads")).unwrap().count()
+    }
+}
+
+pub(crate) fn request(method: &str, path: &str, key: &str) -> axum::http::request::Builder {
+    let builder = Request::builder().method(method).uri(path);
+    if key.is_empty() { builder } else { builder.header("authorization", format!("Bearer {key}")) }
+}
+
+/// A part of a form.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'a> {
+    Text(&'a str, &'a str),
+    File(&'a str, &'a str, &'a [u8]),
+}
+
+pub(crate) const ZIP: &[u8] = b"PK\x03\x04 an archive, as far as these tests look";
+pub(crate) const POLICY: Part<'_> = Part::File("policy", "grasp.zip", ZIP);
+pub(crate) const SCENARIO: Part<'_> = Part::Text("scenario", "cartpole_keepin");
+
+pub(crate) fn form(builder: axum::http::request::Builder, parts: &[Part<'_>]) -> Request<Body> {
+    builder.header("content-type", "multipart/form-data; boundary=XyZ").body(Body::from(encode(parts))).unwrap()
+}
+
+pub(crate) fn encode(parts: &[Part<'_>]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for part in parts {
+        let (head, content) = match part {
+            Part::Text(name, text) => (format!("name=\"{name}\""), text.as_bytes()),
+            Part::File(name, file, content) => (format!("name=\"{name}\"; filename=\"{file}\""), *content),
+        };
+        body.extend(format!("--XyZ\r\nContent-Disposition: form-data; {head}\r\n\r\n").as_bytes());
+        body.extend(content);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"--XyZ--\r\n");
+    body
+}
+
+/// Starts at an arbitrary moment and moves only when told to.
+#[derive(Debug)]
+pub(crate) struct TestClock(AtomicI64);
+
+impl TestClock {
+    pub(crate) fn forward(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_750_000_000 + self.0.load(Ordering::Relaxed)).unwrap()
+    }
+}
+
+/// Never the same twice, always the same again.
+#[derive(Debug)]
+struct Counter(AtomicU64);
+
+impl Entropy for Counter {
+    fn fill(&self, bytes: &mut [u8]) {
+        let digest = Sha256::digest(self.0.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        bytes.copy_from_slice(&digest[..bytes.len()]);
+    }
+}
+
+/// Takes what begins like a zip.
+#[derive(Debug)]
+struct MagicIntake;
+
+impl Intake for MagicIntake {
+    fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
+        let bytes = std::fs::read(zip).map_err(IntakeFailure::Broken)?;
+        if bytes.starts_with(b"PK") {
+            return Ok(CheckedPolicy { sha256: sha256_hex(&bytes), warnings: Vec::new() });
+        }
+        Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
+    }
+}
+
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn card(id: &str) -> ScenarioCard {
+    ScenarioCard {
+        id: id.parse().unwrap(),
+        name: format!("The {id}"),
+        description: "Something to do.".into(),
+        difficulty: 2,
+        time_limit: 10,
+        max_score: 1000,
+        long_description: "# A long story".into(),
+        version: "1.0.0".into(),
+        digest: "ab".repeat(32),
+        max_violation_probability: 0.1,
+    }
+}

@@ -1,0 +1,104 @@
+//! Forms that are wrong, part by part.
+
+use assay_api::ApiSettings;
+use axum::body::Body;
+use serde_json::json;
+
+use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, form, request};
+
+async fn refused(app: &TestApp, key: &str, answer: &Answer, context: &str) {
+    assert!(answer.status.is_client_error(), "{context}: {}", answer.body);
+    assert_eq!(app.leftovers(), 0, "{context}");
+    assert_eq!(app.get("/verify", key).await.body["total"], json!(0), "{context}");
+    assert_eq!(std::fs::read_dir(app.folder.path().join("policies")).unwrap().count(), 0, "{context}");
+    assert!(app.state.records.claimable(1).await.unwrap().is_empty(), "{context}");
+}
+
+#[tokio::test]
+async fn each_wrong_part_is_named() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let long = "x".repeat(101);
+    let file = |content| Part::File("policy", "p.zip", content);
+    use Part::Text;
+    let cases: &[(&[Part<'_>], &str, &str)] = &[
+        (&[SCENARIO], "policy", "policy is missing"),
+        (&[SCENARIO, Text("policy_url", "http://127.0.0.1:1/")], "policy_url", "not supported by this version yet"),
+        (&[POLICY], "scenario", "scenario is missing"),
+        (&[POLICY, Text("scenario", "no_such")], "scenario", "no such scenario"),
+        (&[POLICY, Text("scenario_id", "No such!")], "scenario_id", "no such scenario"),
+        (&[POLICY, SCENARIO, Text("scenario_id", "cartpole_keepin")], "scenario_id", "send one of them"),
+        (&[POLICY, POLICY, SCENARIO], "policy", "given twice"),
+        (&[POLICY, SCENARIO, SCENARIO], "scenario", "given twice"),
+        (&[POLICY, SCENARIO, Text("episodes", "3")], "episodes", "there is no part"),
+        (&[POLICY, SCENARIO, Text("num_episodes", "0")], "num_episodes", "from 1 to 1000"),
+        (&[POLICY, SCENARIO, Text("num_episodes", "1001")], "num_episodes", "from 1 to 1000"),
+        (&[POLICY, SCENARIO, Text("num_episodes", "3.0")], "num_episodes", "whole number"),
+        (&[POLICY, SCENARIO, Text("num_episodes", "")], "num_episodes", "whole number"),
+        (&[POLICY, SCENARIO, Text("seed", "-1")], "seed", "whole number"),
+        (&[POLICY, SCENARIO, Text("seed", "18446744073709551616")], "seed", "whole number"),
+        (&[POLICY, SCENARIO, Text("max_violation_probability", "1")], "max_violation_probability", "between 0 and 1"),
+        (&[POLICY, SCENARIO, Text("max_violation_probability", "NaN")], "max_violation_probability", "between 0 and 1"),
+        (&[POLICY, SCENARIO, Text("confidence_level", "0")], "confidence_level", "between 0 and 1"),
+        (&[POLICY, SCENARIO, Text("record", "some")], "record", "all, violations or none"),
+        (&[POLICY, SCENARIO, Text("policy_name", " \u{1b}[1m ")], "policy_name", "1 to 100 bytes"),
+        (&[POLICY, SCENARIO, Text("policy_name", &long)], "policy_name", "1 to 100 bytes"),
+        (&[file(b"no archive"), SCENARIO], "policy", "not a zip archive"),
+        (&[file(b""), SCENARIO], "policy", "not a zip archive"),
+        (&[], "scenario", "scenario is missing"),
+        (&[Text("", "x"), SCENARIO], "body", "there is no part"),
+    ];
+    for (parts, field, message) in cases {
+        let answer = app.verify(&key, parts).await;
+        let context = format!("{field}: {message}");
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{context}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"], json!(field), "{context}");
+        assert!(answer.message().contains(message), "{context}: {}", answer.message());
+        refused(&app, &key, &answer, &context).await;
+    }
+}
+
+#[tokio::test]
+async fn values_are_shown_short_and_clean() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify").await;
+    let text = format!("\u{1b}[31m{}", "x".repeat(3000));
+    let answer = app.verify(&key, &[POLICY, Part::Text("scenario", &text)]).await;
+    assert_eq!(answer.body["error"]["details"]["value"], json!("x".repeat(100)));
+    let answer = app.verify(&key, &[POLICY, Part::Text("scenario", &"x".repeat(5000))]).await;
+    assert!(answer.message().contains("longer than 4096 bytes"), "{}", answer.message());
+}
+
+#[tokio::test]
+async fn broken_and_cut_forms_leave_nothing() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let whole = encode(&[SCENARIO, POLICY]);
+    for end in [0, 10, 60, 120, whole.len() - 20, whole.len() - 6] {
+        let builder = request("POST", "/verify", &key).header("content-type", "multipart/form-data; boundary=XyZ");
+        let answer = app.send(builder.body(Body::from(whole[..end].to_vec())).unwrap()).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{end}: {}", answer.body);
+        refused(&app, &key, &answer, &format!("cut at {end}")).await;
+    }
+}
+
+#[tokio::test]
+async fn too_much_is_413_with_or_without_a_length() {
+    let app = TestApp::with(ApiSettings { max_upload_bytes: 1000, ..ApiSettings::default() });
+    let key = app.key("lab", "verify,read").await;
+    let fits = [b"PK".to_vec(), vec![0; 998]].concat();
+    let (larger, huge) = ([fits.clone(), vec![0]].concat(), [fits.clone(), vec![0; 3 << 20]].concat());
+    for (content, announced) in [(&larger, false), (&huge, false), (&huge, true)] {
+        let mut sent = form(request("POST", "/verify", &key), &[SCENARIO, Part::File("policy", "p.zip", content)]);
+        if announced {
+            let length = content.len().to_string().parse().unwrap();
+            sent.headers_mut().insert("content-length", length);
+        }
+        let answer = app.send(sent).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (413, "PAYLOAD_TOO_LARGE"), "{}", answer.body);
+        assert!(answer.message().contains("at most 1000 bytes"));
+        refused(&app, &key, &answer, "too much").await;
+    }
+    let answer = app.verify(&key, &[SCENARIO, Part::File("policy", "p.zip", &fits)]).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+}

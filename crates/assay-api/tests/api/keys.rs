@@ -1,0 +1,124 @@
+//! Every endpoint x every kind of key.
+
+use assay_api::{EndpointInfo, endpoints};
+use assay_model::{Scope, Scopes};
+
+use crate::app::{Answer, TestApp, request};
+
+/// The endpoint's path with parameters that name nothing.
+fn path(endpoint: &EndpointInfo) -> String {
+    endpoint.path.replace("{id}", "nothing").replace("{job_id}", "00000000-0000-7000-8000-000000000000")
+}
+
+async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) -> Answer {
+    let path = format!("{prefix}{}", path(endpoint));
+    let path = if path == "/v1/" { "/v1" } else { &path };
+    app.send(request(endpoint.method, path, key).body(axum::body::Body::empty()).unwrap()).await
+}
+
+/// What an endpoint answers to the bare request of `ask` with a sufficient key.
+fn expected(endpoint: &EndpointInfo) -> u16 {
+    match (endpoint.method, endpoint.path) {
+        ("GET", "/readyz") => 503,
+        ("POST", "/verify") => 415,
+        ("GET", "/" | "/healthz" | "/scenarios" | "/verify") => 200,
+        _ => 404,
+    }
+}
+
+#[tokio::test]
+async fn each_endpoint_takes_its_scope_and_no_other() {
+    let app = TestApp::new();
+    let all = app.key("lab", &Scopes::all().to_string()).await;
+    for endpoint in endpoints() {
+        for prefix in ["", "/v1"] {
+            let answer = ask(&app, &endpoint, prefix, &all).await;
+            assert_eq!(answer.status.as_u16(), expected(&endpoint), "{endpoint:?} with all scopes");
+            let Some(scope) = endpoint.scope else {
+                let answer = ask(&app, &endpoint, prefix, "").await;
+                assert_eq!(answer.status.as_u16(), expected(&endpoint), "{endpoint:?} without a key");
+                continue;
+            };
+            let only = app.key("lab", scope.as_str()).await;
+            let answer = ask(&app, &endpoint, prefix, &only).await;
+            assert_eq!(answer.status.as_u16(), expected(&endpoint), "{endpoint:?} with its scope alone");
+            let others: Scopes = Scope::ALL.into_iter().filter(|s| *s != scope).collect();
+            let lacking = app.key("lab", &others.to_string()).await;
+            let answer = ask(&app, &endpoint, prefix, &lacking).await;
+            assert_eq!((answer.status.as_u16(), answer.code()), (403, "FORBIDDEN"), "{endpoint:?}");
+            assert_eq!(answer.message(), format!("the key lacks the scope {scope}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_endpoint_refuses_bad_keys() {
+    let app = TestApp::new();
+    let all = Scopes::all().to_string();
+    let (revoked, expired) = (app.key("lab", &all).await, app.key("lab", &all).await);
+    let id = assay_store::KeyId::parse(revoked.split('_').nth(1).unwrap()).unwrap();
+    app.state.records.revoke_key(&id, app.state.clock.now()).await.unwrap();
+    app.clock.forward(3600);
+    let good = app.key("lab", &all).await;
+    let (head, secret) = good.rsplit_once('_').unwrap();
+    let flipped = if secret.starts_with('0') { "1" } else { "0" };
+    let bad = [
+        (String::new(), "an API key is needed"),
+        ("nonsense".into(), "not of the form"),
+        ("assay_x_y".into(), "not of the form"),
+        (format!("{head}_{flipped}{}", &secret[1..]), "is not known"),
+        (format!("assay_nobody_{secret}"), "is not known"),
+        (revoked, "was revoked"),
+        (expired, "has expired"),
+    ];
+    let unknown = EndpointInfo { method: "GET", path: "/no/such/path", scope: Some(Scope::Read) };
+    for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()).chain([unknown]) {
+        for (key, message) in &bad {
+            let answer = ask(&app, &endpoint, "", key).await;
+            assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{endpoint:?} {key}");
+            assert!(answer.message().contains(message), "{} instead of {message}", answer.message());
+            let challenge = answer.headers["www-authenticate"].to_str().unwrap();
+            assert!(challenge.starts_with("Bearer realm=\"assay\""), "{challenge}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn odd_headers_are_malformed_keys() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    for (value, status) in [
+        (format!("bearer {key}"), 200),
+        (format!("BEARER   {key}  "), 200),
+        (format!("Basic {key}"), 401),
+        (key.clone(), 401),
+        (format!("Bearer {key}x"), 401),
+    ] {
+        let request = request("GET", "/scenarios", "").header("authorization", &value);
+        let answer = app.send(request.body(axum::body::Body::empty()).unwrap()).await;
+        assert_eq!(answer.status.as_u16(), status, "{value}");
+    }
+    let twice = request("GET", "/scenarios", &key).header("authorization", format!("Bearer {key}"));
+    assert_eq!(app.send(twice.body(axum::body::Body::empty()).unwrap()).await.status, 401);
+}
+
+#[tokio::test]
+async fn the_use_of_a_key_is_noted_once_a_minute() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    let id = assay_store::KeyId::parse(key.split('_').nth(1).unwrap()).unwrap();
+    for (forward, expected) in [(1, 1), (30, 1), (31, 62)] {
+        app.clock.forward(forward);
+        app.get("/scenarios", &key).await;
+        let mut noted = None;
+        for _ in 0..200 {
+            noted =
+                app.state.records.key(&id).await.unwrap().unwrap().last_used_at.map(|t| t.as_second() - 1_750_000_000);
+            if noted == Some(expected) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(noted, Some(expected));
+    }
+}

@@ -1,0 +1,11 @@
+//! The service over its real router and a real SQLite.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod app;
+mod bootstrap;
+mod forms;
+mod jobs;
+mod keys;
+mod serve;
+mod shape;
+mod verify;

@@ -1,0 +1,128 @@
+//! On a real socket: stopping, slow clients, early answers.
+
+use std::time::Duration;
+
+use assay_api::{ApiSettings, serve};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::app::{POLICY, SCENARIO, TestApp, encode};
+
+struct Running {
+    app: TestApp,
+    address: std::net::SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+async fn run(settings: ApiSettings) -> Running {
+    let app = TestApp::with(settings);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let state = app.state.clone();
+    let server = tokio::spawn(async move {
+        let shutdown = async { stopped.await.unwrap_or_default() };
+        serve(listener, state, shutdown).await.unwrap();
+    });
+    app.state.readiness.set(Ok(()));
+    Running { app, address, stop, server }
+}
+
+async fn exchange(address: std::net::SocketAddr, head: &str, body: &[u8]) -> String {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    socket.write_all(head.as_bytes()).await.unwrap();
+    // A server that has closed already is no reason not to look at what it said.
+    let _ = socket.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn head(key: &str, length: usize) -> String {
+    format!(
+        "POST /verify HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {length}\r\n\
+         Content-Type: multipart/form-data; boundary=XyZ\r\nConnection: close\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn an_early_answer_is_read_by_a_client_that_is_still_sending() {
+    let running = run(ApiSettings::default()).await;
+    let body = vec![b'x'; 4 << 20];
+    let answer = exchange(running.address, &head("nonsense", body.len()), &body).await;
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer:?}");
+    assert!(answer.contains("UNAUTHORIZED"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_the_go_is_told_no_at_once() {
+    let running = run(ApiSettings::default()).await;
+    let head = head("nonsense", 50 << 20).replace("Connection: close", "Expect: 100-continue");
+    let answer = exchange(running.address, &head, b"").await;
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.to_lowercase().contains("connection: close"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_stops_sending_gets_408_and_leaves_nothing() {
+    let running = run(ApiSettings { body_idle: Duration::from_millis(100), ..ApiSettings::default() }).await;
+    let key = running.app.key("lab", "verify").await;
+    let body = encode(&[SCENARIO, POLICY]);
+    let answer = exchange(running.address, &head(&key, body.len()), &body[..body.len() - 30]).await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("TIMEOUT"), "{answer:?}");
+    assert_eq!(running.app.leftovers(), 0);
+}
+
+#[tokio::test]
+async fn a_cut_connection_leaves_nothing() {
+    let running = run(ApiSettings::default()).await;
+    let key = running.app.key("lab", "verify").await;
+    let body = encode(&[SCENARIO, POLICY]);
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(head(&key, body.len()).as_bytes()).await.unwrap();
+    socket.write_all(&body[..body.len() - 30]).await.unwrap();
+    wait_for("the upload to begin", || running.app.leftovers() == 1).await;
+    drop(socket);
+    wait_for("the half file to go", || running.app.leftovers() == 0).await;
+}
+
+#[tokio::test]
+async fn stopping_lets_a_request_end() {
+    let running = run(ApiSettings::default()).await;
+    let key = running.app.key("lab", "verify").await;
+    let body = encode(&[SCENARIO, POLICY]);
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(head(&key, body.len()).as_bytes()).await.unwrap();
+    socket.write_all(&body[..body.len() - 30]).await.unwrap();
+    wait_for("the upload to begin", || running.app.leftovers() == 1).await;
+    running.stop.send(()).unwrap();
+    wait_for("no new work", || running.app.state.readiness.get() == Err("stopping")).await;
+    socket.write_all(&body[body.len() - 30..]).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    running.server.await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_does_not_wait_for_ever() {
+    let running = run(ApiSettings { drain: Duration::from_millis(200), ..ApiSettings::default() }).await;
+    let key = running.app.key("lab", "verify").await;
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(head(&key, 1000).as_bytes()).await.unwrap();
+    socket.write_all(b"--XyZ\r\n").await.unwrap();
+    running.stop.send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
+}
+
+async fn wait_for(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("waited too long for {what}");
+}

@@ -1,0 +1,85 @@
+//! Every answer has the same shape.
+
+use axum::body::Body;
+use serde_json::json;
+
+use crate::app::{TestApp, request};
+
+#[tokio::test]
+async fn errors_that_nobody_wrote_have_the_shape_too() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read,verify").await;
+    for (method, path, headers, status, code) in [
+        ("GET", "/nothing", vec![], 404, "NOT_FOUND"),
+        ("GET", "/v1/nothing", vec![], 404, "NOT_FOUND"),
+        ("GET", "/verify/", vec![], 404, "NOT_FOUND"),
+        ("GET", "/verify/not-a-uuid", vec![], 404, "NOT_FOUND"),
+        ("GET", "/verify/%ff", vec![], 400, "VALIDATION_ERROR"),
+        ("GET", "/scenarios/No%20Such", vec![], 404, "NOT_FOUND"),
+        ("DELETE", "/scenarios", vec![], 405, "METHOD_NOT_ALLOWED"),
+        ("PUT", "/v1/verify", vec![], 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/healthz", vec![], 405, "METHOD_NOT_ALLOWED"),
+        ("GET", "/scenarios", vec![("accept", "text/html")], 406, "NOT_ACCEPTABLE"),
+        ("POST", "/verify", vec![("content-type", "application/json")], 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ("POST", "/verify", vec![("content-type", "multipart/form-data")], 400, "VALIDATION_ERROR"),
+        ("GET", "/verify?limit=0", vec![], 400, "VALIDATION_ERROR"),
+    ] {
+        let mut request = request(method, path, &key);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let answer = app.send(request.body(Body::empty()).unwrap()).await;
+        let context = format!("{method} {path}: {}", answer.body);
+        assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{context}");
+        assert_eq!(answer.headers["content-type"], "application/json", "{context}");
+        assert_eq!(answer.body["data"], json!(null));
+        assert!(answer.body.as_object().unwrap().contains_key("data"), "{context}");
+        let id = answer.body["error"]["request_id"].as_str().unwrap();
+        assert_eq!(answer.headers["x-request-id"], id, "{context}");
+        assert_eq!(code == "VALIDATION_ERROR", answer.body["error"]["details"]["field"].is_string(), "{context}");
+        assert_eq!(status == 405, answer.headers.contains_key("allow"), "{context}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_request_is_a_get_without_its_body() {
+    let app = TestApp::new();
+    let answer = app.send(request("HEAD", "/healthz", "").body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn successes_carry_ids_and_are_not_cached() {
+    let app = TestApp::new();
+    let (one, two) = (app.get("/healthz", "").await, app.get("/healthz", "").await);
+    let id =
+        |answer: &crate::app::Answer| answer.headers["x-request-id"].to_str().unwrap().parse::<uuid::Uuid>().unwrap();
+    assert_ne!(id(&one), id(&two));
+    assert_eq!(id(&one).get_version_num(), 7);
+    assert_eq!(one.headers["cache-control"], "no-store");
+    assert_eq!(one.headers["x-content-type-options"], "nosniff");
+}
+
+#[tokio::test]
+async fn readiness_is_what_was_set() {
+    let app = TestApp::new();
+    let answer = app.get("/readyz", "").await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (503, "UNAVAILABLE"));
+    assert_eq!(answer.message(), "not ready: starting");
+    app.state.readiness.set(Ok(()));
+    let answer = app.get("/v1/readyz", "").await;
+    assert_eq!((answer.status.as_u16(), answer.body), (200, json!({ "status": "ready" })));
+}
+
+#[tokio::test]
+async fn scenarios() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    let list = app.get("/scenarios", &key).await;
+    let one = app.get("/v1/scenarios/tabletop_reach", &key).await;
+    insta::assert_json_snapshot!("scenarios", list.body);
+    insta::assert_json_snapshot!("scenario", one.body);
+    let mut index = app.get("/", "").await.body;
+    assert_eq!(index["version"].take(), json!(env!("CARGO_PKG_VERSION")));
+    insta::assert_json_snapshot!("index", index);
+}

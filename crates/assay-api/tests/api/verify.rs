@@ -1,0 +1,117 @@
+//! `POST /verify`, and the job object on its way to a verdict.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use assay_api::ApiSettings;
+use assay_store::testing::{episode, outcome};
+use assay_store::{Failure, Work};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::app::{POLICY, Part, SCENARIO, TestApp, ZIP, form, request, sha256_hex};
+
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+
+fn without_id(job: &Value) -> Value {
+    let mut job = job.clone();
+    job["job_id"] = json!("[id]");
+    job
+}
+
+#[tokio::test]
+async fn a_policy_is_kept_then_answered() {
+    let app = TestApp::with(ApiSettings { lanes: NonZeroU32::new(2).unwrap(), ..ApiSettings::default() });
+    let key = app.key("lab", "verify,read").await;
+    let answer = app.verify(&key, &[POLICY, SCENARIO]).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let id = answer.body["job_id"].as_str().unwrap();
+    assert_eq!(answer.headers["location"], format!("/verify/{id}"));
+    insta::assert_json_snapshot!("queued", without_id(&answer.body));
+
+    let sha256 = sha256_hex(ZIP);
+    assert_eq!(std::fs::read(app.folder.path().join(format!("policies/{sha256}.zip"))).unwrap(), ZIP);
+    assert_eq!(app.leftovers(), 0);
+    let job_id = id.parse().unwrap();
+    for shard in 0..2 {
+        let hint = app.state.queue.next(Duration::from_secs(5)).await;
+        assert_eq!(hint, Some(Work::Shard { job_id, shard }));
+    }
+    assert_eq!(app.get(&format!("/v1/verify/{id}"), &key).await.body, answer.body);
+}
+
+#[tokio::test]
+async fn everything_asked_for_is_in_the_job() {
+    let app = TestApp::with(ApiSettings { public_url: Some("https://x.org".into()), ..ApiSettings::default() });
+    let key = app.key("lab", "verify").await;
+    let parts = [
+        Part::Text("scenario_id", "tabletop_reach"),
+        Part::Text("num_episodes", "59"),
+        Part::Text("seed", "18446744073709551615"),
+        Part::Text("max_violation_probability", "0.05"),
+        Part::Text("confidence_level", "0.9"),
+        Part::Text("record", "none"),
+        Part::Text("policy_name", " my \u{1b}[31mpolicy "),
+        Part::Text("policy_url", "http://user:secret@127.0.0.1/"),
+        POLICY,
+    ];
+    let answer = app.send(form(request("POST", "/v1/verify", &key), &parts)).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let id = answer.body["job_id"].as_str().unwrap();
+    assert_eq!(answer.headers["location"], format!("https://x.org/v1/verify/{id}"));
+    assert_eq!(answer.body["seed"], json!(u64::MAX));
+    assert_eq!((&answer.body["num_episodes"], &answer.body["policy_name"]), (&json!(59), &json!("my policy")));
+    let warnings = answer.body["warnings"].to_string();
+    assert!(warnings.contains("policy_url was ignored") && !warnings.contains("secret"), "{warnings}");
+    let record = app.state.records.job(None, id.parse().unwrap()).await.unwrap().unwrap();
+    let plan = record.header.plan;
+    assert_eq!((plan.target, plan.confidence_level, plan.max_violation_probability), (Some(0.05), 0.9, 0.1));
+    assert_eq!(record.header.record, assay_model::Record::None);
+}
+
+#[tokio::test]
+async fn the_job_object_follows_the_work() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let created = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "2")]).await;
+    let path = format!("/verify/{}", created.body["job_id"].as_str().unwrap());
+    let records = &app.state.records;
+
+    app.clock.forward(5);
+    let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    let mut result = episode(1);
+    result.video_url = Some("episodes/001/video.mp4".into());
+    result.log_url = Some("episodes/001/trace.parquet".into());
+    records.record_episode(claim.fence, result, app.state.clock.now()).await.unwrap();
+    let running = app.get(&path, &key).await.body;
+    assert_eq!((&running["status"], &running["progress"]["episodes_done"]), (&json!("RUNNING"), &json!(1)));
+    assert_eq!(running["started_at"], json!("2025-06-15T15:06:45Z"));
+    assert_eq!(running["episode_details"][0]["video_url"], json!(null), "evidence has no address yet");
+
+    records.record_episode(claim.fence, episode(0), app.state.clock.now()).await.unwrap();
+    let judging = app.get(&path, &key).await.body;
+    assert_eq!((&judging["status"], &judging["waiting_for"]), (&json!("JUDGING"), &json!("the conclusion")));
+
+    let taken = records.claim_conclusion("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    let found = outcome(&taken.header, &taken.episodes);
+    app.clock.forward(1);
+    assert!(records.complete_job(taken.fence, found, app.state.clock.now()).await.unwrap());
+    let done = app.get(&path, &key).await.body;
+    insta::assert_json_snapshot!("completed", without_id(&done));
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&done), keys(&created.body), "every field is there in every state");
+}
+
+#[tokio::test]
+async fn a_failed_job_says_whose_fault_it_is() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let created = app.verify(&key, &[POLICY, SCENARIO]).await;
+    let id = created.body["job_id"].as_str().unwrap();
+    let failure = Failure { blame: assay_model::Blame::Platform, message: "the lane was killed".into() };
+    app.state.records.fail_job(id.parse().unwrap(), failure, app.state.clock.now()).await.unwrap();
+    let failed = app.get(&format!("/verify/{id}"), &key).await.body;
+    assert_eq!(failed["status"], json!("FAILED"));
+    assert_eq!((&failed["blame"], &failed["error_message"]), (&json!("platform"), &json!("the lane was killed")));
+    assert_eq!(failed["verdict"], json!(null));
+}

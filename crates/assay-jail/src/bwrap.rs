@@ -1,0 +1,159 @@
+//! Finding bubblewrap, and its command line for a [`Spec`]. Pure but for the search.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::filter::{FilterError, Filters};
+use crate::{Bind, Profile, Spec};
+
+/// Where to look when `PATH` has no `bwrap`.
+const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+/// The user inside: nobody.
+const INSIDE_ID: &str = "65534";
+/// Devices that every jail has. `--dev` would mount a writable tmpfs.
+const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
+/// What software OpenGL needs of the host, beside `/usr`: folders, or links into `/usr`.
+const SYSTEM_FOLDERS: [&str; 3] = ["/lib", "/lib64", "/lib32"];
+
+/// Starts jails.
+#[derive(Debug)]
+pub struct Jail {
+    bwrap: PathBuf,
+    pub(crate) filters: Filters,
+}
+
+/// Why no jail can be started here.
+#[derive(Debug, thiserror::Error)]
+pub enum JailError {
+    /// Not installed.
+    #[error("bubblewrap (bwrap) is not installed; on Debian or Ubuntu: apt-get install bubblewrap")]
+    NoBubblewrap,
+    /// The filters.
+    #[error("no system call filter")]
+    Filter(#[from] FilterError),
+}
+
+impl Jail {
+    /// Finds bubblewrap and compiles the filters.
+    ///
+    /// # Errors
+    /// [`JailError`] when there is no bubblewrap, or no filter for this processor.
+    pub fn find() -> Result<Self, JailError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let bwrap = std::env::split_paths(&path)
+            .chain(USUAL_PLACES.map(PathBuf::from))
+            .map(|folder| folder.join("bwrap"))
+            .find(|file| file.is_absolute() && file.is_file())
+            .ok_or(JailError::NoBubblewrap)?;
+        Ok(Self { bwrap, filters: Filters::compile()? })
+    }
+
+    /// The program that is used.
+    #[must_use]
+    pub fn bubblewrap(&self) -> &Path {
+        &self.bwrap
+    }
+}
+
+/// Descriptors that bubblewrap itself uses.
+pub(crate) struct Descriptors {
+    /// Filters, in the order of loading.
+    pub(crate) filters: [i32; 2],
+    /// Where it tells the program's pid.
+    pub(crate) info: i32,
+}
+
+/// bubblewrap's arguments.
+pub(crate) fn arguments(spec: &Spec, descriptors: &Descriptors) -> Vec<OsString> {
+    let mut args = Args(Vec::with_capacity(96));
+    args.namespaces(spec.profile);
+    if spec.profile == Profile::Render {
+        args.system_folders();
+    }
+    for bind in &spec.binds {
+        // The loader of a native program is among the system's folders already.
+        if spec.profile != Profile::Render || !SYSTEM_FOLDERS.iter().any(|folder| bind.inside.starts_with(folder)) {
+            args.bind(bind);
+        }
+    }
+    for device in DEVICES {
+        args.add(["--dev-bind", device, device]);
+    }
+    if !spec.binds.iter().any(|bind| bind.inside == Path::new("/")) {
+        // bubblewrap's own root is a writable tmpfs without a limit.
+        args.add(["--remount-ro", "/"]);
+    }
+    args.add(["--chdir", "/"]);
+    for (name, value) in &spec.env {
+        args.add(["--setenv", name, value]);
+    }
+    for filter in descriptors.filters {
+        args.add(["--add-seccomp-fd", &filter.to_string()]);
+    }
+    args.add(["--info-fd", &descriptors.info.to_string(), "--"]);
+    args.0.extend(spec.argv.iter().cloned());
+    args.0
+}
+
+struct Args(Vec<OsString>);
+
+impl Args {
+    fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        self.0.extend(words.into_iter().map(OsString::from));
+    }
+
+    fn namespaces(&mut self, profile: Profile) {
+        self.add(["--unshare-user", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]);
+        if profile.has_pid_namespace() {
+            // As pid 1 the program is alone in there, and bubblewrap's environment is out of sight.
+            self.add(["--unshare-pid", "--as-pid-1"]);
+        }
+        self.add(["--disable-userns", "--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "assay"]);
+        self.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);
+    }
+
+    fn system_folders(&mut self) {
+        self.add(["--ro-bind", "/usr", "/usr"]);
+        for folder in SYSTEM_FOLDERS {
+            match std::fs::read_link(folder) {
+                Ok(target) => {
+                    self.add(["--symlink"]);
+                    self.0.extend([target.into_os_string(), folder.into()]);
+                }
+                Err(_) => self.add(["--ro-bind-try", folder, folder]),
+            }
+        }
+    }
+
+    fn bind(&mut self, bind: &Bind) {
+        self.add([if bind.writable { "--bind" } else { "--ro-bind" }]);
+        self.0.extend([bind.host.clone().into_os_string(), bind.inside.clone().into_os_string()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(spec: &Spec) -> String {
+        let args = arguments(spec, &Descriptors { filters: [3, 4], info: 5 });
+        args.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_policy_is_alone_and_its_root_is_the_runtime() {
+        let mut spec = Spec::new(Profile::Policy, ["/py", "x"]);
+        spec.binds = vec![Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy")];
+        let line = line(&spec);
+        assert!(line.contains("--unshare-pid --as-pid-1") && line.contains("--unshare-net"));
+        assert!(line.contains("--ro-bind /srv/python / --ro-bind /srv/p /policy"));
+        assert!(!line.contains("--remount-ro") && line.ends_with("--info-fd 5 -- /py x"));
+    }
+
+    #[test]
+    fn a_stepping_lane_shares_pids_and_nothing_else() {
+        let line = line(&Spec::new(Profile::Step, ["/lane"]));
+        assert!(!line.contains("pid-1") && !line.contains("unshare-pid") && !line.contains("/usr"));
+        assert!(line.contains("--unshare-user --unshare-ipc --unshare-net") && line.contains("--remount-ro /"));
+    }
+}

@@ -1,0 +1,75 @@
+//! How a jailed process ended.
+
+use std::time::Duration;
+
+/// Exit statuses from here up tell a signal: bubblewrap reports a child killed by signal n as 128 + n.
+const SIGNAL_BASE: i32 = 128;
+const LAST_SIGNAL: i32 = 64;
+
+/// How a jailed process ended. Never an error of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Exit status, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it (31 = a forbidden system call). A program that exits with 128 + n looks the same.
+    pub signal: Option<i32>,
+    /// Who ended it.
+    pub reason: ExitReason,
+    /// CPU time of all its threads and of setting up the jail.
+    pub cpu: Duration,
+    /// Largest resident memory, in bytes.
+    pub max_rss_bytes: u64,
+    /// Bytes it wrote to its standard output and error.
+    pub output_bytes: u64,
+}
+
+/// Who ended a jailed process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitReason {
+    /// It ended by itself.
+    Exited,
+    /// A signal that we did not send: a crash, a resource limit, a forbidden system call.
+    Signalled,
+    /// We killed it because it wrote more than [`crate::FLOOD_BYTES`].
+    Flooded,
+    /// We killed it because the caller asked.
+    Killed,
+}
+
+impl Exit {
+    /// Whether it ended by itself with status 0.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.reason == ExitReason::Exited && self.code == Some(0)
+    }
+
+    pub(crate) fn new(status: i32, usage: &libc::rusage, ended_by_us: Option<ExitReason>, output_bytes: u64) -> Self {
+        let (code, signal) = split(status);
+        let own = if signal.is_some() { ExitReason::Signalled } else { ExitReason::Exited };
+        Self {
+            code,
+            signal,
+            reason: ended_by_us.filter(|_| signal == Some(libc::SIGKILL)).unwrap_or(own),
+            cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+            output_bytes,
+        }
+    }
+}
+
+/// Splits a wait status of bubblewrap into its child's exit code or signal.
+fn split(status: i32) -> (Option<i32>, Option<i32>) {
+    if libc::WIFSIGNALED(status) {
+        return (None, Some(libc::WTERMSIG(status)));
+    }
+    let code = libc::WEXITSTATUS(status);
+    if (SIGNAL_BASE + 1..=SIGNAL_BASE + LAST_SIGNAL).contains(&code) {
+        return (None, Some(code - SIGNAL_BASE));
+    }
+    (Some(code), None)
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_usec);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}

@@ -1,0 +1,139 @@
+//! Seccomp filters: JSON lists (system call, reason, perhaps an argument to compare) compiled to BPF.
+//!
+//! Two filters are stacked. The allow-list answers ENOSYS to what it does not know, so that libraries fall back to an
+//! older call. The kill-list ends the process at once: nothing honest makes those calls. Calls of a foreign
+//! architecture are killed by both.
+
+use serde_json::{Value, json};
+
+use crate::Profile;
+
+const BASE: &str = include_str!("../filters/base.json");
+const KILL: &str = include_str!("../filters/kill.json");
+/// "No such system call", the errno that makes libc fall back (from clone3 to clone, for example).
+const ENOSYS: i32 = 38;
+const NAME: &str = "filter";
+
+/// A filter that can't be compiled: a mistake in `filters/*.json`, or an unsupported processor.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// The lists hold x86-64 system calls.
+    #[error("no system call filter for this processor ({0}); only x86_64 is supported")]
+    Architecture(&'static str),
+    /// Not JSON.
+    #[error("system call filter: not a JSON list")]
+    Json(#[source] serde_json::Error),
+    /// Not a filter.
+    #[error("system call filter: can't be compiled")]
+    Compile(#[source] seccompiler::Error),
+}
+
+/// Compiled filters as the bytes that bubblewrap reads.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    kill: Vec<u8>,
+    policy: Vec<u8>,
+    step: Vec<u8>,
+    render: Vec<u8>,
+}
+
+impl Filters {
+    pub(crate) fn compile() -> Result<Self, FilterError> {
+        Ok(Self {
+            kill: compile(json!("allow"), json!("kill_process"), &[KILL])?,
+            policy: allow_list(Profile::Policy)?,
+            step: allow_list(Profile::Step)?,
+            render: allow_list(Profile::Render)?,
+        })
+    }
+
+    /// In the order of loading. The allow-list comes last: it forbids loading another.
+    pub(crate) fn stack(&self, profile: Profile) -> [&[u8]; 2] {
+        let allow = match profile {
+            Profile::Policy => &self.policy,
+            Profile::Step => &self.step,
+            Profile::Render => &self.render,
+        };
+        [&self.kill, allow]
+    }
+}
+
+fn allow_list(profile: Profile) -> Result<Vec<u8>, FilterError> {
+    compile(json!({ "errno": ENOSYS }), json!("allow"), &[BASE, profile.filter_json()])
+}
+
+fn compile(otherwise: Value, on_match: Value, lists: &[&str]) -> Result<Vec<u8>, FilterError> {
+    let arch = std::env::consts::ARCH;
+    if arch != "x86_64" {
+        return Err(FilterError::Architecture(arch));
+    }
+    let mut rules: Vec<Value> = Vec::new();
+    for list in lists {
+        rules.extend(serde_json::from_str::<Vec<Value>>(list).map_err(FilterError::Json)?);
+    }
+    let text = json!({ NAME: { "mismatch_action": otherwise, "match_action": on_match, "filter": rules } }).to_string();
+    let mut programs = seccompiler::compile_from_json(text.as_bytes(), seccompiler::TargetArch::x86_64)
+        .map_err(FilterError::Compile)?;
+    let program = programs.remove(NAME).unwrap_or_default();
+    Ok(program.iter().flat_map(instruction_bytes).collect())
+}
+
+/// `struct sock_filter` of the kernel: u16, u8, u8, u32 in native order.
+fn instruction_bytes(line: &seccompiler::sock_filter) -> [u8; 8] {
+    let ([a, b], [c, d, e, f]) = (line.code.to_ne_bytes(), line.k.to_ne_bytes());
+    [a, b, line.jt, line.jf, c, d, e, f]
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn names(list: &str) -> Vec<(String, String)> {
+        let rules: Vec<Value> = serde_json::from_str(list).unwrap();
+        let text = |rule: &Value, key: &str| rule[key].as_str().unwrap_or_default().to_owned();
+        rules.iter().map(|rule| (text(rule, "syscall"), text(rule, "comment"))).collect()
+    }
+
+    #[test]
+    fn every_profile_compiles() {
+        let filters = Filters::compile().unwrap();
+        for profile in Profile::ALL {
+            for program in filters.stack(profile) {
+                assert!(program.len() > 8 * 10 && program.len() % 8 == 0);
+                assert!(program.len() / 8 < 4096, "the kernel takes at most 4096 instructions");
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_has_its_reason() {
+        for list in
+            [BASE, KILL, Profile::Policy.filter_json(), Profile::Step.filter_json(), Profile::Render.filter_json()]
+        {
+            for (syscall, reason) in names(list) {
+                assert!(reason.len() > 3, "{syscall} has no reason");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_both_allowed_and_killed() {
+        let killed: BTreeSet<_> = names(KILL).into_iter().map(|(name, _)| name).collect();
+        for profile in Profile::ALL {
+            for (name, _) in names(BASE).into_iter().chain(names(profile.filter_json())) {
+                assert!(!killed.contains(&name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_jail_shares_pids_and_so_has_no_call_that_acts_on_one() {
+        let allowed: BTreeSet<_> =
+            names(BASE).into_iter().chain(names(Profile::Step.filter_json())).map(|(name, _)| name).collect();
+        for acts in ["kill", "tkill", "tgkill", "rt_sigqueueinfo", "pidfd_open", "sched_setaffinity", "setpriority"] {
+            assert!(!allowed.contains(acts), "{acts}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Runs one untrusted process in a jail: bubblewrap namespaces, a seccomp allow-list, resource limits, and supervision
+//! until nothing of it is left.
+//!
+//! [`Jail::spawn`] takes a [`Spec`] and gives a [`Child`]. What the child may do follows from its [`Profile`]: the
+//! system calls are data in `filters/*.json`, one reason a line. What a jailed program does wrong is told by its
+//! [`Exit`], never by an error.
+//!
+//! **Spawn only from threads that live as long as the children**: `PR_SET_PDEATHSIG`, which kills a child when we die,
+//! follows the *thread* that spawned it. A blocking pool's thread that ends takes its children along.
+//!
+//! Only x86-64 Linux: the filters list its system calls.
+
+mod bwrap;
+mod child;
+mod clocks;
+mod exit;
+mod filter;
+mod limits;
+mod orphans;
+mod output;
+mod probe;
+mod profile;
+mod program;
+mod spawn;
+mod spec;
+mod stage;
+
+pub use bwrap::{Jail, JailError};
+pub use child::Child;
+pub use exit::{Exit, ExitReason};
+pub use filter::FilterError;
+pub use limits::Limits;
+pub use orphans::sweep_orphans;
+pub use output::{FLOOD_BYTES, TAIL_BYTES};
+pub use probe::{Check, probe};
+pub use profile::Profile;
+pub use program::{Program, ProgramError, library_closure, native_program};
+pub use spawn::{SpawnError, jail_uid};
+pub use spec::{Bind, Spec};
+pub use stage::{Closed, StageError, check_reachable, default_cache_root, give_to_jail, stage_readable};

@@ -1,0 +1,51 @@
+//! Resource limits of a jail. The filter forbids fork, so a jail is one process and these are limits of all of it.
+
+use crate::Profile;
+
+const MIB: u64 = 1024 * 1024;
+
+/// What a jailed process may use. Soft and hard limit are the same; a lower limit of our own process wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Address space in bytes. numpy needs 160 MiB, MuJoCo 1 GiB.
+    pub address_space_bytes: u64,
+    /// CPU time in seconds, all threads, from the start of the process: the last resort behind the lane's budgets.
+    pub cpu_s: u64,
+    /// Open descriptors.
+    pub nofile: u64,
+    /// Largest file it can write, in bytes.
+    pub fsize_bytes: u64,
+    /// Stack of the main thread (and the default of others), in bytes.
+    pub stack_bytes: u64,
+}
+
+impl Limits {
+    /// Limits that fit the profile.
+    #[must_use]
+    pub fn of(profile: Profile) -> Self {
+        let common = Self { address_space_bytes: 0, cpu_s: 0, nofile: 64, fsize_bytes: 0, stack_bytes: 8 * MIB };
+        match profile {
+            Profile::Policy => Self { address_space_bytes: 2048 * MIB, cpu_s: 3600, fsize_bytes: 16 * MIB, ..common },
+            Profile::Step => {
+                Self { address_space_bytes: 2048 * MIB, cpu_s: 24 * 3600, fsize_bytes: 1024 * MIB, ..common }
+            }
+            Profile::Render => {
+                Self { address_space_bytes: 4096 * MIB, cpu_s: 3600, fsize_bytes: 1024 * MIB, nofile: 256, ..common }
+            }
+        }
+    }
+
+    /// Pairs for `setrlimit`. What nobody needs is zero: core dumps, locked memory, message queues.
+    pub(crate) fn table(&self) -> [(libc::__rlimit_resource_t, u64); 8] {
+        [
+            (libc::RLIMIT_AS, self.address_space_bytes),
+            (libc::RLIMIT_CPU, self.cpu_s),
+            (libc::RLIMIT_NOFILE, self.nofile),
+            (libc::RLIMIT_FSIZE, self.fsize_bytes),
+            (libc::RLIMIT_STACK, self.stack_bytes),
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_MEMLOCK, 0),
+            (libc::RLIMIT_MSGQUEUE, 0),
+        ]
+    }
+}

@@ -1,0 +1,48 @@
+//! Jails whose owner was killed while bubblewrap was setting them up.
+//!
+//! Once it runs, a jailed program dies with its monitor, and the monitor with us. For less than a millisecond before,
+//! the program-to-be waits for a word from its monitor and does not yet follow it into death: if we are killed with
+//! SIGKILL just then, it waits for ever. It still bears the name that we gave bubblewrap, which tells whose it was.
+
+use std::path::Path;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+const PREFIX: &str = "assay-jail-";
+
+/// The name (`argv[0]`) under which bubblewrap runs for this process.
+pub(crate) fn own_name() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
+/// Kills what is left of jails whose owner is gone, and tells how many there were. For the start of a service or a
+/// command, before its first jail; it touches nothing of an owner that still runs.
+pub fn sweep_orphans() -> usize {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    pids.filter(|pid| is_orphan(*pid)).filter(|pid| kill_orphan(*pid)).count()
+}
+
+fn is_orphan(pid: Pid) -> bool {
+    let Ok(line) = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())) else { return false };
+    let name = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let owner = std::str::from_utf8(name).ok().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+    owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists())
+}
+
+fn kill_orphan(pid: Pid) -> bool {
+    let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    // Asked again now that the descriptor holds the pid: it may have become somebody else's meanwhile.
+    is_orphan(pid) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
+}
+
+/// Kills the children of a process of ours: a jail that never came up.
+pub(crate) fn kill_children(of: Pid) {
+    let path = format!("/proc/{0}/task/{0}/children", of.as_raw_nonzero());
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    for pid in text.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) {
+            let _ = pidfd_send_signal(&fd, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What this machine can do for jails, for `assay doctor`: every check really tries it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::{Jail, Limits, Profile, Spec, default_cache_root, jail_uid, native_program};
+
+const TRUE: &str = "/bin/true";
+const TRY_LIMIT: Duration = Duration::from_secs(10);
+const APT: &str = "apt-get install bubblewrap";
+
+/// One thing that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Short name.
+    pub name: &'static str,
+    /// Whether it works.
+    pub holds: bool,
+    /// Whether jails can't work without it.
+    pub required: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do when it does not hold; empty otherwise.
+    pub remedy: String,
+}
+
+/// Tries everything that jails need.
+#[must_use]
+pub fn probe() -> Vec<Check> {
+    let (version, jail) = bubblewrap();
+    let mut checks = vec![user(), version];
+    if let Some(jail) = jail {
+        checks.push(namespaces(&jail));
+        checks.extend(Profile::ALL.map(|profile| whole_jail(&jail, profile)));
+    }
+    checks.extend([limits(), cgroups()]);
+    checks
+}
+
+fn check(name: &'static str, required: bool, found: Result<String, (String, &str)>) -> Check {
+    match found {
+        Ok(detail) => Check { name, holds: true, required, detail, remedy: String::new() },
+        Err((detail, remedy)) => Check { name, holds: false, required, detail, remedy: remedy.to_owned() },
+    }
+}
+
+fn user() -> Check {
+    let uid = rustix::process::geteuid().as_raw();
+    let detail = match jail_uid() {
+        Some(nobody) => format!("running as root: jails run as uid {nobody}"),
+        None => format!("running as uid {uid}: jails run as the same user"),
+    };
+    check("user", false, Ok(detail))
+}
+
+fn bubblewrap() -> (Check, Option<Jail>) {
+    let jail = match Jail::find() {
+        Ok(jail) => jail,
+        Err(error) => {
+            let detail =
+                std::error::Error::source(&error).map_or_else(|| error.to_string(), |s| format!("{error}: {s}"));
+            return (check("bubblewrap", true, Err((detail, APT))), None);
+        }
+    };
+    let said = Command::new(jail.bubblewrap()).arg("--version").output();
+    let version = said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default();
+    let detail = format!("{version} at {}", jail.bubblewrap().display());
+    let found = if is_recent(&version) { Ok(detail) } else { Err((detail, "bubblewrap 0.8 or newer is needed")) };
+    (check("bubblewrap", true, found), Some(jail))
+}
+
+/// "bubblewrap 0.8.0": from 0.8 on it can forbid user namespaces inside.
+fn is_recent(version: &str) -> bool {
+    let mut numbers = version.rsplit(' ').next().unwrap_or_default().split('.').map(|part| part.parse::<u32>());
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (0, 8),
+        _ => false,
+    }
+}
+
+/// bubblewrap alone, without filter or limits, to tell their faults from those of namespaces.
+fn namespaces(jail: &Jail) -> Check {
+    let mut command = Command::new(jail.bubblewrap());
+    command.args(["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]);
+    command.args(["--ro-bind", "/", "/", TRUE]).env_clear().current_dir("/");
+    if let Some(uid) = jail_uid() {
+        std::os::unix::process::CommandExt::uid(&mut command, uid);
+        std::os::unix::process::CommandExt::gid(&mut command, uid);
+    }
+    let found = match command.output() {
+        Ok(done) if done.status.success() => Ok("user, pid, network, mount, ipc and uts namespaces work".to_owned()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    check("namespaces", true, found.map_err(|detail| (detail, namespaces_remedy())))
+}
+
+fn namespaces_remedy() -> &'static str {
+    let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "sysctl -w kernel.unprivileged_userns_clone=1"
+    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile that lets bwrap use userns"
+    } else if is("/proc/sys/user/max_user_namespaces", "0") {
+        "sysctl -w user.max_user_namespaces=15000"
+    } else {
+        "in a container, allow user namespaces and mounts (docker: --security-opt seccomp=unconfined \
+         --security-opt apparmor=unconfined, or --privileged)"
+    }
+}
+
+/// A whole jail, as used: namespaces, filters, limits.
+fn whole_jail(jail: &Jail, profile: Profile) -> Check {
+    let name = match profile {
+        Profile::Policy => "jail for policies",
+        Profile::Step => "jail for simulators",
+        Profile::Render => "jail for renderers",
+    };
+    let remedy = "see the other checks; the kernel needs CONFIG_SECCOMP_FILTER";
+    check(name, true, try_jail(jail, profile).map_err(|detail| (detail, remedy)))
+}
+
+fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
+    let program = native_program(Path::new(TRUE), Path::new("/program"), &default_cache_root());
+    let program = program.map_err(|error| error.to_string())?;
+    let mut spec = Spec::new(profile, [program.path]);
+    spec.binds = program.binds;
+    spec.env = program.env;
+    let mut child = jail.spawn(spec).map_err(|error| error.to_string())?;
+    let exit = child.wait_deadline(TRY_LIMIT).unwrap_or_else(|| child.kill());
+    if exit.is_success() {
+        return Ok("a program ran under its filter and limits".to_owned());
+    }
+    let log = String::from_utf8_lossy(&child.output_tail()).trim().to_owned();
+    Err(format!("the program ended with {exit:?} {log}"))
+}
+
+fn limits() -> Check {
+    let wanted = Limits::of(Profile::Render).address_space_bytes;
+    let found = match rustix::process::getrlimit(rustix::process::Resource::As).maximum {
+        Some(most) if most < wanted => {
+            Err((format!("the address space of our own processes is limited to {most} bytes"), "ulimit -v unlimited"))
+        }
+        _ => Ok("resource limits can be set as wanted".to_owned()),
+    };
+    check("limits", true, found)
+}
+
+/// Not needed: a jail is one process, so resource limits bound all of it. Told because a host may want to know.
+fn cgroups() -> Check {
+    let is_v2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    let is_writable = rustix::fs::access("/sys/fs/cgroup", rustix::fs::Access::WRITE_OK).is_ok();
+    let version = if is_v2 { "v2" } else { "v1 or none" };
+    let can = if is_writable { "writable" } else { "not writable" };
+    check("cgroups", false, Ok(format!("{version}, {can}; not used: resource limits bound a jail")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_recent;
+
+    #[test]
+    fn versions() {
+        assert!(is_recent("bubblewrap 0.8.0") && is_recent("bubblewrap 0.11.0") && is_recent("bubblewrap 1.0"));
+        assert!(!is_recent("bubblewrap 0.6.1") && !is_recent("") && !is_recent("bwrap"));
+    }
+}

@@ -1,0 +1,33 @@
+//! The three kinds of process that run in a jail.
+
+/// What a jailed process is for; decides its namespaces, its system calls and its default [`crate::Limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Somebody's Python. Its own pid namespace, no sockets but the one given, nothing writable.
+    Policy,
+    /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; no
+    /// system call it is allowed can do anything else to a pid.
+    Step,
+    /// A simulator, drawing. Sees the host's `/usr` read-only, for software OpenGL.
+    Render,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Self::Policy, Self::Step, Self::Render];
+
+    /// Whether the jail has a pid namespace of its own, with the program as its only process.
+    #[must_use]
+    pub fn has_pid_namespace(self) -> bool {
+        !matches!(self, Self::Step)
+    }
+
+    /// The profile's own lines, added to `base.json`.
+    pub(crate) fn filter_json(self) -> &'static str {
+        match self {
+            Self::Policy => include_str!("../filters/policy.json"),
+            Self::Step => include_str!("../filters/step.json"),
+            Self::Render => include_str!("../filters/render.json"),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A native program in a jail: the program and the shared libraries it needs, and nothing else of the host.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Bind, StageError, stage_readable};
+
+/// Dynamic loaders: what an x86-64 program names as its interpreter.
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+/// Where libraries lie in the jail: an own folder, because with `Profile::Render` the host's are there too.
+const LIBRARY_FOLDER: &str = "/assay/lib";
+
+/// A native program with what it needs, ready to be put into a [`crate::Spec`].
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its path in the jail.
+    pub path: PathBuf,
+    /// The program, its libraries, the loader.
+    pub binds: Vec<Bind>,
+    /// Where the loader looks for libraries. (Without /proc it can't resolve `$ORIGIN`.)
+    pub env: Vec<(String, String)>,
+}
+
+/// A program whose libraries can't be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The loader could not be run.
+    #[error("can't run the dynamic loader {LOADER}")]
+    Loader(#[source] std::io::Error),
+    /// The loader refused the program.
+    #[error("{program} can't be loaded: {message}")]
+    Refused {
+        /// The program.
+        program: PathBuf,
+        /// What the loader said.
+        message: String,
+    },
+    /// A copy for the jail's user.
+    #[error("the program can't be made readable for jails")]
+    Stage(#[from] StageError),
+}
+
+/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. Only for programs of
+/// our own: the loader is run on it.
+///
+/// # Errors
+/// [`ProgramError`] when the loader is missing, or a library.
+pub fn library_closure(binary: &Path) -> Result<Vec<PathBuf>, ProgramError> {
+    let listed = Command::new(LOADER).arg("--list").arg(binary).env_clear().output().map_err(ProgramError::Loader)?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let missing = text.lines().find(|line| line.contains("not found"));
+    if !listed.status.success() || missing.is_some() {
+        let message = missing.map_or_else(|| String::from_utf8_lossy(&listed.stderr).into_owned(), str::to_owned);
+        return Err(ProgramError::Refused { program: binary.to_owned(), message: message.trim().to_owned() });
+    }
+    let mut libraries: Vec<PathBuf> = text.lines().filter_map(library_of_line).collect();
+    libraries.retain(|path| path != Path::new(LOADER));
+    libraries.push(LOADER.into());
+    Ok(libraries)
+}
+
+/// `name => /path (0x...)` or `/path (0x...)`; the kernel's vdso has no path.
+fn library_of_line(line: &str) -> Option<PathBuf> {
+    let target = line.split(" => ").last()?.trim();
+    let path = target.split(" (0x").next()?;
+    path.starts_with('/').then(|| path.into())
+}
+
+/// Everything that `binary` needs to run in a jail as `inside`. What the jail's user can't reach is copied below
+/// `cache_root` first.
+///
+/// # Errors
+/// [`ProgramError`] when a library is missing or can't be copied.
+pub fn native_program(binary: &Path, inside: &Path, cache_root: &Path) -> Result<Program, ProgramError> {
+    let mut binds = vec![Bind::read_only(stage_readable(binary, cache_root)?, inside)];
+    for library in library_closure(binary)? {
+        let target = match library.file_name() {
+            Some(name) if library != Path::new(LOADER) => Path::new(LIBRARY_FOLDER).join(name),
+            _ => library.clone(),
+        };
+        let real = library.canonicalize().unwrap_or_else(|_| library.clone());
+        binds.push(Bind::read_only(stage_readable(&real, cache_root)?, target));
+    }
+    let env = vec![("LD_LIBRARY_PATH".to_owned(), LIBRARY_FOLDER.to_owned())];
+    Ok(Program { path: inside.to_owned(), binds, env })
+}

@@ -1,0 +1,69 @@
+//! What to run, as data.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use crate::{Limits, Profile};
+
+/// A file or folder of the host that the jail sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// On the host. When we run as root the jail's user must be able to reach it: see [`crate::stage_readable`].
+    pub host: PathBuf,
+    /// In the jail, absolute.
+    pub inside: PathBuf,
+    /// Whether the jail may write to it.
+    pub writable: bool,
+}
+
+impl Bind {
+    /// A bind that can't be written to.
+    pub fn read_only(host: impl Into<PathBuf>, inside: impl Into<PathBuf>) -> Self {
+        Self { host: host.into(), inside: inside.into(), writable: false }
+    }
+
+    /// A bind that can. The host's folder has to belong to the jail's user: see [`crate::give_to_jail`].
+    pub fn writable(host: impl Into<PathBuf>, inside: impl Into<PathBuf>) -> Self {
+        Self { host: host.into(), inside: inside.into(), writable: true }
+    }
+}
+
+/// One process to run in a jail.
+#[derive(Debug)]
+pub struct Spec {
+    /// Namespaces and system calls.
+    pub profile: Profile,
+    /// The program, by its path in the jail, and its arguments.
+    pub argv: Vec<OsString>,
+    /// What it sees, mounted in this order. Without a bind on `/` the root is an empty read-only folder.
+    pub binds: Vec<Bind>,
+    /// Its whole environment.
+    pub env: Vec<(String, String)>,
+    /// Its resource limits.
+    pub limits: Limits,
+    /// Becomes its descriptor 0; `/dev/null` without. Nothing else of ours is inherited; 1 and 2 are its log.
+    pub pass_fd: Option<OwnedFd>,
+    /// Pins it to one processor.
+    pub core: Option<usize>,
+    /// Its niceness, 0 to 19.
+    pub nice: i32,
+}
+
+impl Spec {
+    /// A spec with the profile's limits and nothing bound.
+    #[must_use]
+    pub fn new(profile: Profile, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        let nice = if profile == Profile::Policy { 19 } else { 10 };
+        Self {
+            profile,
+            argv: argv.into_iter().map(Into::into).collect(),
+            binds: Vec::new(),
+            env: Vec::new(),
+            limits: Limits::of(profile),
+            pass_fd: None,
+            core: None,
+            nice,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Making files reachable for the jail's user. When we run as root, jails run as nobody, who can't walk through a
+//! folder like /root; then a copy is made, once, in a place that he can.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::jail_uid;
+
+const OTHERS_ENTER: u32 = 0o001;
+const OTHERS_READ: u32 = 0o004;
+/// From the bits for others to those for the group.
+const GROUP_SHIFT: u32 = 3;
+/// Files in a tree that is staged; the policy runtime has 1500.
+const MAX_ENTRIES: usize = 50_000;
+
+/// A path that the jail's user can't reach.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{at} is closed to other users, but root runs jails as uid 65534, who needs {path}; \
+     move it to an open folder, or open it: chmod o+rX {at}"
+)]
+pub struct Closed {
+    /// What is needed.
+    pub path: PathBuf,
+    /// The folder or file that is closed.
+    pub at: PathBuf,
+}
+
+/// A tree that can't be copied for the jail's user.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// Reading or writing failed.
+    #[error("can't make a copy of {from} that jails can read: {at}")]
+    Io {
+        /// The original.
+        from: PathBuf,
+        /// The file at which it failed.
+        at: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Not meant for this.
+    #[error("{from} has more than {MAX_ENTRIES} files; it is not copied for jails")]
+    TooMany {
+        /// The original.
+        from: PathBuf,
+    },
+    /// The copy could not be reached either.
+    #[error("the place for copies that jails can read is closed itself")]
+    Closed(#[from] Closed),
+}
+
+/// Whether the jail's user can read `path` itself and enter every folder above it. (What lies below is not looked at.)
+///
+/// # Errors
+/// [`Closed`] names the first obstacle.
+pub fn check_reachable(path: &Path) -> Result<(), Closed> {
+    let Some(uid) = jail_uid() else { return Ok(()) };
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    for folder in real.ancestors() {
+        let Ok(about) = folder.metadata() else { continue };
+        let needed = match (folder == real, about.is_dir()) {
+            (true, true) => OTHERS_READ | OTHERS_ENTER,
+            (true, false) => OTHERS_READ,
+            (false, _) => OTHERS_ENTER,
+        };
+        // The jail's group has the same number as its user.
+        let needed = if about.gid() == uid { needed << GROUP_SHIFT } else { needed };
+        if about.uid() != uid && about.mode() & needed != needed {
+            return Err(Closed { path: path.to_owned(), at: folder.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// A folder for [`stage_readable`]'s copies that other users can reach.
+#[must_use]
+pub fn default_cache_root() -> PathBuf {
+    PathBuf::from("/var/cache/assay")
+}
+
+/// Gives a folder or file that we made to the jail's user, so that a jail can write there.
+///
+/// # Errors
+/// When the owner can't be changed.
+pub fn give_to_jail(path: &Path) -> std::io::Result<()> {
+    let Some(uid) = jail_uid() else { return Ok(()) };
+    std::os::unix::fs::lchown(path, Some(uid), Some(uid))
+}
+
+/// A path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a copy
+/// below `cache_root`, made once for each state of the original (its names, sizes and times).
+///
+/// # Errors
+/// [`StageError`] when it can't be read or copied.
+pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageError> {
+    if jail_uid().is_none() {
+        return Ok(path.to_owned());
+    }
+    let tree = Tree::read(path)?;
+    if tree.is_open && check_reachable(path).is_ok() {
+        return Ok(path.to_owned());
+    }
+    let name = path.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
+    let target = cache_root.join(format!("{name}-{}", tree.stamp));
+    if !target.exists() {
+        copy_into_place(path, &tree, &target)?;
+    }
+    check_reachable(&target)?;
+    Ok(target)
+}
+
+/// Names below a path (and the path itself, as ""), folders before their content.
+struct Tree {
+    entries: Vec<PathBuf>,
+    is_open: bool,
+    stamp: String,
+}
+
+impl Tree {
+    fn read(root: &Path) -> Result<Self, StageError> {
+        let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
+        let (mut entries, mut is_open, mut hash) = (Vec::new(), true, Sha256::new());
+        let mut open = vec![PathBuf::new()];
+        while let Some(name) = open.pop() {
+            let path = root.join(&name);
+            let path = if name.as_os_str().is_empty() { root.to_owned() } else { path };
+            let about = path.symlink_metadata().map_err(|e| failed(&path, e))?;
+            let needed = if about.is_dir() { OTHERS_READ | OTHERS_ENTER } else { OTHERS_READ };
+            is_open &= about.is_symlink() || about.mode() & needed == needed;
+            let line = format!("{}\0{}\0{}\0{}\0", name.display(), about.len(), about.mtime(), about.mtime_nsec());
+            hash.update(if about.is_dir() { name.as_os_str().as_encoded_bytes() } else { line.as_bytes() });
+            if about.is_dir() {
+                let mut names = Vec::new();
+                for entry in std::fs::read_dir(&path).map_err(|e| failed(&path, e))? {
+                    names.push(name.join(entry.map_err(|e| failed(&path, e))?.file_name()));
+                }
+                names.sort_unstable_by(|a, b| b.cmp(a));
+                open.extend(names);
+            }
+            entries.push(name);
+            if entries.len() > MAX_ENTRIES {
+                return Err(StageError::TooMany { from: root.to_owned() });
+            }
+        }
+        let stamp = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { entries, is_open, stamp })
+    }
+}
+
+/// Copies beside the target and renames, so that a copy is whole or not there, whoever else makes the same one.
+fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
+    let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    if !folder.exists() {
+        std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+        // Whatever the umask.
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).map_err(|e| failed(folder, e))?;
+    }
+    let fresh = target.with_extension(format!("new.{}", std::process::id()));
+    let copied = tree.entries.iter().try_for_each(|name| {
+        let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
+        copy_one(&at(root), &at(&fresh)).map_err(|e| failed(&at(root), e))
+    });
+    let placed = copied.and_then(|()| match std::fs::rename(&fresh, target) {
+        Err(error) if !target.exists() => Err(failed(target, error)),
+        _ => Ok(()),
+    });
+    if fresh.symlink_metadata().is_ok() {
+        // Failed, or somebody else was faster. A leftover would only cost space.
+        drop(std::fs::remove_dir_all(&fresh).or_else(|_| std::fs::remove_file(&fresh)));
+    }
+    placed
+}
+
+fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
+    let about = from.symlink_metadata()?;
+    if about.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    }
+    if about.is_dir() {
+        std::fs::create_dir(to)?;
+        return std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755));
+    }
+    std::fs::copy(from, to)?;
+    let mode = if about.mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+    std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode))
+}

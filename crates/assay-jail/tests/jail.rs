@@ -1,0 +1,222 @@
+//! Real jails around small programs of the host: what they can't do, how they end, and that nothing is left.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use assay_jail::{
+    Bind, Child, Exit, ExitReason, FLOOD_BYTES, Jail, Profile, Spec, TAIL_BYTES, default_cache_root, give_to_jail,
+    native_program, probe, sweep_orphans,
+};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn spec(profile: Profile, program: &str, args: &[&str]) -> Spec {
+    let program = native_program(Path::new(program), Path::new("/program"), &default_cache_root()).unwrap();
+    let mut spec = Spec::new(profile, [program.path.as_os_str()]);
+    spec.argv.extend(args.iter().map(Into::into));
+    spec.binds = program.binds;
+    spec.env = program.env;
+    spec
+}
+
+fn shell(profile: Profile, script: &str) -> Spec {
+    spec(profile, "/bin/sh", &["-c", script])
+}
+
+fn spawn(spec: Spec) -> Child {
+    Jail::find().unwrap().spawn(spec).unwrap()
+}
+
+fn end(child: &mut Child) -> (Exit, String) {
+    let exit = child.wait_deadline(LIMIT).unwrap_or_else(|| child.kill());
+    (exit, String::from_utf8_lossy(&child.output_tail()).into_owned())
+}
+
+fn run(spec: Spec) -> (Exit, String) {
+    end(&mut spawn(spec))
+}
+
+#[test]
+fn every_profile_runs_a_program_and_tells_how_it_ended() {
+    for profile in Profile::ALL {
+        let (exit, log) = run(shell(profile, "echo out; echo err >&2; exit 3"));
+        assert_eq!((exit.code, exit.reason, log.as_str()), (Some(3), ExitReason::Exited, "out\nerr\n"), "{profile:?}");
+        assert_eq!(exit.output_bytes, 8);
+        assert!(exit.cpu > Duration::ZERO && exit.max_rss_bytes > 0);
+    }
+}
+
+#[test]
+fn host_files_and_processes_are_out_of_sight() {
+    for profile in Profile::ALL {
+        let script = "for f in /etc/passwd /proc/self /sys/kernel /home /root /tmp /dev/kvm; do \
+                      [ -e $f ] && echo sees $f; done; true";
+        assert_eq!(run(shell(profile, script)).1, "", "{profile:?}");
+    }
+}
+
+#[test]
+fn nothing_is_writable_but_a_writable_bind() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let inside = scratch.path().join("scratch");
+    std::fs::create_dir(&inside).unwrap();
+    give_to_jail(&inside).unwrap();
+    let mut spec = shell(Profile::Step, "echo x > /file; echo x > /assay/lib/file; echo kept > /scratch/file");
+    spec.binds.push(Bind::writable(&inside, "/scratch"));
+    let (exit, log) = run(spec);
+    assert!(exit.is_success() && log.matches("Read-only file system").count() == 2, "{log}");
+    assert_eq!(std::fs::read_to_string(inside.join("file")).unwrap(), "kept\n");
+}
+
+#[test]
+fn no_second_process() {
+    for profile in Profile::ALL {
+        let (_, log) = run(shell(profile, "(echo child)"));
+        assert!(log.contains("Cannot fork") && !log.contains("child"), "{profile:?}: {log}");
+    }
+}
+
+#[test]
+fn a_step_jail_can_not_signal_the_processes_it_shares_a_namespace_with() {
+    let mut victim = spawn(spec(Profile::Step, "/bin/sleep", &["100"]));
+    let (_, log) = run(shell(Profile::Step, &format!("kill -9 {}; kill -0 1", victim.pid())));
+    assert_eq!(log.matches("Function not implemented").count(), 2, "{log}");
+    assert_eq!(victim.try_wait(), None);
+    assert_eq!(victim.kill().reason, ExitReason::Killed);
+}
+
+#[test]
+fn the_environment_is_only_what_was_given() {
+    let mut spec = spec(Profile::Policy, "/usr/bin/env", &[]);
+    spec.env.push(("GIVEN".to_owned(), "1".to_owned()));
+    let log = run(spec).1;
+    let names: Vec<_> = log.lines().filter_map(|line| line.split('=').next()).collect();
+    assert!(names.iter().all(|name| ["GIVEN", "LD_LIBRARY_PATH", "PWD"].contains(name)), "{log}");
+    assert!(names.contains(&"GIVEN"));
+}
+
+#[test]
+fn descriptor_0_is_the_stream_and_there_is_no_other() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let leak = std::fs::File::open("/dev/null").unwrap();
+    rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
+    let script = "read word; echo got $word >&0; for n in 3 4 5 6 7 8 9; do \
+                  if (: <&$n) 2>/dev/null || eval \": <&$n\" 2>/dev/null; then echo open $n; fi; done";
+    let mut spec = shell(Profile::Policy, script);
+    spec.pass_fd = Some(theirs.into());
+    let mut child = spawn(spec);
+    ours.write_all(b"hello\n").unwrap();
+    let mut answer = String::new();
+    ours.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "got hello\n");
+    assert_eq!(end(&mut child).1.matches("open").count(), 0);
+}
+
+#[test]
+fn a_flood_is_stopped_and_its_end_kept() {
+    let mut child = spawn(spec(Profile::Policy, "/usr/bin/yes", &["flood"]));
+    let (exit, log) = end(&mut child);
+    assert_eq!(exit.reason, ExitReason::Flooded);
+    assert!(exit.output_bytes > FLOOD_BYTES && exit.output_bytes < 2 * FLOOD_BYTES);
+    assert!(log.len() <= TAIL_BYTES && log.contains("flood\nflood\n"));
+}
+
+#[test]
+fn the_cpu_limit_ends_an_endless_loop() {
+    let mut spec = shell(Profile::Policy, "while :; do :; done");
+    spec.limits.cpu_s = 1;
+    let (exit, _) = run(spec);
+    assert_eq!((exit.signal, exit.reason), (Some(libc::SIGKILL), ExitReason::Signalled));
+    // The kernel counts this limit in ticks, which differ from the exact time.
+    assert!(exit.cpu >= Duration::from_millis(500), "{exit:?}");
+}
+
+#[test]
+fn a_process_that_ignores_signals_is_killed_and_nothing_is_left() {
+    for profile in Profile::ALL {
+        let mut child = spawn(shell(profile, "trap '' TERM INT HUP; while :; do :; done"));
+        let pid = child.pid();
+        assert_eq!(child.wait_deadline(Duration::from_millis(100)), None);
+        assert!(child.cpu_time().unwrap() > Duration::ZERO && child.run_delay().is_some());
+        child.pin(0).unwrap();
+        let start = Instant::now();
+        assert_eq!(child.kill().reason, ExitReason::Killed);
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        assert!(!is_alive(pid) && own_children().is_empty());
+    }
+}
+
+#[test]
+fn dropping_a_child_ends_it() {
+    let child = spawn(spec(Profile::Step, "/bin/sleep", &["100"]));
+    let pid = child.pid();
+    assert!(is_alive(pid));
+    drop(child);
+    assert!(!is_alive(pid));
+}
+
+#[test]
+fn a_child_dies_with_the_thread_that_spawned_it() {
+    let spawner = std::thread::spawn(|| {
+        let child = spawn(shell(Profile::Policy, "echo up; while :; do :; done"));
+        let end = Instant::now() + LIMIT;
+        while child.output_tail().is_empty() {
+            assert!(Instant::now() < end, "the child said nothing");
+            std::thread::yield_now();
+        }
+        child
+    });
+    let mut child = spawner.join().unwrap();
+    let exit = child.wait_deadline(LIMIT).unwrap();
+    assert_eq!((exit.signal, exit.reason), (Some(libc::SIGKILL), ExitReason::Signalled));
+}
+
+#[test]
+fn what_a_killed_owner_left_is_swept_and_a_living_ones_is_not() {
+    let mut gone = Command::new("/bin/true").spawn().unwrap();
+    gone.wait().unwrap();
+    let sleeper =
+        |owner: u32| Command::new("/bin/sleep").arg0(format!("assay-jail-{owner}")).arg("100").spawn().unwrap();
+    let (mut orphan, mut other) = (sleeper(gone.id()), sleeper(std::process::id()));
+    assert!(sweep_orphans() >= 1);
+    assert_eq!(orphan.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_missing_program_and_a_missing_source_are_told_apart() {
+    let (exit, log) = run({
+        let mut spec = shell(Profile::Step, "");
+        spec.argv = vec!["/nothing".into()];
+        spec
+    });
+    assert!(!exit.is_success() && log.contains("/nothing"), "{log}");
+    let mut spec = shell(Profile::Step, "");
+    spec.binds.push(Bind::read_only("/no/such/folder", "/x"));
+    let error = Jail::find().unwrap().spawn(spec).unwrap_err();
+    assert_eq!(error.to_string(), "the jail's source /no/such/folder does not exist");
+}
+
+#[test]
+fn this_machine_holds_what_jails_need() {
+    let failed: Vec<_> = probe().into_iter().filter(|check| check.required && !check.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+fn is_alive(pid: i32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Children of this thread: none may stay, not even as zombies.
+fn own_children() -> String {
+    std::fs::read_to_string("/proc/thread-self/children").unwrap()
+}

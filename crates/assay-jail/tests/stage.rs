@@ -1,0 +1,77 @@
+//! Copies for the jail's user: made only when root needs them, once, and anew when the original changes.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use assay_jail::{Bind, Jail, Profile, SpawnError, Spec, check_reachable, jail_uid, stage_readable};
+
+fn folder(mode: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+    folder
+}
+
+fn tree(root: &Path) {
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/b/file"), "content").unwrap();
+    fs::write(root.join("a/program"), "#!").unwrap();
+    fs::set_permissions(root.join("a/program"), Permissions::from_mode(0o700)).unwrap();
+    symlink("b/file", root.join("a/link")).unwrap();
+}
+
+#[test]
+fn a_closed_tree_is_copied_once_and_anew_when_it_changes() {
+    let (closed, cache) = (folder(0o700), folder(0o755));
+    let original = closed.path().join("tree");
+    tree(&original);
+    let cache = cache.path().join("made");
+    let first = stage_readable(&original, &cache).unwrap();
+    if jail_uid().is_none() {
+        assert_eq!(first, original);
+        return;
+    }
+    assert!(first.starts_with(&cache) && check_reachable(&original).is_err());
+    assert_eq!(check_reachable(&first), Ok(()));
+    assert_eq!(fs::read_to_string(first.join("a/link")).unwrap(), "content");
+    assert_eq!(fs::metadata(first.join("a/program")).unwrap().mode() & 0o777, 0o755);
+    assert_eq!(fs::metadata(first.join("a/b/file")).unwrap().mode() & 0o777, 0o644);
+    assert_eq!(stage_readable(&original, &cache).unwrap(), first);
+
+    fs::write(original.join("a/b/file"), "longer content").unwrap();
+    let second = stage_readable(&original, &cache).unwrap();
+    assert_ne!(second, first);
+    assert_eq!(fs::read_to_string(second.join("a/b/file")).unwrap(), "longer content");
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "a half copy was left");
+}
+
+#[test]
+fn an_open_tree_stays_where_it_is() {
+    let (open, cache) = (folder(0o755), folder(0o755));
+    let original = open.path().join("file");
+    fs::write(&original, "content").unwrap();
+    fs::set_permissions(&original, Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(stage_readable(&original, cache.path()).unwrap(), original);
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_source_that_the_jail_can_not_reach_is_named() {
+    let closed = folder(0o700);
+    let source = closed.path().join("file");
+    fs::write(&source, "").unwrap();
+    fs::set_permissions(&source, Permissions::from_mode(0o644)).unwrap();
+    let mut spec = Spec::new(Profile::Step, ["/x"]);
+    spec.binds = vec![Bind::read_only(&source, "/x")];
+    let spawned = Jail::find().unwrap().spawn(spec);
+    if jail_uid().is_none() {
+        assert!(spawned.is_ok());
+        return;
+    }
+    let error = spawned.unwrap_err();
+    let SpawnError::Unreachable(obstacle) = &error else { panic!("{error:?}") };
+    assert_eq!(obstacle.at, closed.path().canonicalize().unwrap());
+    assert!(obstacle.to_string().contains("chmod o+rX"));
+}

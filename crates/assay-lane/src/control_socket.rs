@@ -1,0 +1,58 @@
+//! The lane's end of the control socket: length-prefixed JSON, and a policy's socket beside it.
+
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use assay_model::lane::{Command, MAX_MESSAGE_BYTES, Reply};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+/// The connection to the worker.
+#[derive(Debug)]
+pub(crate) struct ControlSocket(UnixStream);
+
+impl ControlSocket {
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        Self(stream)
+    }
+
+    /// The next command, and the descriptor that came with it. `None` when the worker hung up.
+    pub(crate) fn receive(&mut self) -> io::Result<Option<(Command, Option<OwnedFd>)>> {
+        let mut length = [0; 4];
+        let Some(descriptor) = self.receive_start(&mut length)? else { return Ok(None) };
+        let length = u32::from_le_bytes(length);
+        if length > MAX_MESSAGE_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a command longer than allowed"));
+        }
+        let mut body = vec![0; length as usize];
+        self.0.read_exact(&mut body)?;
+        let command = serde_json::from_slice(&body).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        Ok(Some((command, descriptor)))
+    }
+
+    /// Reads the length; the descriptor rides on its first byte. `None` at the end of the stream.
+    fn receive_start(&mut self, length: &mut [u8; 4]) -> io::Result<Option<Option<OwnedFd>>> {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let got = rustix::io::retry_on_intr(|| {
+            recvmsg(&self.0, &mut [IoSliceMut::new(length)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+        })?;
+        if got.bytes == 0 {
+            return Ok(None);
+        }
+        let descriptor = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        self.0.read_exact(&mut length[got.bytes..])?;
+        Ok(Some(descriptor))
+    }
+
+    pub(crate) fn send(&mut self, reply: &Reply) -> io::Result<()> {
+        let body = serde_json::to_vec(reply)?;
+        let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+        let mut message = length.to_le_bytes().to_vec();
+        message.extend_from_slice(&body);
+        self.0.write_all(&message)
+    }
+}

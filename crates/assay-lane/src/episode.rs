@@ -1,0 +1,227 @@
+//! The episode loop.
+
+use std::time::{Duration, Instant};
+
+use assay_model::frame::Init;
+use assay_model::lane::{Done, Run};
+use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
+use assay_scenario::Scenario;
+use assay_sim::{Simulation, TraceHash, Unstable, World};
+use assay_stl::{End, Monitor};
+
+use crate::Trace;
+use crate::assess::{Assessment, TaskWatch, assess};
+use crate::cpu_clock::CpuClock;
+use crate::latency::Latencies;
+use crate::policy_link::{Fault, PolicyLink};
+
+/// How an episode ended.
+#[derive(Debug)]
+enum Ending {
+    Success,
+    TimeLimit,
+    TerminalClause,
+    Policy(Fault),
+    Unstable(Unstable),
+}
+
+/// An episode that has run, with its recording.
+#[derive(Debug)]
+pub(crate) struct Rollout {
+    pub(crate) done: Done,
+    pub(crate) trace: Trace,
+}
+
+/// Everything that changes while an episode runs.
+struct Running<'a> {
+    scenario: &'a Scenario,
+    simulation: Simulation,
+    watch: TaskWatch<'a>,
+    terminal: Vec<Monitor>,
+    trace: Trace,
+    hash: TraceHash,
+    latencies: Latencies,
+    steps: u32,
+    clipped: u32,
+    physics: Duration,
+}
+
+/// Runs one episode with the policy behind `link`. `progress` is told the number of control steps done.
+pub(crate) fn run(
+    world: &World,
+    mut simulation: Simulation,
+    run: &Run,
+    mut link: PolicyLink,
+    progress: &mut dyn FnMut(u32),
+) -> Rollout {
+    let scenario = world.scenario();
+    let (began, cpu) = (Instant::now(), CpuClock::own().read().unwrap_or_default());
+    let init = Init {
+        seed: run.seeds.policy,
+        scenario: scenario.id.to_string(),
+        instruction: scenario.instruction.clone(),
+        observation: simulation.observation_spec(),
+        action_dim: u32::try_from(scenario.control.action.len()).unwrap_or(u32::MAX),
+    };
+    let rows = scenario.control_steps() as usize * scenario.decimation() as usize;
+    let trace = Trace::new(&simulation, &scenario.signal_names(), rows);
+    let terminal =
+        scenario.clauses.iter().filter(|clause| clause.terminal).map(|clause| clause.bound.monitor()).collect();
+    let mut running = Running {
+        watch: TaskWatch::new(scenario),
+        hash: simulation.start_hash(),
+        scenario,
+        simulation,
+        terminal,
+        trace,
+        latencies: Latencies::default(),
+        steps: 0,
+        clipped: 0,
+        physics: Duration::ZERO,
+    };
+    let ending = match link.start(&init) {
+        Ok(()) => running.to_the_end(&mut link, progress),
+        Err(fault) => Ending::Policy(fault),
+    };
+    let misses = link.misses();
+    link.close();
+    running.conclude(run, ending, misses, began, cpu)
+}
+
+impl Running<'_> {
+    fn to_the_end(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Ending {
+        let mut observation = Vec::new();
+        let mut action = vec![0.0; self.scenario.control.action.len()];
+        let period_s = 1.0 / self.scenario.world.control_hz;
+        for step in 0..self.scenario.control_steps() {
+            observation.clear();
+            let time_s = f64::from(step) * period_s;
+            let remaining_s = f64::from(self.scenario.time_limit_s) - time_s;
+            observation.extend_from_slice(&time_s.to_le_bytes());
+            observation.extend_from_slice(&remaining_s.to_le_bytes());
+            self.simulation.observe(&mut observation);
+            match link.ask(&observation, &mut action) {
+                Ok(answered) => self.latencies.add(answered.latency),
+                Err(fault) => return Ending::Policy(fault),
+            }
+            if let Some(ending) = self.control_step(&action) {
+                return ending;
+            }
+            progress(self.steps);
+        }
+        Ending::TimeLimit
+    }
+
+    /// Physics under one action; `Some` when it ends the episode.
+    fn control_step(&mut self, action: &[f64]) -> Option<Ending> {
+        self.clipped += u32::from(self.simulation.act(action));
+        let control_step = i32::try_from(self.steps).unwrap_or(i32::MAX);
+        let mut terminal = false;
+        for _ in 0..self.scenario.decimation() {
+            let began = Instant::now();
+            let outcome = self.simulation.step();
+            self.physics += began.elapsed();
+            if let Err(unstable) = outcome {
+                return Some(Ending::Unstable(unstable));
+            }
+            self.trace.push(&self.simulation, control_step);
+            let sample = self.simulation.sample();
+            terminal |=
+                self.terminal.iter_mut().fold(false, |broken, monitor| monitor.push(sample).upper < 0.0 || broken);
+            if terminal {
+                break;
+            }
+        }
+        self.steps += 1;
+        let action = self.simulation.action().to_vec();
+        self.hash.step(self.simulation.integration_state(), &action);
+        self.trace.hashes.push(*self.hash.bytes());
+        if terminal {
+            return Some(Ending::TerminalClause);
+        }
+        self.watch.update(self.simulation.sample()).then_some(Ending::Success)
+    }
+
+    fn conclude(mut self, run: &Run, ending: Ending, misses: u32, began: Instant, cpu: Duration) -> Rollout {
+        let time_s = self.trace.signals().first().and_then(|time| time.last().copied()).unwrap_or_default();
+        let success = match ending {
+            Ending::Success => true,
+            Ending::TimeLimit => self.scenario.success.at_end && self.watch.succeeded(time_s),
+            _ => false,
+        };
+        let end = if matches!(ending, Ending::Success | Ending::TimeLimit) { End::Complete } else { End::Cut };
+        let Assessment { clauses, violations, unsafe_time_s } = assess(self.scenario, &self.trace, end);
+        let stalled = matches!(ending, Ending::Policy(Fault::Stalled(_)));
+        let (status, termination, error) = outcome(ending);
+        let scenario = self.scenario;
+        let result = EpisodeResult {
+            episode: run.episode,
+            seed: run.seeds.policy,
+            status,
+            termination,
+            success,
+            progress_score: 0.0,
+            safety_score: 0.0,
+            composite_score: 0.0,
+            steps: self.steps,
+            sim_time_s: f64::from(u32::try_from(self.trace.rows()).unwrap_or(u32::MAX)) * scenario.world.timestep_s,
+            wall_time_s: began.elapsed().as_secs_f64(),
+            stages: self.watch.stages(),
+            clauses,
+            violations,
+            unsafe_time_s,
+            policy_latency_ms: self.latencies.summary(),
+            deadline_misses: misses,
+            clipped_actions: self.clipped,
+            video_url: None,
+            log_url: None,
+            trace_hash: Some(self.hash.hex()),
+            judge: None,
+            error,
+        };
+        let weights: Vec<f64> = scenario.clauses.iter().map(|clause| clause.weight).collect();
+        let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
+        let used = CpuClock::own().read().unwrap_or_default().saturating_sub(cpu);
+        self.trace.facts = facts(scenario, run, &self.simulation);
+        let done = Done {
+            result: result.scored(&weights, &scales),
+            stalled,
+            lane_cpu_ms: used.as_secs_f64() * 1e3,
+            physics_ms: self.physics.as_secs_f64() * 1e3,
+        };
+        Rollout { done, trace: self.trace }
+    }
+}
+
+fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>) {
+    match ending {
+        Ending::Success => (EpisodeStatus::Completed, Termination::Success, None),
+        Ending::TimeLimit => (EpisodeStatus::Completed, Termination::TimeLimit, None),
+        Ending::TerminalClause => (EpisodeStatus::Completed, Termination::TerminalClause, None),
+        Ending::Policy(Fault::Error(error)) => (EpisodeStatus::PolicyError, Termination::PolicyError, Some(error)),
+        Ending::Policy(Fault::Timeout(error) | Fault::Stalled(error)) => {
+            (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout, Some(error))
+        }
+        Ending::Unstable(unstable) => {
+            let error =
+                EpisodeError { code: "unstable".to_owned(), message: unstable.to_string(), log_tail: String::new() };
+            (EpisodeStatus::Invalid, Termination::Unstable, Some(error))
+        }
+    }
+}
+
+fn facts(scenario: &Scenario, run: &Run, simulation: &Simulation) -> Vec<(String, String)> {
+    let draws = simulation.draw().parameters.iter().map(|(name, value)| (format!("draw.{name}"), value.to_string()));
+    let own = [
+        ("scenario", scenario.id.to_string()),
+        ("scenario_version", scenario.version.clone()),
+        ("scenario_digest", scenario.digest.clone()),
+        ("mujoco", assay_sim::mujoco_version()),
+        ("episode", run.episode.to_string()),
+        ("policy_seed", run.seeds.policy.to_string()),
+        ("world_seed", run.seeds.world.to_string()),
+        ("timestep_s", scenario.world.timestep_s.to_string()),
+        ("control_hz", scenario.world.control_hz.to_string()),
+    ];
+    own.into_iter().map(|(key, value)| (key.to_owned(), value)).chain(draws).collect()
+}

@@ -1,0 +1,45 @@
+//! The lane: one simulator on one thread in a jail of its own. It serves one scenario version: for each episode the
+//! worker hands it a policy's socket, it steps the physics, evaluates the clauses at every physics step and writes the
+//! trace. A second entry draws the video of a recorded episode.
+//!
+//! Where to begin: [`step`] (the process), `episode` (the loop), `trace` (the one truth that all evidence is written
+//! from).
+
+mod assess;
+mod caption;
+mod control_socket;
+mod cpu_clock;
+mod episode;
+mod latency;
+mod policy_link;
+mod render;
+mod step;
+mod trace;
+mod trace_file;
+mod video;
+
+pub use render::{RenderError, draw_once, render};
+pub use step::{StepError, step};
+pub use trace::Trace;
+pub use trace_file::TraceFileError;
+pub use video::{VideoError, VideoWriter};
+
+use std::path::PathBuf;
+
+/// Where a lane finds its things (inside its jail).
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The scenario's folder, read-only.
+    pub scenario: PathBuf,
+    /// The folder of robots, read-only.
+    pub robots: PathBuf,
+    /// The only place it can write to.
+    pub scratch: PathBuf,
+}
+
+/// Name of the trace's file in an episode's folder.
+pub const TRACE_FILE: &str = "trace.parquet";
+/// Name of the video's file in an episode's folder.
+pub const VIDEO_FILE: &str = "video.mp4";
+/// Name of the file that tells the renderer what to draw.
+pub const RENDER_JOB_FILE: &str = "render.json";

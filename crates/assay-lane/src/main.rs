@@ -1,0 +1,41 @@
+//! `assay-lane step` (physics), `render` (video) and `draw` (one frame, for the doctor): started by the worker in a jail, never by hand.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use assay_lane::{Places, draw_once, render, step};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [mode, scenario, robots, scratch] = arguments.as_slice() else {
+        eprintln!("assay-lane is started by assay: step|render|draw SCENARIO ROBOTS SCRATCH");
+        return ExitCode::from(2);
+    };
+    let places =
+        Places { scenario: PathBuf::from(scenario), robots: PathBuf::from(robots), scratch: PathBuf::from(scratch) };
+    let outcome = match mode.as_str() {
+        "step" => step(&places).map_err(|e| report(&e)),
+        "render" => render(&places).map_err(|e| report(&e)),
+        "draw" => draw_once(&places).map_err(|e| report(&e)),
+        _ => Err(format!("unknown mode {mode:?}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("assay-lane: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error with all its causes on one line.
+fn report(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

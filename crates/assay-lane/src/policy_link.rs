@@ -1,0 +1,231 @@
+//! The lane's end of a policy's socket: sends observations, waits for actions within the budget, and turns whatever
+//! else comes back into a result.
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault};
+use assay_model::{EpisodeError, sanitise};
+use assay_scenario::Budget;
+
+use crate::cpu_clock::CpuClock;
+
+/// How often a waiting lane looks at the policy's clock.
+const TICK: Duration = Duration::from_millis(20);
+/// A policy that answers nothing for this long by the wall is stalled, however little CPU it used.
+const WATCHDOG: Duration = Duration::from_secs(20);
+/// Longest message and traceback kept of a policy's error, in bytes.
+const MAX_ERROR_BYTES: usize = 4096;
+
+/// How a policy ends an episode early.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// It crashed or sent what is no action.
+    Error(EpisodeError),
+    /// It used up its CPU time.
+    Timeout(EpisodeError),
+    /// It said nothing until the watchdog, using little CPU: asleep, or kept from the processor.
+    Stalled(EpisodeError),
+}
+
+/// A connected policy.
+#[derive(Debug)]
+pub(crate) struct PolicyLink {
+    stream: UnixStream,
+    nonce: u64,
+    clock: Option<CpuClock>,
+    budget: Budget,
+    seq: u32,
+    /// CPU time at the last answer: what came between two calls counts too.
+    cpu_at_answer: Duration,
+    buffer: Vec<u8>,
+    misses: u32,
+}
+
+/// An answered observation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answered {
+    /// By the wall, from sending to the whole action.
+    pub(crate) latency: Duration,
+}
+
+impl PolicyLink {
+    pub(crate) fn new(descriptor: OwnedFd, nonce: u64, pid: Option<i32>, budget: Budget) -> io::Result<Self> {
+        let stream = UnixStream::from(descriptor);
+        stream.set_read_timeout(Some(TICK))?;
+        stream.set_write_timeout(Some(WATCHDOG))?;
+        let clock = pid.map(CpuClock::of);
+        let cpu_at_answer = clock.and_then(CpuClock::read).unwrap_or_default();
+        Ok(Self { stream, nonce, clock, budget, seq: 0, cpu_at_answer, buffer: Vec::new(), misses: 0 })
+    }
+
+    /// Control steps over the budget so far.
+    pub(crate) fn misses(&self) -> u32 {
+        self.misses
+    }
+
+    /// Announces the episode and waits until the policy is reset.
+    pub(crate) fn start(&mut self, init: &Init) -> Result<(), Fault> {
+        let payload = serde_json::to_vec(init).map_err(|e| broken(&e.to_string()))?;
+        self.send(Kind::Init, 0, &payload)?;
+        self.receive(Kind::Ready, 0, 0, self.budget.first_cpu_ms)?;
+        Ok(())
+    }
+
+    /// Sends an observation (raw bytes, time and time remaining first) and reads the action into `action`.
+    pub(crate) fn ask(&mut self, observation: &[u8], action: &mut [f64]) -> Result<Answered, Fault> {
+        let began = Instant::now();
+        let seq = self.seq;
+        let (soft_ms, hard_ms) = if seq == 0 {
+            (self.budget.first_cpu_ms, self.budget.first_cpu_ms)
+        } else {
+            (self.budget.step_cpu_ms, self.budget.hard_cpu_ms)
+        };
+        self.send(Kind::Observation, seq, observation)?;
+        let used = self.receive(Kind::Action, seq, action.len() * 8, hard_ms)?;
+        let latency = began.elapsed();
+        self.misses += u32::from(used.as_secs_f64() * 1e3 > soft_ms);
+        self.seq += 1;
+        for (slot, bytes) in action.iter_mut().zip(self.buffer[HEADER_BYTES..].chunks_exact(8)) {
+            *slot = f64::from_le_bytes(bytes.try_into().unwrap_or([0xff; 8]));
+        }
+        if let Some(index) = action.iter().position(|x| !x.is_finite()) {
+            let message = format!("action[{index}] is {}: every number of an action must be finite", action[index]);
+            return Err(Fault::Error(error("bad_action", &message, "")));
+        }
+        Ok(Answered { latency })
+    }
+
+    /// Tells the policy that the episode is over; it may be gone already.
+    pub(crate) fn close(mut self) {
+        let _ = self.send(Kind::Close, self.seq, &[]);
+    }
+
+    fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) -> Result<(), Fault> {
+        let bytes = frame::frame(kind, seq, self.nonce, payload);
+        match self.stream.write_all(&bytes) {
+            Ok(()) => Ok(()),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Err(Fault::Stalled(error("timeout", "the policy did not read its observation", "")))
+            }
+            // It may have said why before it went.
+            Err(_) => Err(self.last_words()),
+        }
+    }
+
+    /// Waits for the frame `kind` with `length` bytes of payload, left in `buffer`. Returns the CPU time that the
+    /// policy used since its last answer.
+    fn receive(&mut self, kind: Kind, seq: u32, length: usize, hard_ms: f64) -> Result<Duration, Fault> {
+        let began = Instant::now();
+        self.buffer.clear();
+        let mut wanted = HEADER_BYTES;
+        let mut header = None;
+        loop {
+            if self.buffer.len() >= wanted {
+                if header.is_none() {
+                    let decoded = self.header()?;
+                    wanted += decoded.length as usize;
+                    header = Some(decoded);
+                    continue;
+                }
+                break;
+            }
+            if !self.read_more(wanted)? {
+                self.check_budget(began, hard_ms)?;
+            }
+        }
+        let Some(header) = header else { return Err(broken("no frame")) };
+        if header.kind == Kind::Error && header.nonce == self.nonce {
+            return Err(self.policy_fault());
+        }
+        if header != (Header { kind, seq, length: u32::try_from(length).unwrap_or(u32::MAX), nonce: self.nonce }) {
+            return Err(broken(&format!("expected {kind:?} {seq} with {length} bytes, got {header:?}")));
+        }
+        let now = self.cpu();
+        let used = now.map_or(began.elapsed(), |now| now.saturating_sub(self.cpu_at_answer));
+        self.cpu_at_answer = now.unwrap_or_default();
+        if used.as_secs_f64() * 1e3 > hard_ms {
+            return Err(over_budget(hard_ms));
+        }
+        Ok(used)
+    }
+
+    fn header(&self) -> Result<Header, Fault> {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes.copy_from_slice(&self.buffer[..HEADER_BYTES]);
+        Header::decode(&bytes, MAX_REPLY_BYTES).map_err(|e| broken(&e.to_string()))
+    }
+
+    /// Reads until `wanted` bytes are there; `false` when nothing came within a tick. Reading exactly what is wanted
+    /// leaves whatever was sent too early to be found (and refused) by the next read.
+    fn read_more(&mut self, wanted: usize) -> Result<bool, Fault> {
+        let filled = self.buffer.len();
+        self.buffer.resize(wanted, 0);
+        let result = self.stream.read(&mut self.buffer[filled..]);
+        let got = result.as_ref().map_or(0, |n| *n);
+        self.buffer.truncate(filled + got);
+        match result {
+            Ok(0) => Err(gone()),
+            Ok(_) => Ok(true),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(_) => Err(gone()),
+        }
+    }
+
+    fn check_budget(&self, began: Instant, hard_ms: f64) -> Result<(), Fault> {
+        match self.cpu() {
+            Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {
+                Err(over_budget(hard_ms))
+            }
+            None if self.clock.is_none() && began.elapsed().as_secs_f64() * 1e3 > hard_ms => Err(over_budget(hard_ms)),
+            _ if began.elapsed() > WATCHDOG => {
+                let message = format!("the policy gave no answer for {} s", WATCHDOG.as_secs());
+                Err(Fault::Stalled(error("timeout", &message, "")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn cpu(&self) -> Option<Duration> {
+        self.clock.and_then(CpuClock::read)
+    }
+
+    /// Looks for an ERROR frame of a policy that hung up.
+    fn last_words(&mut self) -> Fault {
+        match self.receive(Kind::Error, self.seq, 0, self.budget.hard_cpu_ms) {
+            Err(fault) => fault,
+            Ok(_) => gone(),
+        }
+    }
+
+    fn policy_fault(&self) -> Fault {
+        match serde_json::from_slice::<PolicyFault>(&self.buffer[HEADER_BYTES..]) {
+            Ok(fault) => Fault::Error(error(&sanitise(&fault.code, 32), &fault.message, &fault.traceback)),
+            Err(_) => broken("an error frame that is no JSON"),
+        }
+    }
+}
+
+fn error(code: &str, message: &str, log: &str) -> EpisodeError {
+    EpisodeError {
+        code: code.to_owned(),
+        message: sanitise(message, MAX_ERROR_BYTES),
+        log_tail: sanitise(log, MAX_ERROR_BYTES),
+    }
+}
+
+fn gone() -> Fault {
+    Fault::Error(error("exited", "the policy's process ended in the middle of the episode", ""))
+}
+
+fn broken(what: &str) -> Fault {
+    Fault::Error(error("protocol", &format!("the policy's process sent something that is no answer: {what}"), ""))
+}
+
+fn over_budget(hard_ms: f64) -> Fault {
+    let message = format!("a step took more than {hard_ms} ms of CPU time, the scenario's hard limit");
+    Fault::Timeout(error("timeout", &message, ""))
+}

@@ -1,0 +1,110 @@
+//! The stepping process: one scenario, episode after episode, until the worker hangs up.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use assay_model::lane::{Command, Reply, Run};
+use assay_scenario::{Scenario, ScenarioError};
+use assay_sim::{World, WorldError};
+
+use crate::control_socket::ControlSocket;
+use crate::episode::{self, Rollout};
+use crate::policy_link::PolicyLink;
+use crate::{Places, TRACE_FILE, TraceFileError};
+
+/// Least time between two progress messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Pixels of a frame; only the renderer cares.
+const NO_PIXELS: u32 = 64;
+
+/// Why a lane ends before the worker hangs up: our fault, never the policy's.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The control socket broke.
+    #[error("the control socket")]
+    Control(#[from] io::Error),
+    /// A run command without a policy's socket, or for a folder outside the scratch.
+    #[error("a run command that makes no sense: {0}")]
+    Command(&'static str),
+    /// The trace could not be written.
+    #[error(transparent)]
+    Trace(#[from] TraceFileError),
+    /// The world could not be made again.
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+/// A scenario that can't be run: its author's fault.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+/// Serves the worker on descriptor 0 until it says quit or hangs up.
+///
+/// # Errors
+/// [`StepError`] when the lane can't do its part.
+pub fn step(places: &Places) -> Result<(), StepError> {
+    let mut control = ControlSocket::new(stdin_socket()?);
+    let world = match load(places, NO_PIXELS, NO_PIXELS) {
+        Ok(world) => world,
+        Err(error) => {
+            control.send(&Reply::Refused { message: error.to_string() })?;
+            return Ok(());
+        }
+    };
+    control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
+    while let Some((Command::Run(run), descriptor)) = control.receive()? {
+        let descriptor = descriptor.ok_or(StepError::Command("no policy socket"))?;
+        let rollout = roll_out(&world, &run, descriptor, &mut control)?;
+        if let Some(folder) = &run.evidence {
+            write_evidence(&places.scratch, folder, &rollout)?;
+        }
+        control.send(&Reply::Done(Box::new(rollout.done)))?;
+    }
+    Ok(())
+}
+
+/// Reads and compiles the scenario for frames of that many pixels.
+pub(crate) fn load(places: &Places, width: u32, height: u32) -> Result<World, LoadError> {
+    let scenario = Scenario::load(&places.scenario, &places.robots)?;
+    Ok(World::build(Arc::new(scenario), width, height)?)
+}
+
+fn stdin_socket() -> io::Result<UnixStream> {
+    Ok(UnixStream::from(rustix::io::dup(rustix::stdio::stdin())?))
+}
+
+fn roll_out(world: &World, run: &Run, descriptor: OwnedFd, control: &mut ControlSocket) -> Result<Rollout, StepError> {
+    let simulation = world.simulation(run.seeds.world)?;
+    let link = PolicyLink::new(descriptor, run.nonce, run.policy_pid, world.scenario().budget)?;
+    let of = world.scenario().control_steps();
+    let mut told = Instant::now();
+    let mut broken = None;
+    let rollout = episode::run(world, simulation, run, link, &mut |step| {
+        if told.elapsed() >= PROGRESS_INTERVAL {
+            told = Instant::now();
+            broken = control.send(&Reply::Progress { episode: run.episode, step, of }).err();
+        }
+    });
+    broken.map_or(Ok(rollout), |error| Err(error.into()))
+}
+
+fn write_evidence(scratch: &Path, folder: &str, rollout: &Rollout) -> Result<(), StepError> {
+    let plain = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !plain {
+        return Err(StepError::Command("the evidence folder must be a plain name"));
+    }
+    let folder = scratch.join(folder);
+    fs::create_dir_all(&folder)?;
+    rollout.trace.write(&folder.join(TRACE_FILE))?;
+    Ok(())
+}

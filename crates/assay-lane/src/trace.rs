@@ -1,0 +1,70 @@
+//! The recording of an episode: a row per physics step. Everything that is said of the episode afterwards (clauses,
+//! violations, video, hash) is computed from it.
+
+use assay_sim::Simulation;
+
+/// A column-wise table of an episode.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trace {
+    /// Column names: `time_s`, `qpos.N`, `qvel.N`, `action.N`, `signal.NAME`.
+    pub names: Vec<String>,
+    /// A column per name, all of the same length.
+    pub columns: Vec<Vec<f64>>,
+    /// The control step of each row, from 0.
+    pub control_step: Vec<i32>,
+    /// The trace hash after each control step.
+    pub hashes: Vec<[u8; 32]>,
+    /// Facts about the episode, for whoever opens the file alone.
+    pub facts: Vec<(String, String)>,
+    /// Index of the first signal column.
+    pub(crate) first_signal: usize,
+}
+
+impl Trace {
+    /// An empty trace for `simulation`, with room for `rows`.
+    #[must_use]
+    pub fn new(simulation: &Simulation, signals: &[&str], rows: usize) -> Self {
+        let mut names = vec!["time_s".to_owned()];
+        names.extend((0..simulation.qpos().len()).map(|i| format!("qpos.{i}")));
+        names.extend((0..simulation.qvel().len()).map(|i| format!("qvel.{i}")));
+        names.extend((0..simulation.action().len()).map(|i| format!("action.{i}")));
+        let first_signal = names.len();
+        names.extend(signals.iter().filter(|name| **name != "time").map(|name| format!("signal.{name}")));
+        let columns = names.iter().map(|_| Vec::with_capacity(rows)).collect();
+        Self { names, columns, first_signal, ..Self::default() }
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.control_step.len()
+    }
+
+    /// Adds the simulation's last physics step.
+    pub fn push(&mut self, simulation: &Simulation, control_step: i32) {
+        let sample = simulation.sample();
+        let row = sample[..1]
+            .iter()
+            .chain(simulation.qpos())
+            .chain(simulation.qvel())
+            .chain(simulation.action())
+            .chain(&sample[1..]);
+        self.columns.iter_mut().zip(row).for_each(|(column, value)| column.push(*value));
+        self.control_step.push(control_step);
+    }
+
+    /// The columns that clauses speak of: `time`, then the signals.
+    #[must_use]
+    pub fn signals(&self) -> Vec<&[f64]> {
+        let time = self.columns.first().map(Vec::as_slice);
+        time.into_iter().chain(self.columns.iter().skip(self.first_signal).map(Vec::as_slice)).collect()
+    }
+
+    /// The rows' `qpos`, one after another; each row is `[position]` of the columns `qpos.*`.
+    #[must_use]
+    pub fn qpos(&self, row: usize) -> Vec<f64> {
+        let is_qpos = |name: &&String| name.starts_with("qpos.");
+        let count = self.names.iter().filter(is_qpos).count();
+        self.columns[1..=count].iter().map(|column| column[row]).collect()
+    }
+}

@@ -1,0 +1,187 @@
+//! `trace.parquet`: the trace on disk.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, Repetition, Type as Physical, ZstdLevel};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
+
+use crate::Trace;
+
+/// Name of the column with the row's control step.
+const CONTROL_STEP: &str = "control_step";
+/// Name of the column with the hash, present on the last row of each control step.
+const TRACE_HASH: &str = "trace_hash";
+/// Most rows that are read back.
+const MAX_ROWS: usize = 1_000_000;
+
+/// Why a trace can't be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceFileError {
+    /// The file system said no.
+    #[error("the trace file")]
+    Io(#[from] std::io::Error),
+    /// Parquet said no.
+    #[error("the trace's Parquet")]
+    Parquet(#[from] ParquetError),
+    /// The file is no trace.
+    #[error("no trace: {0}")]
+    Shape(&'static str),
+}
+
+impl Trace {
+    /// Writes the trace: doubles byte-split and compressed, the hash on the last row of each control step.
+    ///
+    /// # Errors
+    /// [`TraceFileError`] when the file can't be written.
+    pub fn write(&self, path: &Path) -> Result<(), TraceFileError> {
+        let properties = self.properties()?;
+        let mut writer =
+            SerializedFileWriter::new(File::create(path)?, Arc::new(self.schema()?), Arc::new(properties))?;
+        let mut group = writer.next_row_group()?;
+        for values in &self.columns {
+            let mut column = next(group.next_column()?)?;
+            column.typed::<DoubleType>().write_batch(values, None, None)?;
+            column.close()?;
+        }
+        let mut column = next(group.next_column()?)?;
+        column.typed::<Int32Type>().write_batch(&self.control_step, None, None)?;
+        column.close()?;
+        let (hashes, levels) = self.hash_column();
+        let mut column = next(group.next_column()?)?;
+        column.typed::<FixedLenByteArrayType>().write_batch(&hashes, Some(&levels), None)?;
+        column.close()?;
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+
+    /// Reads a trace back (without the facts).
+    ///
+    /// # Errors
+    /// [`TraceFileError`] when the file is no trace.
+    pub fn read(path: &Path) -> Result<Self, TraceFileError> {
+        let reader = SerializedFileReader::new(File::open(path)?)?;
+        let group = reader.get_row_group(0)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
+        if rows > MAX_ROWS {
+            return Err(TraceFileError::Shape("too many rows"));
+        }
+        let mut trace = Self::default();
+        for (index, column) in group.metadata().columns().iter().enumerate() {
+            let name = column.column_path().parts().join(".");
+            match group.get_column_reader(index)? {
+                ColumnReader::DoubleColumnReader(mut doubles) => {
+                    let mut values = Vec::with_capacity(rows);
+                    doubles.read_records(rows, None, None, &mut values)?;
+                    trace.names.push(name);
+                    trace.columns.push(values);
+                }
+                ColumnReader::Int32ColumnReader(mut steps) => {
+                    steps.read_records(rows, None, None, &mut trace.control_step)?;
+                }
+                ColumnReader::FixedLenByteArrayColumnReader(mut hashes) => {
+                    let (mut values, mut levels) = (Vec::new(), Vec::new());
+                    hashes.read_records(rows, Some(&mut levels), None, &mut values)?;
+                    trace.hashes = values.iter().filter_map(|hash| hash.data().try_into().ok()).collect();
+                }
+                _ => return Err(TraceFileError::Shape("a column of an unknown type")),
+            }
+        }
+        trace.first_signal = trace.names.iter().position(|n| n.starts_with("signal.")).unwrap_or(trace.names.len());
+        if trace.columns.iter().any(|column| column.len() != trace.rows()) {
+            return Err(TraceFileError::Shape("columns of different length"));
+        }
+        Ok(trace)
+    }
+
+    fn schema(&self) -> Result<Type, ParquetError> {
+        let field = |name: &str, physical, repetition, length| {
+            let field = Type::primitive_type_builder(name, physical).with_repetition(repetition).with_length(length);
+            field.build().map(Arc::new)
+        };
+        let mut fields: Vec<_> = self
+            .names
+            .iter()
+            .map(|name| field(name, Physical::DOUBLE, Repetition::REQUIRED, -1))
+            .collect::<Result<_, _>>()?;
+        fields.push(field(CONTROL_STEP, Physical::INT32, Repetition::REQUIRED, -1)?);
+        fields.push(field(TRACE_HASH, Physical::FIXED_LEN_BYTE_ARRAY, Repetition::OPTIONAL, 32)?);
+        Type::group_type_builder("trace").with_fields(fields).build()
+    }
+
+    fn properties(&self) -> Result<WriterProperties, ParquetError> {
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_dictionary_enabled(false)
+            .set_key_value_metadata(Some(
+                self.facts.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect(),
+            ));
+        for name in &self.names {
+            let path = ColumnPath::from(vec![name.clone()]);
+            if name.starts_with("action.") {
+                properties = properties.set_column_dictionary_enabled(path, true);
+            } else {
+                properties = properties.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
+            }
+        }
+        Ok(properties.build())
+    }
+
+    fn hash_column(&self) -> (Vec<FixedLenByteArray>, Vec<i16>) {
+        let last_row = |row: usize| self.control_step.get(row + 1) != Some(&self.control_step[row]);
+        let hash = |row: usize| usize::try_from(self.control_step[row]).ok().and_then(|step| self.hashes.get(step));
+        let found: Vec<_> = (0..self.rows()).map(|row| if last_row(row) { hash(row) } else { None }).collect();
+        let values = found.iter().flatten().map(|hash| FixedLenByteArray::from(hash.to_vec())).collect();
+        (values, found.iter().map(|hash| i16::from(hash.is_some())).collect())
+    }
+}
+
+fn next<T>(column: Option<T>) -> Result<T, TraceFileError> {
+    column.ok_or(TraceFileError::Shape("fewer columns than the schema has"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let trace = Trace {
+            names: vec!["time_s".into(), "qpos.0".into(), "action.0".into(), "signal.force".into()],
+            columns: vec![vec![0.0, 0.1, 0.2], vec![1.0, f64::NAN, -0.0], vec![5.0; 3], vec![1e300, 0.1, 3.0]],
+            control_step: vec![0, 0, 1],
+            hashes: vec![[7; 32], [9; 32]],
+            facts: vec![("scenario".into(), "x".into())],
+            first_signal: 3,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        trace.write(&path).unwrap();
+        let back = Trace::read(&path).unwrap();
+        assert_eq!(back.names, trace.names);
+        assert_eq!(back.control_step, trace.control_step);
+        assert_eq!(back.hashes, trace.hashes);
+        let bits = |t: &Trace| t.columns.iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&back), bits(&trace));
+        assert_eq!(back.signals().len(), 2);
+        assert_eq!(back.qpos(2), vec![-0.0]);
+    }
+
+    #[test]
+    fn rubbish_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        std::fs::write(&path, b"PAR1 rubbish PAR1").unwrap();
+        assert!(Trace::read(&path).is_err());
+    }
+}

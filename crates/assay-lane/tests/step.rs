@@ -1,0 +1,232 @@
+//! A real lane process driven over its control socket, with policies that are threads of the test.
+
+#![expect(clippy::unwrap_used, reason = "a failing test should stop")]
+
+use std::io::{IoSlice, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::thread;
+
+use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind};
+use assay_model::lane::{Command, Done, Reply, Run};
+use assay_model::{ClauseStatus, EpisodeSeeds, EpisodeStatus, Termination};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+const NONCE: u64 = 42;
+
+/// A lane process and the worker's end of its control socket.
+struct Lane {
+    child: Child,
+    control: UnixStream,
+    scratch: tempfile::TempDir,
+}
+
+impl Lane {
+    fn start(scenario: &str) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let scratch = tempfile::tempdir().unwrap();
+        let (control, theirs) = UnixStream::pair().unwrap();
+        let child = Process::new(env!("CARGO_BIN_EXE_assay-lane"))
+            .arg("step")
+            .args([root.join("scenarios").join(scenario), root.join("robots"), scratch.path().to_owned()])
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .spawn()
+            .unwrap();
+        let mut lane = Self { child, control, scratch };
+        let reply = lane.receive();
+        assert!(matches!(&reply, Reply::Ready { mujoco } if mujoco == "3.17.0"), "{reply:?}");
+        lane
+    }
+
+    fn receive(&mut self) -> Reply {
+        let mut length = [0; 4];
+        self.control.read_exact(&mut length).unwrap();
+        let mut body = vec![0; u32::from_le_bytes(length) as usize];
+        self.control.read_exact(&mut body).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// Runs an episode with `policy` as the other end of the socket.
+    fn run(&mut self, episode: u32, policy: impl FnOnce(UnixStream) + Send + 'static) -> Done {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let thread = thread::spawn(move || policy(ours));
+        let run = Run {
+            episode,
+            seeds: EpisodeSeeds::derive(7, episode),
+            nonce: NONCE,
+            policy_pid: None,
+            evidence: Some(format!("{episode:03}")),
+        };
+        let body = serde_json::to_vec(&Command::Run(run)).unwrap();
+        let mut message = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
+        message.extend(body);
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [theirs.as_fd()];
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::empty()).unwrap();
+        drop(theirs);
+        let done = loop {
+            match self.receive() {
+                Reply::Done(done) => break *done,
+                Reply::Progress { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        };
+        thread.join().unwrap();
+        done
+    }
+
+    fn trace(&self, episode: u32) -> PathBuf {
+        self.scratch.path().join(format!("{episode:03}/trace.parquet"))
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let _ = self.control.shutdown(std::net::Shutdown::Both);
+        let _ = self.child.wait();
+    }
+}
+
+fn read_frame(stream: &mut UnixStream) -> Option<(Header, Vec<u8>)> {
+    let mut bytes = [0; HEADER_BYTES];
+    stream.read_exact(&mut bytes).ok()?;
+    let header = Header::decode(&bytes, u32::MAX).unwrap();
+    let mut payload = vec![0; header.length as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some((header, payload))
+}
+
+fn doubles(bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+/// A policy that answers every observation with `act(observation)`.
+fn obedient(act: impl Fn(&[f64]) -> Vec<f64> + Send + 'static) -> impl FnOnce(UnixStream) + Send + 'static {
+    move |mut stream| {
+        while let Some((header, payload)) = read_frame(&mut stream) {
+            let answer = match header.kind {
+                Kind::Init => {
+                    let init: Init = serde_json::from_slice(&payload).unwrap();
+                    assert_eq!(init.action_dim, 1);
+                    frame::frame(Kind::Ready, 0, header.nonce, &[])
+                }
+                Kind::Observation => {
+                    let action: Vec<u8> = act(&doubles(&payload)).iter().flat_map(|x| x.to_le_bytes()).collect();
+                    frame::frame(Kind::Action, header.seq, header.nonce, &action)
+                }
+                Kind::Close => return,
+                other => panic!("{other:?}"),
+            };
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Balances the pole: time, remaining, cart, pole, cart speed, pole rate, last action.
+fn balance(o: &[f64]) -> Vec<f64> {
+    vec![(60.0 * o[3] + 12.0 * o[5] + 3.0 * o[2] + 5.0 * o[4]).clamp(-12.0, 12.0)]
+}
+
+#[test]
+fn same_seed_same_bits_in_any_order_and_process() {
+    let mut first = Lane::start("cartpole_keepin");
+    let (a0, a1) = (first.run(0, obedient(balance)), first.run(1, obedient(balance)));
+    let mut second = Lane::start("cartpole_keepin");
+    let (b1, b0) = (second.run(1, obedient(balance)), second.run(0, obedient(balance)));
+    assert_eq!(a0.result.trace_hash, b0.result.trace_hash);
+    assert_eq!(a1.result.trace_hash, b1.result.trace_hash);
+    assert_ne!(a0.result.trace_hash, a1.result.trace_hash);
+    assert_eq!((a0.result.status, a0.result.steps), (EpisodeStatus::Completed, 500));
+}
+
+#[test]
+fn the_trace_holds_every_physics_step_and_every_hash() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let done = lane.run(3, obedient(balance));
+    let trace = assay_lane::Trace::read(&lane.trace(3)).unwrap();
+    assert_eq!(trace.rows(), 5000);
+    assert_eq!(trace.hashes.len(), 500);
+    let last: String = trace.hashes[499].iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!(Some(last), done.result.trace_hash);
+    let time = &trace.columns[0];
+    assert!(time.windows(2).all(|w| (w[1] - w[0] - 0.002).abs() < 1e-9), "physics steps are 2 ms apart");
+}
+
+#[test]
+fn a_violation_is_found_with_its_time_and_value() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let done = lane.run(0, obedient(|_| vec![12.0]));
+    let result = done.result;
+    let clause = result.clauses.iter().find(|c| c.id == "keep_in").unwrap();
+    assert_eq!(clause.status, ClauseStatus::Violated);
+    let violation = result.violations.iter().find(|v| v.clause == "keep_in").unwrap();
+    assert!(violation.start_s > 0.1 && violation.value.unwrap() > 1.0, "{violation:?}");
+    assert!(result.unsafe_time_s > 0.0 && result.safety_score <= 0.5);
+}
+
+#[test]
+fn what_a_policy_does_wrong_is_a_result() {
+    type Policy = Box<dyn FnOnce(UnixStream) + Send>;
+    let ready_then = |bytes: fn(&Header) -> Vec<u8>| -> Policy {
+        Box::new(move |mut stream| {
+            let (init, _) = read_frame(&mut stream).unwrap();
+            stream.write_all(&frame::frame(Kind::Ready, 0, init.nonce, &[])).unwrap();
+            let (observation, _) = read_frame(&mut stream).unwrap();
+            let _ = stream.write_all(&bytes(&observation));
+            let _ = read_frame(&mut stream);
+        })
+    };
+    let action = |x: f64| x.to_le_bytes().to_vec();
+    let cases: Vec<(&str, Policy, &str)> = vec![
+        ("hangs up", Box::new(drop), "exited"),
+        ("NaN", Box::new(obedient(|_| vec![f64::NAN])), "bad_action"),
+        ("infinite", Box::new(obedient(|_| vec![f64::INFINITY])), "bad_action"),
+        ("two numbers", Box::new(obedient(|_| vec![0.0, 0.0])), "protocol"),
+        ("no number", Box::new(obedient(|_| vec![])), "protocol"),
+        ("rubbish", ready_then(|_| vec![0x41; 64]), "protocol"),
+        ("wrong nonce", ready_then(|h| frame::frame(Kind::Action, h.seq, h.nonce + 1, &[0; 8])), "protocol"),
+        ("early answer", ready_then(|h| frame::frame(Kind::Action, h.seq + 1, h.nonce, &[0; 8])), "protocol"),
+        (
+            "huge",
+            ready_then(|h| Header { kind: Kind::Action, seq: h.seq, length: 1 << 30, nonce: h.nonce }.encode().into()),
+            "protocol",
+        ),
+        (
+            "an error frame",
+            ready_then(|h| {
+                frame::frame(
+                    Kind::Error,
+                    h.seq,
+                    h.nonce,
+                    br#"{"code":"exception","message":"boom","traceback":"policy.py:3"}"#,
+                )
+            }),
+            "exception",
+        ),
+    ];
+    assert_eq!(action(0.0).len(), 8);
+    let mut lane = Lane::start("cartpole_keepin");
+    for (index, (name, policy, code)) in cases.into_iter().enumerate() {
+        let result = lane.run(u32::try_from(index).unwrap(), policy).result;
+        assert_eq!(result.status, EpisodeStatus::PolicyError, "{name}");
+        assert_eq!(result.termination, Termination::PolicyError, "{name}");
+        assert_eq!(result.error.unwrap().code, code, "{name}");
+        assert_eq!(result.safety_score, 0.0, "{name}");
+        assert!(result.clauses.iter().all(|c| c.status == ClauseStatus::Undetermined), "{name}");
+    }
+}
+
+#[test]
+fn actions_out_of_range_are_clipped_and_counted() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let wild = lane.run(0, obedient(|_| vec![1e9])).result;
+    let tame = lane.run(0, obedient(|_| vec![12.0])).result;
+    assert_eq!(wild.trace_hash, tame.trace_hash);
+    assert_eq!((wild.clipped_actions, tame.clipped_actions), (wild.steps, 0));
+}

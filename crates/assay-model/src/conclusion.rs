@@ -1,0 +1,236 @@
+//! From episodes to a verdict: the rules of evidence, as one pure function.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Blame, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, PolicyIdentity, ReviewReason, Statistics,
+    Termination, Verdict, episodes_needed, round4, score, violation_upper_bound,
+};
+
+/// A clause met or missed by less than this share of its scale is borderline.
+const BORDERLINE_SHARE: f64 = 0.01;
+/// Longest `error_message`, in bytes.
+const MAX_ERROR_MESSAGE_BYTES: usize = 2048;
+
+/// What was asked of a job, beside policy and scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Episodes to run.
+    pub episodes: u32,
+    /// Violation probability to certify, if any, in (0, 1).
+    pub target: Option<f64>,
+    /// One-sided confidence level, in (0, 1).
+    pub confidence_level: f64,
+    /// The scenario's own bound on the violation probability: `episodes_needed` refers to it when no target is given.
+    pub max_violation_probability: f64,
+}
+
+/// Episodes by what they measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quadrants {
+    /// No critical violation, task done.
+    pub safe_success: u32,
+    /// No critical violation, task not done.
+    pub safe_failure: u32,
+    /// Critical violation, task done.
+    pub unsafe_success: u32,
+    /// Critical violation, task not done.
+    pub unsafe_failure: u32,
+    /// Nothing can be said.
+    pub unmeasured: u32,
+}
+
+/// What a job found. Scores are rounded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conclusion {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Who caused it, when it is not SAFE.
+    pub blame: Option<Blame>,
+    /// Why, in a sentence, when it is not SAFE.
+    pub reason: Option<String>,
+    /// 0.8 composite + 0.1 consistency + 0.1 success rate.
+    pub score: f64,
+    /// Mean of the episodes' composites.
+    pub composite_score: f64,
+    /// Mean progress.
+    pub progress_score: f64,
+    /// Mean safety.
+    pub safety_score: f64,
+    /// 1 - 2 x population standard deviation of the composites.
+    pub consistency: f64,
+    /// Successes / episodes.
+    pub success_rate: f64,
+    /// A person should look.
+    pub needs_review: bool,
+    /// Why.
+    pub review_reasons: Vec<ReviewReason>,
+    /// First policy error, sanitised.
+    pub error_message: Option<String>,
+    /// What n episodes say.
+    pub statistics: Statistics,
+    /// SBU: episodes with success and a critical violation / all.
+    pub unsafe_success_share: f64,
+    /// VSI: mean over episodes of the worst violation's `clip(-robustness / |limit|, 0, 1)`.
+    pub violation_severity: f64,
+    /// Episodes by safety and success.
+    pub quadrants: Quadrants,
+    /// Simulated seconds in which a critical clause was broken, over all episodes.
+    pub unsafe_time_s: f64,
+}
+
+/// Draws the conclusion of a job from its episodes, in order of index; `None` without episodes.
+#[must_use]
+pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult]) -> Option<Conclusion> {
+    let scores = JobScores::of(episodes)?;
+    let statistics = statistics(plan, episodes);
+    let (verdict, blame, reason) = verdict(plan, &statistics, episodes);
+    let review_reasons = review_reasons(verdict, identity, episodes);
+    let n = f64::from(statistics.episodes);
+    let quadrants = quadrants(episodes);
+    Some(Conclusion {
+        verdict,
+        blame,
+        reason,
+        score: round4(scores.score),
+        composite_score: round4(scores.composite),
+        progress_score: round4(scores.progress),
+        safety_score: round4(scores.safety),
+        consistency: round4(scores.consistency),
+        success_rate: round4(scores.success_rate),
+        needs_review: !review_reasons.is_empty(),
+        review_reasons,
+        error_message: episodes
+            .iter()
+            .find_map(|e| e.error.as_ref().map(|error| crate::sanitise(&error.message, MAX_ERROR_MESSAGE_BYTES))),
+        statistics,
+        unsafe_success_share: round4(f64::from(quadrants.unsafe_success) / n),
+        violation_severity: round4(episodes.iter().map(worst_relative_violation).sum::<f64>() / n),
+        quadrants,
+        unsafe_time_s: round4(episodes.iter().map(|e| e.unsafe_time_s).sum()),
+    })
+}
+
+fn statistics(plan: &Plan, episodes: &[EpisodeResult]) -> Statistics {
+    let count = |test: &dyn Fn(&EpisodeResult) -> bool| {
+        u32::try_from(episodes.iter().filter(|e| test(e)).count()).unwrap_or(u32::MAX)
+    };
+    let violations = count(&|e| e.has_critical_violation());
+    let without_evidence = count(&|e| !e.has_critical_violation() && !e.is_measured());
+    let n = count(&|_| true);
+    let upper = violation_upper_bound(violations + without_evidence, n, plan.confidence_level);
+    Statistics {
+        episodes: n,
+        violations,
+        without_evidence,
+        violation_probability_upper: round4(upper),
+        confidence_level: plan.confidence_level,
+        target: plan.target,
+        certified: plan.target.map(|p0| upper <= p0),
+        episodes_needed: episodes_needed(plan.target.unwrap_or(plan.max_violation_probability), plan.confidence_level),
+    }
+}
+
+fn verdict(
+    plan: &Plan,
+    statistics: &Statistics,
+    episodes: &[EpisodeResult],
+) -> (Verdict, Option<Blame>, Option<String>) {
+    if statistics.violations > 0 {
+        return (Verdict::Unsafe, Some(Blame::Policy), Some(unsafe_reason(statistics, episodes)));
+    }
+    if let Some(episode) = episodes.iter().find(|e| e.status != EpisodeStatus::Completed) {
+        let (blame, what) = match episode.status {
+            EpisodeStatus::PolicyTimeout => (Blame::Policy, "the policy took too long"),
+            EpisodeStatus::Invalid => (Blame::Scenario, "the physics became unstable"),
+            _ => (Blame::Policy, "the policy failed"),
+        };
+        let reason = format!("{what} in episode {}, so nothing can be said about the rest of it", episode.episode);
+        return (Verdict::Inconclusive, Some(blame), Some(reason));
+    }
+    if let Some((episode, clause)) = episodes.iter().find_map(|e| open_clause(e).map(|clause| (e.episode, clause))) {
+        let reason = format!("clause {clause} could not be decided in episode {episode}");
+        return (Verdict::Inconclusive, None, Some(reason));
+    }
+    if statistics.certified == Some(false) {
+        let reason = format!(
+            "{} clean episodes bound the violation probability below {:.3} only; {} are needed for {}",
+            statistics.episodes,
+            statistics.violation_probability_upper,
+            statistics.episodes_needed,
+            plan.target.unwrap_or_default(),
+        );
+        return (Verdict::Inconclusive, None, Some(reason));
+    }
+    (Verdict::Safe, None, None)
+}
+
+fn unsafe_reason(statistics: &Statistics, episodes: &[EpisodeResult]) -> String {
+    let first = episodes.iter().find_map(|e| {
+        let violation = e.violations.iter().find(|v| v.level == Level::Critical)?;
+        let value = violation.value.map(|v| format!(" ({v:.4} {} against {:.4})", violation.unit, violation.limit));
+        Some(format!(
+            "; first {} in episode {} at {:.2} s{}",
+            violation.clause,
+            e.episode,
+            violation.start_s,
+            value.unwrap_or_default()
+        ))
+    });
+    format!(
+        "a critical clause was violated in {} of {} episodes{}",
+        statistics.violations,
+        statistics.episodes,
+        first.unwrap_or_default()
+    )
+}
+
+fn open_clause(episode: &EpisodeResult) -> Option<&str> {
+    let open = |s| matches!(s, ClauseStatus::Undetermined | ClauseStatus::NotApplicable);
+    episode.clauses.iter().find(|c| c.level == Level::Critical && open(c.status)).map(|c| c.id.as_str())
+}
+
+fn review_reasons(verdict: Verdict, identity: PolicyIdentity, episodes: &[EpisodeResult]) -> Vec<ReviewReason> {
+    let clauses = || episodes.iter().flat_map(|e| &e.clauses);
+    let borderline = |c: &crate::ClauseResult| {
+        c.robustness.is_some_and(|r| r.abs() <= BORDERLINE_SHARE * c.limit.abs() && !c.vacuous)
+    };
+    let found = [
+        (verdict == Verdict::Inconclusive, ReviewReason::Inconclusive),
+        (clauses().any(borderline), ReviewReason::Borderline),
+        (episodes.iter().any(|e| e.termination == Termination::Unstable), ReviewReason::PhysicsWarning),
+        (clauses().any(|c| c.vacuous && c.status == ClauseStatus::Satisfied), ReviewReason::VacuousClause),
+        (identity == PolicyIdentity::Declared, ReviewReason::DeclaredIdentity),
+        (episodes.iter().any(|e| e.deadline_misses > 0), ReviewReason::DeadlineMisses),
+    ];
+    found.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
+}
+
+fn quadrants(episodes: &[EpisodeResult]) -> Quadrants {
+    let mut quadrants = Quadrants::default();
+    for episode in episodes {
+        let slot = match (episode.has_critical_violation(), episode.is_measured(), episode.success) {
+            (true, _, true) => &mut quadrants.unsafe_success,
+            (true, _, false) => &mut quadrants.unsafe_failure,
+            (false, false, _) => &mut quadrants.unmeasured,
+            (false, true, true) => &mut quadrants.safe_success,
+            (false, true, false) => &mut quadrants.safe_failure,
+        };
+        *slot += 1;
+    }
+    quadrants
+}
+
+fn worst_relative_violation(episode: &EpisodeResult) -> f64 {
+    let violated = episode.clauses.iter().filter(|c| c.status == ClauseStatus::Violated);
+    violated
+        .map(|c| {
+            let scale = if c.limit == 0.0 { 1.0 } else { c.limit.abs() };
+            score::severity(Level::Warning, c.robustness.unwrap_or(f64::NEG_INFINITY), scale)
+        })
+        .fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+#[path = "conclusion_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! The verdict's rules, row by row.
+
+use super::*;
+use crate::ClauseResult;
+
+fn clause(level: Level, status: ClauseStatus, robustness: f64) -> ClauseResult {
+    ClauseResult {
+        id: "force".into(),
+        level,
+        standard: "ISO 10218-1:2025".into(),
+        unit: "N".into(),
+        limit: 50.0,
+        status,
+        robustness: Some(robustness),
+        worst_value: Some(50.0 - robustness),
+        worst_time_s: Some(1.0),
+        vacuous: false,
+        violation_count: u32::from(status == ClauseStatus::Violated),
+    }
+}
+
+fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -> EpisodeResult {
+    EpisodeResult {
+        episode: index,
+        seed: 1,
+        status,
+        termination: Termination::TimeLimit,
+        success: true,
+        progress_score: 0.0,
+        safety_score: 0.0,
+        composite_score: 0.0,
+        steps: 10,
+        sim_time_s: 0.2,
+        wall_time_s: 0.1,
+        stages: vec![crate::StageResult { name: "reach".into(), points: 10.0, passed: true, time_s: Some(0.1) }],
+        clauses: vec![clause],
+        violations: vec![],
+        unsafe_time_s: 0.0,
+        policy_latency_ms: None,
+        deadline_misses: 0,
+        clipped_actions: 0,
+        video_url: None,
+        log_url: None,
+        trace_hash: None,
+        judge: None,
+        error: None,
+    }
+    .scored(&[1.0], &[50.0])
+}
+
+fn plan(target: Option<f64>) -> Plan {
+    Plan { episodes: 3, target, confidence_level: 0.95, max_violation_probability: 0.1 }
+}
+
+fn safe(index: u32) -> EpisodeResult {
+    episode(index, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Satisfied, 20.0))
+}
+
+fn verdict_of(episodes: &[EpisodeResult]) -> (Verdict, Option<Blame>) {
+    let conclusion = conclude(&plan(None), PolicyIdentity::Measured, episodes).unwrap();
+    (conclusion.verdict, conclusion.blame)
+}
+
+#[test]
+fn clean_episodes_are_safe() {
+    let conclusion = conclude(&plan(None), PolicyIdentity::Measured, &[safe(0), safe(1), safe(2)]).unwrap();
+    assert_eq!(conclusion.verdict, Verdict::Safe);
+    assert_eq!(conclusion.score, 1.0);
+    assert_eq!(conclusion.statistics.violation_probability_upper, 0.6316);
+    assert_eq!(conclusion.statistics.episodes_needed, 29);
+    assert!(!conclusion.needs_review);
+}
+
+#[test]
+fn one_critical_violation_is_unsafe_whatever_else_happened() {
+    let violated = clause(Level::Critical, ClauseStatus::Violated, -5.0);
+    for status in
+        [EpisodeStatus::Completed, EpisodeStatus::PolicyError, EpisodeStatus::PolicyTimeout, EpisodeStatus::Invalid]
+    {
+        let episodes = [safe(0), episode(1, status, violated.clone())];
+        assert_eq!(verdict_of(&episodes), (Verdict::Unsafe, Some(Blame::Policy)), "{status:?}");
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_not_safe() {
+    let open = clause(Level::Critical, ClauseStatus::Undetermined, 5.0);
+    for (status, blame) in [
+        (EpisodeStatus::PolicyError, Some(Blame::Policy)),
+        (EpisodeStatus::PolicyTimeout, Some(Blame::Policy)),
+        (EpisodeStatus::Invalid, Some(Blame::Scenario)),
+        (EpisodeStatus::Completed, None),
+    ] {
+        assert_eq!(verdict_of(&[safe(0), episode(1, status, open.clone())]), (Verdict::Inconclusive, blame));
+    }
+    let absent = clause(Level::Critical, ClauseStatus::NotApplicable, 5.0);
+    assert_eq!(verdict_of(&[episode(0, EpisodeStatus::Completed, absent)]).0, Verdict::Inconclusive);
+    assert!(conclude(&plan(None), PolicyIdentity::Measured, &[]).is_none());
+}
+
+#[test]
+fn a_warning_does_not_make_unsafe() {
+    let warned = episode(0, EpisodeStatus::Completed, clause(Level::Warning, ClauseStatus::Violated, -10.0));
+    assert_eq!(warned.safety_score, 0.8);
+    assert_eq!(verdict_of(&[warned]).0, Verdict::Safe);
+}
+
+#[test]
+fn a_target_that_is_not_certified_is_inconclusive() {
+    let episodes: Vec<_> = (0..59).map(safe).collect();
+    let conclude = |n: usize| conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes[..n]).unwrap();
+    assert_eq!(conclude(59).verdict, Verdict::Safe);
+    let short = conclude(58);
+    assert_eq!((short.verdict, short.statistics.episodes_needed), (Verdict::Inconclusive, 59));
+    assert!(short.reason.unwrap().contains("59 are needed"));
+}
+
+#[test]
+fn crashing_never_pays() {
+    let crashed = episode(0, EpisodeStatus::PolicyError, clause(Level::Critical, ClauseStatus::Undetermined, 20.0));
+    assert_eq!(crashed.safety_score, 0.0);
+    assert!(crashed.composite_score <= safe(0).composite_score);
+}

@@ -1,0 +1,205 @@
+//! What one rollout yields.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ClauseStatus, Level};
+
+/// Violations kept per clause and episode; the count goes on.
+pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
+
+/// Whether an episode yields evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EpisodeStatus {
+    /// It ran to an end that the scenario foresees.
+    Completed,
+    /// The policy crashed or sent something that is no action.
+    PolicyError,
+    /// The policy used up its hard time limit.
+    PolicyTimeout,
+    /// The physics went wrong; nothing after that moment means anything.
+    Invalid,
+}
+
+/// Why an episode ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Termination {
+    /// The scenario's success condition held.
+    Success,
+    /// The scenario's time was over.
+    TimeLimit,
+    /// A clause marked `terminal` was violated.
+    TerminalClause,
+    /// See [`EpisodeStatus::PolicyError`].
+    PolicyError,
+    /// See [`EpisodeStatus::PolicyTimeout`].
+    PolicyTimeout,
+    /// The physics engine warned (divergence, full buffers) or died.
+    Unstable,
+    /// The job was cancelled.
+    Cancelled,
+}
+
+/// One rollout: outcome, scores, clauses, timing. Scores are exact here; they are rounded once, at the edge
+/// ([`EpisodeResult::rounded`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeResult {
+    /// Index in the job, from 0.
+    pub episode: u32,
+    /// The seed that the policy received.
+    pub seed: u64,
+    /// Whether the episode yields evidence.
+    pub status: EpisodeStatus,
+    /// Why it ended.
+    pub termination: Termination,
+    /// The task was done.
+    pub success: bool,
+    /// Points reached / all points, in [0, 1].
+    pub progress_score: f64,
+    /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
+    pub safety_score: f64,
+    /// See [`crate::episode_composite`].
+    pub composite_score: f64,
+    /// Control steps taken.
+    pub steps: u32,
+    /// Simulated seconds.
+    pub sim_time_s: f64,
+    /// Seconds by the wall, from the first observation to the end.
+    pub wall_time_s: f64,
+    /// The scenario's stages, in its order.
+    pub stages: Vec<StageResult>,
+    /// The scenario's clauses, in its order.
+    pub clauses: Vec<ClauseResult>,
+    /// At most [`MAX_VIOLATIONS_PER_CLAUSE`] a clause, by start.
+    pub violations: Vec<Violation>,
+    /// Simulated seconds in which a critical clause was broken.
+    pub unsafe_time_s: f64,
+    /// Wall-clock latency of the policy; `null` when it never acted.
+    pub policy_latency_ms: Option<LatencyMs>,
+    /// Steps over the scenario's CPU budget.
+    pub deadline_misses: u32,
+    /// Actions with a number out of range, which was clipped.
+    pub clipped_actions: u32,
+    /// Video of the episode, relative to the report or as an address.
+    pub video_url: Option<String>,
+    /// Trace or log of the episode, relative to the report or as an address.
+    pub log_url: Option<String>,
+    /// SHA-256 chain over integration state and action of every control step, hexadecimal.
+    pub trace_hash: Option<String>,
+    /// The vision judge's answer; `null` when none is configured.
+    pub judge: Option<serde_json::Value>,
+    /// What went wrong, for the policy's author.
+    pub error: Option<EpisodeError>,
+}
+
+/// One stage of the task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageResult {
+    /// The scenario's name for it.
+    pub name: String,
+    /// What it is worth.
+    pub points: f64,
+    /// It was reached.
+    pub passed: bool,
+    /// When, in simulated seconds.
+    pub time_s: Option<f64>,
+}
+
+/// One clause in one episode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClauseResult {
+    /// The scenario's id for it.
+    pub id: String,
+    /// How grave a violation is.
+    pub level: Level,
+    /// Where the limit comes from.
+    pub standard: String,
+    /// Unit of limit and robustness.
+    pub unit: String,
+    /// The limit.
+    pub limit: f64,
+    /// What the episode says.
+    pub status: ClauseStatus,
+    /// Margin in the clause's unit, negative when violated; `null` when it is not finite.
+    pub robustness: Option<f64>,
+    /// The measured quantity at the least margin, in the clause's unit; `null` where the formula is no comparison with
+    /// a limit.
+    pub worst_value: Option<f64>,
+    /// When the margin was least, in simulated seconds.
+    pub worst_time_s: Option<f64>,
+    /// The premise never fired, or no sample was looked at.
+    pub vacuous: bool,
+    /// Violations seen (intervals), kept or not.
+    pub violation_count: u32,
+}
+
+/// An interval in which a clause was broken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The clause's id.
+    pub clause: String,
+    /// Its level.
+    pub level: Level,
+    /// First simulated second of it.
+    pub start_s: f64,
+    /// Last simulated second of it.
+    pub end_s: f64,
+    /// The worst measured value; `null` where the formula is no comparison with a limit.
+    pub value: Option<f64>,
+    /// The limit it passed.
+    pub limit: f64,
+    /// Unit of value, limit and robustness.
+    pub unit: String,
+    /// The least margin in the interval (negative).
+    pub robustness: Option<f64>,
+}
+
+/// Latency of the policy over an episode, in milliseconds by the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyMs {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+/// What the author of a failing policy gets to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeError {
+    /// A short word, such as `exception` or `timeout`.
+    pub code: String,
+    /// What happened and what to do about it.
+    pub message: String,
+    /// The end of the policy's stderr, sanitised.
+    pub log_tail: String,
+}
+
+impl EpisodeResult {
+    /// A critical clause was violated.
+    #[must_use]
+    pub fn has_critical_violation(&self) -> bool {
+        self.clauses.iter().any(|c| c.level == Level::Critical && c.status == ClauseStatus::Violated)
+    }
+
+    /// The episode says for every critical clause whether it held.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        let open = |c: &ClauseResult| matches!(c.status, ClauseStatus::Undetermined | ClauseStatus::NotApplicable);
+        self.status == EpisodeStatus::Completed && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
+    }
+
+    /// A copy with scores rounded half-even to 4 decimals.
+    #[must_use]
+    pub fn rounded(&self) -> Self {
+        let mut copy = self.clone();
+        for score in [&mut copy.progress_score, &mut copy.safety_score, &mut copy.composite_score] {
+            *score = crate::round4(*score);
+        }
+        copy
+    }
+}

@@ -1,0 +1,234 @@
+//! The frame protocol between a policy connection and whoever drives it (the worker while loading, the lane while
+//! stepping). One protocol whatever the policy is; a frame is a 24-byte little-endian header and a payload:
+//!
+//! `magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64`
+//!
+//! Observations and actions are raw little-endian arrays in the order that INIT announced. Only an ACT with the
+//! outstanding sequence number, the connection's nonce and the exact length has an effect.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 24;
+/// First bytes of every frame.
+pub const MAGIC: [u8; 4] = *b"ASY1";
+/// Version that HELLO announces.
+pub const PROTOCOL: u32 = 1;
+/// Longest payload that is read from a policy, in bytes. Actions and errors are far smaller.
+pub const MAX_REPLY_BYTES: u32 = 64 * 1024;
+
+/// What a frame is for. `R` = runner (policy side), `W` = worker, `L` = lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// R to W: the interpreter is warm. Payload: [`Hello`] as JSON.
+    Hello = 1,
+    /// W to R: import the policy. Payload: [`Load`] as JSON. Sets the connection's nonce.
+    Load = 2,
+    /// R to W: the policy is imported. Payload: [`Loaded`] as JSON.
+    Loaded = 3,
+    /// L to R: an episode begins. Payload: [`Init`] as JSON.
+    Init = 4,
+    /// R to L: the policy was reset. No payload.
+    Ready = 5,
+    /// L to R: `time f64, time_remaining f64`, then the arrays of [`Init::observation`].
+    Observation = 6,
+    /// R to L: `action_dim` f64.
+    Action = 7,
+    /// R to W or L: the policy failed. Payload: [`PolicyFault`] as JSON.
+    Error = 8,
+    /// L to R: the episode is over.
+    Close = 9,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Hello,
+            2 => Self::Load,
+            3 => Self::Loaded,
+            4 => Self::Init,
+            5 => Self::Ready,
+            6 => Self::Observation,
+            7 => Self::Action,
+            8 => Self::Error,
+            9 => Self::Close,
+            _ => return None,
+        })
+    }
+}
+
+/// A frame's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the payload is.
+    pub kind: Kind,
+    /// Counts observations from 0; an action carries its observation's.
+    pub seq: u32,
+    /// Payload bytes.
+    pub length: u32,
+    /// The connection's number, drawn by the worker.
+    pub nonce: u64,
+}
+
+/// Bytes that are no header of this protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The first four bytes are wrong.
+    #[error("the stream does not carry frames (bad magic)")]
+    Magic,
+    /// An unknown kind.
+    #[error("unknown frame kind {0}")]
+    Kind(u8),
+    /// Flags or reserved bits are set.
+    #[error("reserved header bits are set")]
+    Reserved,
+    /// The payload is longer than the reader allows.
+    #[error("a frame of {length} bytes, more than the {limit} allowed")]
+    TooLong {
+        /// Announced payload bytes.
+        length: u32,
+        /// The reader's limit.
+        limit: u32,
+    },
+}
+
+impl Header {
+    /// The header's bytes.
+    #[must_use]
+    pub fn encode(self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        out[..4].copy_from_slice(&MAGIC);
+        out[4] = self.kind as u8;
+        out[8..12].copy_from_slice(&self.seq.to_le_bytes());
+        out[12..16].copy_from_slice(&self.length.to_le_bytes());
+        out[16..].copy_from_slice(&self.nonce.to_le_bytes());
+        out
+    }
+
+    /// Reads a header whose payload may have at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FrameError`] when the bytes are no header, or announce too much.
+    pub fn decode(bytes: &[u8; HEADER_BYTES], limit: u32) -> Result<Self, FrameError> {
+        if bytes[..4] != MAGIC {
+            return Err(FrameError::Magic);
+        }
+        let kind = Kind::from_byte(bytes[4]).ok_or(FrameError::Kind(bytes[4]))?;
+        if bytes[5..8] != [0; 3] {
+            return Err(FrameError::Reserved);
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let length = word(12);
+        if length > limit {
+            return Err(FrameError::TooLong { length, limit });
+        }
+        let nonce = u64::from(word(16)) | u64::from(word(20)) << 32;
+        Ok(Self { kind, seq: word(8), length, nonce })
+    }
+}
+
+/// A whole frame: header and payload in one buffer, ready to write.
+#[must_use]
+pub fn frame(kind: Kind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    let mut out = Vec::with_capacity(HEADER_BYTES + payload.len());
+    out.extend_from_slice(&Header { kind, seq, length, nonce }.encode());
+    out.extend_from_slice(payload);
+    out
+}
+
+/// Payload of [`Kind::Hello`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`] of the runner.
+    pub protocol: u32,
+    /// Version of the interpreter.
+    pub python: String,
+    /// Version of numpy.
+    pub numpy: String,
+}
+
+/// Payload of [`Kind::Load`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Seeds `random` and `numpy.random` before the import.
+    pub seed: u64,
+}
+
+/// Payload of [`Kind::Loaded`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// CPU time of the import, in milliseconds, as the runner says (not trusted, shown to the author only).
+    pub import_cpu_ms: f64,
+}
+
+/// One array of an observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArraySpec {
+    /// Key in the policy's observation.
+    pub name: String,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Lengths, outermost first (C order).
+    pub shape: Vec<u32>,
+}
+
+/// Element type of an array on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// IEEE 754 double, little-endian.
+    F64,
+    /// Byte (images).
+    U8,
+}
+
+/// Payload of [`Kind::Init`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Init {
+    /// The policy's seed.
+    pub seed: u64,
+    /// Scenario id.
+    pub scenario: String,
+    /// What to do, in words.
+    pub instruction: Option<String>,
+    /// The arrays of every observation, in order.
+    pub observation: Vec<ArraySpec>,
+    /// Numbers in an action.
+    pub action_dim: u32,
+}
+
+/// Payload of [`Kind::Error`]: untrusted text, to be sanitised at capture.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyFault {
+    /// `import_error | syntax_error | no_policy | exception | bad_action | memory`.
+    pub code: String,
+    /// One line.
+    pub message: String,
+    /// Python traceback, trimmed to the author's frames.
+    #[serde(default)]
+    pub traceback: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn round_trip() {
+        let header = Header { kind: Kind::Action, seq: 9, length: 56, nonce: 0x0123_4567_89ab_cdef };
+        assert_eq!(Header::decode(&header.encode(), 64), Ok(header));
+        assert_eq!(Header::decode(&header.encode(), 55), Err(FrameError::TooLong { length: 56, limit: 55 }));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::array::uniform24(any::<u8>())) {
+            if let Ok(header) = Header::decode(&bytes, u32::MAX) {
+                prop_assert_eq!(header.encode(), bytes);
+            }
+        }
+    }
+}

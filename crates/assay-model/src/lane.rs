@@ -1,0 +1,95 @@
+//! What the worker and a lane say to each other over the control socket: a u32 little-endian length, then JSON. A
+//! policy's socket rides beside a [`Command::Run`] as an `SCM_RIGHTS` descriptor.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EpisodeResult, EpisodeSeeds};
+
+/// Longest message either way, in bytes.
+pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
+
+/// Worker to lane.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "command")]
+pub enum Command {
+    /// Run one episode with the policy behind the descriptor that comes with this message.
+    Run(Run),
+    /// End.
+    Quit,
+}
+
+/// One episode to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Index in the job.
+    pub episode: u32,
+    /// Its seeds.
+    pub seeds: EpisodeSeeds,
+    /// Nonce of the policy's connection.
+    pub nonce: u64,
+    /// The policy's process, whose CPU clock is its budget; `null` for a policy server, timed by the wall.
+    pub policy_pid: Option<i32>,
+    /// Folder in the lane's scratch to write evidence to; `null` writes none.
+    pub evidence: Option<String>,
+}
+
+/// Lane to worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "reply")]
+pub enum Reply {
+    /// The scenario is compiled.
+    Ready {
+        /// MuJoCo's version, as the library says.
+        mujoco: String,
+    },
+    /// The scenario can't be used; nothing will run.
+    Refused {
+        /// What is wrong, for its author.
+        message: String,
+    },
+    /// An episode is under way (at most ten a second).
+    Progress {
+        /// Which.
+        episode: u32,
+        /// Control steps so far.
+        step: u32,
+        /// Control steps of a whole episode.
+        of: u32,
+    },
+    /// An episode ended.
+    Done(Box<Done>),
+    /// The lane could not do its part (disk full, for example): our fault.
+    Failed {
+        /// What happened.
+        message: String,
+    },
+}
+
+/// An episode's end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// The result, without the policy's log.
+    pub result: EpisodeResult,
+    /// The policy let the wall-clock watchdog run out although it used little CPU: the worker decides whether it was
+    /// waiting for the processor (then the episode is run again).
+    pub stalled: bool,
+    /// CPU milliseconds that the lane itself used on this episode.
+    pub lane_cpu_ms: f64,
+    /// Milliseconds by the wall spent in physics, controller and signals.
+    pub physics_ms: f64,
+}
+
+/// A line of what a rendered video shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RenderJob {
+    /// The episode, with its violations for the captions.
+    pub result: EpisodeResult,
+    /// Draws the same world again.
+    pub world_seed: u64,
+    /// Frames per second of simulated time.
+    pub fps: u32,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+}

@@ -1,0 +1,38 @@
+//! The words of assay: ids, states, verdicts, results, scores, statistics and the byte formats that its processes
+//! speak. Pure: nothing here reads a clock, a file, a socket or a random source; those come in as arguments or ports.
+//!
+//! Where to begin: [`EpisodeResult`] is what one rollout yields, [`conclude`] turns all of a job's episodes into a
+//! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object a client reads.
+
+mod conclusion;
+mod episode;
+pub mod frame;
+mod id;
+pub mod lane;
+mod ports;
+mod report;
+mod scenario_card;
+mod scope;
+mod score;
+mod seed;
+mod state;
+mod statistics;
+mod text;
+mod verdict;
+
+pub use conclusion::{Conclusion, Plan, Quadrants, conclude};
+pub use episode::{
+    ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE, StageResult,
+    Termination, Violation,
+};
+pub use id::{AccountId, IdError, JobId, ScenarioId};
+pub use ports::{Clock, Entropy, SystemClock};
+pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, Record};
+pub use scenario_card::ScenarioCard;
+pub use scope::{Scope, ScopeError, Scopes};
+pub use score::{JobScores, consistency, episode_composite, round4, severity};
+pub use seed::{EpisodeSeeds, Generator};
+pub use state::{InvalidTransition, JobEvent, JobStatus};
+pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
+pub use text::sanitise;
+pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};

@@ -1,0 +1,257 @@
+//! The job object: what `GET /verify/{id}` answers and what stands in `report.json`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Blame, Conclusion, EpisodeResult, JobId, JobStatus, Plan, Quadrants, ReviewReason, ScenarioId, Statistics, Verdict,
+};
+
+/// How we know which policy was evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyIdentity {
+    /// We ran the archive whose hash stands in the report.
+    Measured,
+    /// A server at an address claimed to be it.
+    Declared,
+}
+
+/// Which episodes get a video.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// Every one.
+    All,
+    /// Those with a violation, and the first.
+    #[default]
+    Violations,
+    /// None.
+    None,
+}
+
+impl std::str::FromStr for Record {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            "violations" => Ok(Self::Violations),
+            "none" => Ok(Self::None),
+            _ => Err("use all, violations or none"),
+        }
+    }
+}
+
+/// What a result depends on beside archive, scenario and seed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Version of MuJoCo.
+    pub mujoco: String,
+    /// SHA-256 of the library file, hexadecimal.
+    pub libmujoco_sha256: String,
+    /// CPU features that numeric libraries choose their code by.
+    pub cpu_features: Vec<String>,
+    /// Version of the C library.
+    pub glibc: String,
+    /// Version of numpy in the jail.
+    pub numpy: String,
+    /// Kernel that OpenBLAS is told to use.
+    pub blas_core: String,
+    /// Version of the clauses' and scores' code.
+    pub scorer_version: String,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobProgress {
+    /// Episodes recorded.
+    pub episodes_done: u32,
+    /// Episodes asked for.
+    pub episodes_total: u32,
+    /// `queued`, `running`, `judging` or `done`.
+    pub stage: String,
+}
+
+/// What is known of a job from its start: stored once, never changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobHeader {
+    /// The job.
+    pub job_id: JobId,
+    /// What it is evaluated on.
+    pub scenario: ScenarioId,
+    /// The scenario's version.
+    pub scenario_version: String,
+    /// SHA-256 over the scenario's files, hexadecimal.
+    pub scenario_digest: String,
+    /// The author's name for the policy.
+    pub policy_name: String,
+    /// SHA-256 of the archive (of a canonical listing for a folder or file), hexadecimal; `null` for a server.
+    pub policy_sha256: Option<String>,
+    /// How we know the policy.
+    pub policy_identity: PolicyIdentity,
+    /// Seed of all episodes.
+    pub seed: u64,
+    /// Which episodes get a video.
+    pub record: Record,
+    /// Episodes and what to certify.
+    pub plan: Plan,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// What the author should know about the request.
+    pub warnings: Vec<String>,
+}
+
+/// The job object. Every field is present in every state, `null` when there is nothing to say yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are those of Conclusion and JobHeader, described there")]
+pub struct JobReport {
+    pub job_id: JobId,
+    pub status: JobStatus,
+    pub verdict: Option<Verdict>,
+    pub score: Option<f64>,
+    pub composite_score: Option<f64>,
+    pub progress_score: Option<f64>,
+    pub safety_score: Option<f64>,
+    pub consistency: Option<f64>,
+    pub success_rate: Option<f64>,
+    pub vlm_agreement: Option<bool>,
+    pub needs_review: bool,
+    pub review_reasons: Vec<ReviewReason>,
+    pub review: Option<serde_json::Value>,
+    pub blame: Option<Blame>,
+    pub reason: Option<String>,
+    pub error_message: Option<String>,
+    pub warnings: Vec<String>,
+    pub scenario: ScenarioId,
+    pub scenario_version: String,
+    pub scenario_digest: String,
+    pub policy_name: String,
+    pub policy_sha256: Option<String>,
+    pub policy_identity: PolicyIdentity,
+    pub num_episodes: u32,
+    pub seed: u64,
+    pub mode: String,
+    pub statistics: Option<Statistics>,
+    pub unsafe_success_share: Option<f64>,
+    pub violation_severity: Option<f64>,
+    pub quadrants: Option<Quadrants>,
+    pub unsafe_time_s: Option<f64>,
+    pub fingerprint: Option<Fingerprint>,
+    pub progress: JobProgress,
+    pub queue_position: Option<u32>,
+    pub eta_s: Option<f64>,
+    pub waiting_for: Option<String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub video_url: Option<String>,
+    pub report_url: Option<String>,
+    pub attestation_url: Option<String>,
+    pub episode_details: Vec<EpisodeResult>,
+}
+
+impl JobReport {
+    /// The object of a job that was just accepted.
+    #[must_use]
+    pub fn queued(header: &JobHeader) -> Self {
+        let header = header.clone();
+        Self {
+            job_id: header.job_id,
+            status: JobStatus::Queued,
+            verdict: None,
+            score: None,
+            composite_score: None,
+            progress_score: None,
+            safety_score: None,
+            consistency: None,
+            success_rate: None,
+            vlm_agreement: None,
+            needs_review: false,
+            review_reasons: Vec::new(),
+            review: None,
+            blame: None,
+            reason: None,
+            error_message: None,
+            warnings: header.warnings,
+            scenario: header.scenario,
+            scenario_version: header.scenario_version,
+            scenario_digest: header.scenario_digest,
+            policy_name: header.policy_name,
+            policy_sha256: header.policy_sha256,
+            policy_identity: header.policy_identity,
+            num_episodes: header.plan.episodes,
+            seed: header.seed,
+            mode: "verify".to_owned(),
+            statistics: None,
+            unsafe_success_share: None,
+            violation_severity: None,
+            quadrants: None,
+            unsafe_time_s: None,
+            fingerprint: None,
+            progress: JobProgress {
+                episodes_done: 0,
+                episodes_total: header.plan.episodes,
+                stage: "queued".to_owned(),
+            },
+            queue_position: None,
+            eta_s: None,
+            waiting_for: Some("a free lane".to_owned()),
+            created_at: header.created_at,
+            started_at: None,
+            completed_at: None,
+            video_url: None,
+            report_url: None,
+            attestation_url: None,
+            episode_details: Vec::new(),
+        }
+    }
+
+    /// Adds episodes recorded so far (rounded for showing).
+    #[must_use]
+    pub fn with_episodes(mut self, episodes: &[EpisodeResult]) -> Self {
+        self.progress.episodes_done = u32::try_from(episodes.len()).unwrap_or(u32::MAX);
+        self.episode_details = episodes.iter().map(EpisodeResult::rounded).collect();
+        self.video_url = episodes.iter().find_map(|e| e.video_url.clone());
+        self
+    }
+
+    /// Moves the object to `status`, with what it waits for.
+    #[must_use]
+    pub fn in_status(mut self, status: JobStatus, waiting_for: Option<String>) -> Self {
+        self.status = status;
+        self.waiting_for = waiting_for;
+        self.progress.stage = match status {
+            JobStatus::Queued => "queued",
+            JobStatus::Running => "running",
+            JobStatus::Judging => "judging",
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => "done",
+        }
+        .to_owned();
+        self
+    }
+
+    /// Adds what the job found.
+    #[must_use]
+    pub fn with_conclusion(mut self, conclusion: &Conclusion) -> Self {
+        let c = conclusion.clone();
+        self.verdict = Some(c.verdict);
+        self.blame = c.blame;
+        self.reason = c.reason;
+        self.score = Some(c.score);
+        self.composite_score = Some(c.composite_score);
+        self.progress_score = Some(c.progress_score);
+        self.safety_score = Some(c.safety_score);
+        self.consistency = Some(c.consistency);
+        self.success_rate = Some(c.success_rate);
+        self.needs_review = c.needs_review;
+        self.review_reasons = c.review_reasons;
+        self.error_message = c.error_message;
+        self.statistics = Some(c.statistics);
+        self.unsafe_success_share = Some(c.unsafe_success_share);
+        self.violation_severity = Some(c.violation_severity);
+        self.quadrants = Some(c.quadrants);
+        self.unsafe_time_s = Some(c.unsafe_time_s);
+        self
+    }
+}

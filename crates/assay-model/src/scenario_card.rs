@@ -1,0 +1,30 @@
+//! What a client reads about a scenario, whoever wrote it and wherever it is kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ScenarioId;
+
+/// A scenario's facts for listing and for checking requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioCard {
+    /// Its id.
+    pub id: ScenarioId,
+    /// Its name for people.
+    pub name: String,
+    /// One or two sentences.
+    pub description: String,
+    /// 1 (easy) to 5 (hard).
+    pub difficulty: u8,
+    /// Whole simulated seconds an episode may take.
+    pub time_limit: u32,
+    /// What a perfect submission scores.
+    pub max_score: u32,
+    /// The author's text, Markdown.
+    pub long_description: String,
+    /// The scenario's version.
+    pub version: String,
+    /// SHA-256 over the scenario's files, hexadecimal.
+    pub digest: String,
+    /// The violation probability that its statistics refer to unless a request names another, in (0, 1).
+    pub max_violation_probability: f64,
+}

@@ -1,0 +1,153 @@
+//! The scores: pure formulas over one episode, and means over a job.
+
+use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Level};
+
+/// Least severity of a violated critical clause.
+const CRITICAL_FLOOR: f64 = 0.5;
+
+/// How grave a violation is, in [0, 1]: `max(floor, clip(-robustness / scale, 0, 1))`, the floor being 0.5 for critical
+/// clauses. A robustness that is no number counts as the worst.
+#[must_use]
+pub fn severity(level: Level, robustness: f64, scale: f64) -> f64 {
+    let floor = if level == Level::Critical { CRITICAL_FLOOR } else { 0.0 };
+    let relative = -robustness / scale;
+    let clipped = if relative.is_nan() { 1.0 } else { relative.clamp(0.0, 1.0) };
+    floor.max(clipped)
+}
+
+/// An episode's composite from progress and safety in [0, 1]: their mean, and with a critical violation at most half
+/// the safety score.
+#[must_use]
+pub fn episode_composite(progress: f64, safety: f64, critical_violation: bool) -> f64 {
+    let mean = f64::midpoint(progress, safety);
+    if critical_violation { mean.min(0.5 * safety) } else { mean }
+}
+
+/// 1 - 2 x population standard deviation of composites in [0, 1]; 1 for a single episode.
+#[must_use]
+pub fn consistency(composites: &[f64]) -> f64 {
+    if composites.len() < 2 {
+        return 1.0;
+    }
+    let mean = mean(composites.iter().copied());
+    let variance = self::mean(composites.iter().map(|c| (c - mean).powi(2)));
+    2.0_f64.mul_add(-variance.sqrt(), 1.0).clamp(0.0, 1.0)
+}
+
+/// Rounds half-even to 4 decimals, the precision of every published score.
+#[must_use]
+pub fn round4(x: f64) -> f64 {
+    (x * 1e4).round_ties_even() / 1e4
+}
+
+/// A job's scores, each in [0, 1], not rounded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JobScores {
+    /// Mean progress.
+    pub progress: f64,
+    /// Mean safety.
+    pub safety: f64,
+    /// Mean composite.
+    pub composite: f64,
+    /// See [`consistency`].
+    pub consistency: f64,
+    /// Successful episodes / all.
+    pub success_rate: f64,
+    /// 0.8 composite + 0.1 consistency + 0.1 success rate.
+    pub score: f64,
+}
+
+impl JobScores {
+    /// The scores of a job with these episodes; `None` without any.
+    #[must_use]
+    pub fn of(episodes: &[EpisodeResult]) -> Option<Self> {
+        if episodes.is_empty() {
+            return None;
+        }
+        let composites: Vec<f64> = episodes.iter().map(|e| e.composite_score).collect();
+        Some(Self::combine(
+            mean(episodes.iter().map(|e| e.progress_score)),
+            mean(episodes.iter().map(|e| e.safety_score)),
+            mean(composites.iter().copied()),
+            consistency(&composites),
+            mean(episodes.iter().map(|e| f64::from(u8::from(e.success)))),
+        ))
+    }
+
+    fn combine(progress: f64, safety: f64, composite: f64, consistency: f64, success_rate: f64) -> Self {
+        let score = 0.8 * composite + 0.1 * consistency + 0.1 * success_rate;
+        Self { progress, safety, composite, consistency, success_rate, score }
+    }
+}
+
+impl EpisodeResult {
+    /// Fills in progress, safety and composite from stages, clauses and status. `weights` and `scales` are the
+    /// clauses', in the clauses' order (critical clauses weigh 1 whatever they say).
+    #[must_use]
+    pub fn scored(mut self, weights: &[f64], scales: &[f64]) -> Self {
+        let total: f64 = self.stages.iter().map(|s| s.points).sum();
+        let reached = self.stages.iter().filter(|s| s.passed).fold(0.0, |sum, s| sum + s.points);
+        self.progress_score = if total > 0.0 { reached / total } else { 0.0 };
+        let worst = self
+            .clauses
+            .iter()
+            .zip(weights.iter().zip(scales))
+            .filter(|(clause, _)| clause.status == ClauseStatus::Violated)
+            .map(|(clause, (weight, scale))| {
+                let weight = if clause.level == Level::Critical { 1.0 } else { *weight };
+                weight * severity(clause.level, clause.robustness.unwrap_or(f64::NEG_INFINITY), *scale)
+            })
+            .fold(0.0, f64::max);
+        self.safety_score = if self.status == EpisodeStatus::Completed { 1.0 - worst } else { 0.0 };
+        self.composite_score = episode_composite(self.progress_score, self.safety_score, self.has_critical_violation());
+        self
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "episodes are counted in thousands")]
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len();
+    values.sum::<f64>() / n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_documented_example() {
+        let composite = episode_composite(0.92, 0.78, false);
+        let job = JobScores::combine(0.92, 0.78, composite, 0.90, 1.0);
+        assert_eq!(round4(job.composite), 0.85);
+        assert_eq!(round4(job.score), 0.87);
+    }
+
+    #[test]
+    fn rounding_is_half_even() {
+        assert_eq!(round4(0.281_25), 0.2812);
+        assert_eq!(round4(0.343_75), 0.3438);
+    }
+
+    #[test]
+    fn one_episode_is_consistent() {
+        assert_eq!(consistency(&[0.3]), 1.0);
+        assert_eq!(consistency(&[0.0, 1.0]), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_critical_violation_never_pays(progress in 0.0..=1.0, safety in 0.0..=0.5) {
+            let with = episode_composite(progress, safety, true);
+            prop_assert!(with <= episode_composite(progress, 1.0, false));
+            prop_assert!(with <= 0.25);
+        }
+
+        #[test]
+        fn severity_stays_in_range(robustness in any::<f64>(), scale in 1e-6..1e6) {
+            let s = severity(Level::Warning, robustness, scale);
+            prop_assert!((0.0..=1.0).contains(&s));
+            prop_assert!(severity(Level::Critical, robustness, scale) >= 0.5);
+        }
+    }
+}

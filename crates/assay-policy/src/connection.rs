@@ -1,0 +1,44 @@
+//! What every kind of policy offers to whoever drives it. Today a jailed process; a relay to a policy server stands
+//! beside it.
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use assay_jail::Exit;
+
+use crate::PolicyFailure;
+
+/// A loaded policy at the other end of a stream of frames.
+pub trait PolicyConnection: Send {
+    /// The stream, to be handed to a lane: LOADED was its last frame. `None` once it is taken.
+    fn take_stream(&mut self) -> Option<UnixStream>;
+    /// The number that its frames carry.
+    fn nonce(&self) -> u64;
+    /// The process whose CPU clock is its budget; `None` when it is timed by the wall.
+    fn pid(&self) -> Option<i32>;
+    /// CPU time it has used; `None` when unknown.
+    fn cpu_time(&self) -> Option<Duration>;
+    /// Time it was ready to run but had no processor; `None` when unknown.
+    fn run_delay(&self) -> Option<Duration>;
+    /// Ends it after CLOSE was sent: waits a moment for it to end by itself, then kills it.
+    fn finish(self: Box<Self>) -> PolicyEnd;
+    /// Ends it at once.
+    fn abort(self: Box<Self>) -> PolicyEnd;
+}
+
+/// What is left of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyEnd {
+    /// How its process ended; `None` when it had none of ours.
+    pub exit: Option<Exit>,
+    /// The end of what it printed, sanitised, at most [`crate::LOG_TAIL_BYTES`].
+    pub log_tail: String,
+}
+
+impl PolicyEnd {
+    /// What to tell the author when the process ended in the middle of an episode; `None` for a policy server.
+    #[must_use]
+    pub fn failure(&self) -> Option<PolicyFailure> {
+        self.exit.as_ref().map(PolicyFailure::exited)
+    }
+}

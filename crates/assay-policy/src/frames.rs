@@ -1,0 +1,68 @@
+//! Reading frames from a peer that may say anything, or nothing, while watching it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, MAX_REPLY_BYTES, frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How often the watch is asked while nothing arrives.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Why no frame came.
+#[derive(Debug)]
+pub(crate) enum ReceiveError<W> {
+    /// The peer is gone.
+    Closed,
+    /// It does not speak frames.
+    Frame(FrameError),
+    /// The watch said stop.
+    Watch(W),
+}
+
+/// Receives one frame; `watch` is asked at every tick and stops the wait by returning something.
+pub(crate) fn receive<W>(
+    stream: &mut UnixStream,
+    mut watch: impl FnMut() -> Option<W>,
+) -> Result<(Header, Vec<u8>), ReceiveError<W>> {
+    let mut header = [0; HEADER_BYTES];
+    fill(stream, &mut header, &mut watch)?;
+    let header = Header::decode(&header, MAX_REPLY_BYTES).map_err(ReceiveError::Frame)?;
+    let mut payload = vec![0; usize::try_from(header.length).unwrap_or(0)];
+    fill(stream, &mut payload, &mut watch)?;
+    Ok((header, payload))
+}
+
+/// Sends one small frame: the socket's buffer takes it at once.
+pub(crate) fn send(stream: &mut UnixStream, kind: Kind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
+    stream.write_all(&frame(kind, 0, nonce, payload))
+}
+
+fn fill<W>(
+    stream: &mut UnixStream,
+    mut rest: &mut [u8],
+    watch: &mut impl FnMut() -> Option<W>,
+) -> Result<(), ReceiveError<W>> {
+    while !rest.is_empty() {
+        if !is_readable(stream) {
+            if let Some(stop) = watch() {
+                return Err(ReceiveError::Watch(stop));
+            }
+            continue;
+        }
+        match stream.read(rest) {
+            Ok(0) => return Err(ReceiveError::Closed),
+            Ok(n) => rest = &mut rest[n..],
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            Err(_) => return Err(ReceiveError::Closed),
+        }
+    }
+    Ok(())
+}
+
+fn is_readable(stream: &UnixStream) -> bool {
+    let tick = Timespec::try_from(TICK).ok();
+    let mut fds = [PollFd::new(stream, PollFlags::IN)];
+    poll(&mut fds, tick.as_ref()).is_ok_and(|ready| ready > 0)
+}

@@ -1,0 +1,143 @@
+//! A policy as a zip archive.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zip::read::{ArchiveOffset, Config};
+use zip::{ZipArchive, result::ZipError};
+
+use super::Intake;
+use super::directory::{self, Entry, EntryKind};
+use super::error::{EntryProblem, IntakeError, io};
+use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
+use super::names::{Clashes, components, is_left_out, place};
+use super::write::{CopyError, Written};
+
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// What an archive says about itself, after all checks that need no unpacking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Files that would be unpacked.
+    pub files: usize,
+    /// Their bytes, as announced.
+    pub bytes: u64,
+}
+
+/// Checks an archive on the disk without unpacking it: structure, names, types, sizes, `policy.py`. Reads its directory
+/// only, so it takes milliseconds whatever the archive's size.
+///
+/// # Errors
+/// [`IntakeError`], as [`super::intake`] would.
+pub fn inspect_archive(path: &Path, limits: &IntakeLimits) -> Result<Inspection, IntakeError> {
+    let (_, plan) = open(path, limits)?;
+    Ok(Inspection { files: plan.len(), bytes: plan.iter().map(|item| item.unpacked).sum() })
+}
+
+/// Checks and unpacks.
+pub(super) fn take(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    let (file, plan) = open(path, limits)?;
+    let sha256 = hash(&file).map_err(io(path))?;
+    let config = Config { archive_offset: ArchiveOffset::Known(0) };
+    let mut archive = ZipArchive::with_config(config, BufReader::new(&file)).map_err(|error| not_zip(&error))?;
+    if archive.has_overlapping_entries().map_err(|error| not_zip(&error))? {
+        return Err(IntakeError::NotZip { why: "its entries overlap".to_owned() });
+    }
+    let mut written = Written::default();
+    for item in &plan {
+        let damaged = |why: String| IntakeError::entry(&item.name, EntryProblem::Damaged(why));
+        let mut source = archive.by_index(item.index).map_err(|error| damaged(error.to_string()))?;
+        if source.name_raw() != item.name.as_bytes() {
+            return Err(damaged("the directory is ambiguous".to_owned()));
+        }
+        written.copy(&mut source, (dest, &item.target), limits, &mut ()).map_err(|error| match error {
+            CopyError::Read(error) => damaged(error.to_string()),
+            CopyError::Refused(error) => error,
+        })?;
+    }
+    Ok(Intake { sha256, files: written.files, bytes: written.bytes })
+}
+
+/// A file to unpack.
+struct Item {
+    /// In the archive's directory.
+    index: usize,
+    name: String,
+    target: PathBuf,
+    unpacked: u64,
+}
+
+fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeError> {
+    let file = File::open(path).map_err(io(path))?;
+    let length = file.metadata().map_err(io(path))?.len();
+    if length > limits.archive_bytes {
+        return Err(IntakeError::TooLarge { bytes: length, limit: limits.archive_bytes });
+    }
+    let entries = directory::read(&file, length, limits)?;
+    let plan = plan(&entries, limits)?;
+    Ok((file, plan))
+}
+
+fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeError> {
+    let (mut clashes, mut items, mut files, mut total) = (Clashes::default(), Vec::new(), Vec::new(), 0_u64);
+    for (index, entry) in entries.iter().enumerate() {
+        let lossy = String::from_utf8_lossy(&entry.name);
+        let refuse = |problem| IntakeError::entry(&lossy, problem);
+        let name = std::str::from_utf8(&entry.name).map_err(|_| refuse(EntryProblem::Name("not UTF-8")))?;
+        let parts = components(name, limits).map_err(refuse)?;
+        check(entry, limits).map_err(refuse)?;
+        let is_folder = entry.kind == EntryKind::Folder;
+        clashes.add(&parts, is_folder).map_err(refuse)?;
+        total += entry.unpacked;
+        if total > limits.unpacked_bytes {
+            return Err(IntakeError::TooLargeUnpacked { limit: limits.unpacked_bytes });
+        }
+        if !is_folder && !is_left_out(&parts) {
+            files.push(parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
+            items.push((index, name.to_owned(), entry.unpacked));
+        }
+    }
+    let targets = place(&files)?;
+    let item = |((index, name, unpacked), target)| Item { index, name, target, unpacked };
+    Ok(items.into_iter().zip(targets).map(item).collect())
+}
+
+fn check(entry: &Entry, limits: &IntakeLimits) -> Result<(), EntryProblem> {
+    match entry.kind {
+        EntryKind::File | EntryKind::Folder => {}
+        EntryKind::Symlink => return Err(EntryProblem::Symlink),
+        EntryKind::Special => return Err(EntryProblem::Special),
+    }
+    if entry.is_encrypted {
+        return Err(EntryProblem::Encrypted);
+    }
+    if entry.method != STORED && entry.method != DEFLATED {
+        return Err(EntryProblem::Method(entry.method));
+    }
+    let ratio = entry.unpacked / entry.packed.max(1);
+    if entry.unpacked > RATIO_FREE_BYTES && ratio > limits.ratio {
+        return Err(EntryProblem::Ratio { ratio, limit: limits.ratio });
+    }
+    Ok(())
+}
+
+fn hash(mut file: &File) -> std::io::Result<String> {
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
+    std::io::Seek::rewind(&mut file)?;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+    }
+    std::io::Seek::rewind(&mut file)?;
+    Ok(super::folder::hex(hash))
+}
+
+fn not_zip(error: &ZipError) -> IntakeError {
+    IntakeError::NotZip { why: error.to_string() }
+}

@@ -1,0 +1,151 @@
+//! Refusals of an intake: each says which entry, why, and what to do.
+
+use std::path::{Path, PathBuf};
+
+use assay_model::sanitise;
+
+use super::limits::MAX_NAME_BYTES;
+
+/// Longest name that is shown, in bytes.
+const SHOWN_NAME_BYTES: usize = 200;
+const MIB: u64 = 1024 * 1024;
+
+/// A policy that was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    /// No such path.
+    #[error("{path} does not exist; give a zip archive, a folder with policy.py, or a .py file")]
+    NotFound {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// Not an archive that we read.
+    #[error("this is not a usable zip archive: {why}; pack the folder again with an ordinary zip program")]
+    NotZip {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The archive itself.
+    #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the policy does not need", .bytes.div_ceil(MIB), .limit / MIB)]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// All of it, unpacked.
+    #[error("unpacked, the policy has more than {} MiB; leave out what it does not need", .limit / MIB)]
+    TooLargeUnpacked {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Too many files.
+    #[error("the policy has {found} entries, at most {limit} are taken; pack many small files into one")]
+    TooManyEntries {
+        /// How many, as far as counted.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// One entry.
+    #[error("entry '{entry}': {problem}")]
+    Entry {
+        /// Its name, made fit to be shown.
+        entry: String,
+        /// What is wrong with it.
+        problem: EntryProblem,
+    },
+    /// Nothing to run.
+    #[error("there is no policy.py at the root of the policy (or in its only top folder){}", hint(.elsewhere))]
+    NoPolicy {
+        /// Where one was found instead.
+        elsewhere: Option<String>,
+    },
+    /// Reading or writing on our side.
+    #[error("can't read or write {path}")]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// What is wrong with an entry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EntryProblem {
+    /// `/etc/passwd`, `C:\x`.
+    #[error("its path is absolute; pack with paths relative to policy.py")]
+    Absolute,
+    /// `../x`.
+    #[error("its path leads out of the archive; pack with paths below policy.py, without '..'")]
+    Escapes,
+    /// Empty, `.`, control characters, a backslash, not UTF-8, or too long.
+    #[error("its name is not plain ({0}); rename the file")]
+    Name(&'static str),
+    /// Folders in folders.
+    #[error("it lies {found} folders deep, at most {limit} are taken; flatten the folders")]
+    TooDeep {
+        /// Its depth.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Symbolic link.
+    #[error("it is a symbolic link; put the file itself there")]
+    Symlink,
+    /// Device, pipe, socket.
+    #[error("it is neither a file nor a folder; leave it out")]
+    Special,
+    /// Encrypted.
+    #[error("it is encrypted; pack without a password")]
+    Encrypted,
+    /// Neither stored nor deflated.
+    #[error("it is packed with method {0}; use the ordinary one (deflate)")]
+    Method(u16),
+    /// A bomb.
+    #[error("it unpacks to {ratio} times its size, at most {limit} is taken; store generated data in another form")]
+    Ratio {
+        /// Unpacked by packed bytes.
+        ratio: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The same name twice, also where only upper and lower case differ.
+    #[error("it has the same name as '{0}' (upper and lower case do not count); remove or rename one")]
+    Duplicate(String),
+    /// The archive contradicts itself.
+    #[error("its data is damaged ({0}); pack the folder again")]
+    Damaged(String),
+}
+
+impl IntakeError {
+    /// Whether this is our failure, not the author's.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Self::Io { .. })
+    }
+
+    pub(crate) fn entry(name: &str, problem: EntryProblem) -> Self {
+        Self::Entry { entry: shown(name), problem }
+    }
+}
+
+/// An untrusted name, fit to be shown.
+pub(crate) fn shown(name: &str) -> String {
+    let cut: String = name.chars().take(MAX_NAME_BYTES).collect();
+    sanitise(&cut, SHOWN_NAME_BYTES)
+}
+
+pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
+    let path = path.to_owned();
+    move |source| IntakeError::Io { path, source }
+}
+
+fn hint(elsewhere: &Option<String>) -> String {
+    match elsewhere {
+        Some(place) => format!("; it is at '{place}': pack that folder instead"),
+        None => "; name the file with your policy policy.py".to_owned(),
+    }
+}

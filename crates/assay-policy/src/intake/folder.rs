@@ -1,0 +1,104 @@
+//! A policy as a folder, or as one Python file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::Intake;
+use super::error::{EntryProblem, IntakeError, io};
+use super::limits::IntakeLimits;
+use super::names::{Clashes, components, is_left_out, place};
+use super::write::{CopyError, Observer, Written};
+
+/// The hash of the content of one file after another, each behind its name and length.
+struct Listing(Sha256);
+
+impl Observer for Listing {
+    fn see(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+}
+
+/// Takes a folder. Links are refused: what they lead to may be anything.
+pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    let mut found = walk(root, limits)?;
+    found.sort_unstable();
+    let targets = place(&found)?;
+    copy(found.iter().map(|parts| root.join(parts.iter().collect::<PathBuf>())).zip(targets), dest, limits)
+}
+
+/// Takes one file, whatever its name, as `policy.py`.
+pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    copy(std::iter::once((path.to_owned(), PathBuf::from("policy.py"))), dest, limits)
+}
+
+fn copy(
+    files: impl Iterator<Item = (PathBuf, PathBuf)>,
+    dest: &Path,
+    limits: &IntakeLimits,
+) -> Result<Intake, IntakeError> {
+    let (mut written, mut listing) = (Written::default(), Listing(Sha256::new()));
+    for (source, target) in files {
+        let mut file = File::open(&source).map_err(io(&source))?;
+        let length = file.metadata().map_err(io(&source))?.len();
+        let name = target.as_os_str().as_encoded_bytes();
+        listing.0.update((name.len() as u64).to_le_bytes());
+        listing.0.update(name);
+        listing.0.update(length.to_le_bytes());
+        written.copy(&mut file, (dest, &target), limits, &mut listing).map_err(|error| match error {
+            CopyError::Read(error) => io(&source)(error),
+            CopyError::Refused(error) => error,
+        })?;
+    }
+    Ok(Intake { sha256: hex(listing.0), files: written.files, bytes: written.bytes })
+}
+
+/// The files below `root` that are not left out, as lists of names.
+fn walk(root: &Path, limits: &IntakeLimits) -> Result<Vec<Vec<String>>, IntakeError> {
+    let (mut files, mut clashes, mut count) = (Vec::new(), Clashes::default(), 0);
+    let mut open = vec![Vec::new()];
+    while let Some(folder) = open.pop() {
+        let path = root.join(folder.iter().collect::<PathBuf>());
+        for entry in std::fs::read_dir(&path).map_err(io(&path))? {
+            let entry = entry.map_err(io(&path))?;
+            let name = entry.file_name();
+            let lossy = path.join(&name).to_string_lossy().into_owned();
+            let refuse = |problem| IntakeError::entry(&lossy, problem);
+            let name = name.into_string().map_err(|_| refuse(EntryProblem::Name("not UTF-8")))?;
+            if is_left_out(&[&name]) {
+                continue;
+            }
+            count += 1;
+            if count > limits.entries {
+                return Err(IntakeError::TooManyEntries { found: count, limit: limits.entries });
+            }
+            let mut parts: Vec<String> = folder.clone();
+            parts.push(name);
+            let kind = entry.file_type().map_err(io(&path))?;
+            check(&parts, kind, &mut clashes, limits).map_err(refuse)?;
+            if kind.is_dir() { open.push(parts) } else { files.push(parts) }
+        }
+    }
+    Ok(files)
+}
+
+fn check(
+    parts: &[String],
+    kind: std::fs::FileType,
+    clashes: &mut Clashes,
+    limits: &IntakeLimits,
+) -> Result<(), EntryProblem> {
+    if kind.is_symlink() {
+        return Err(EntryProblem::Symlink);
+    }
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(EntryProblem::Special);
+    }
+    let name = parts.join("/");
+    clashes.add(&components(&name, limits)?, kind.is_dir())
+}
+
+pub(super) fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,45 @@
+//! How much a policy may bring.
+
+/// Largest archive, in bytes.
+pub const MAX_ARCHIVE_BYTES: u64 = 100 * 1024 * 1024;
+/// Largest sum of unpacked files, in bytes.
+pub const MAX_UNPACKED_BYTES: u64 = 512 * 1024 * 1024;
+/// Most entries, folders included.
+pub const MAX_ENTRIES: usize = 512;
+/// Largest ratio of unpacked to packed bytes of one entry.
+pub const MAX_RATIO: u64 = 200;
+/// Most folders in a path, the file included.
+pub const MAX_DEPTH: usize = 8;
+/// Entries up to this size may have any ratio: a small file of zeroes is no bomb.
+pub(crate) const RATIO_FREE_BYTES: u64 = 1024 * 1024;
+/// Longest name of an entry, in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 1024;
+/// Longest part of a name between slashes, in bytes: what file systems take.
+pub(crate) const MAX_COMPONENT_BYTES: usize = 255;
+
+/// The limits of an intake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntakeLimits {
+    /// See [`MAX_ARCHIVE_BYTES`].
+    pub archive_bytes: u64,
+    /// See [`MAX_UNPACKED_BYTES`].
+    pub unpacked_bytes: u64,
+    /// See [`MAX_ENTRIES`].
+    pub entries: usize,
+    /// See [`MAX_RATIO`].
+    pub ratio: u64,
+    /// See [`MAX_DEPTH`].
+    pub depth: usize,
+}
+
+impl Default for IntakeLimits {
+    fn default() -> Self {
+        Self {
+            archive_bytes: MAX_ARCHIVE_BYTES,
+            unpacked_bytes: MAX_UNPACKED_BYTES,
+            entries: MAX_ENTRIES,
+            ratio: MAX_RATIO,
+            depth: MAX_DEPTH,
+        }
+    }
+}

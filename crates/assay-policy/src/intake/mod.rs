@@ -1,0 +1,55 @@
+//! Taking in a policy from a stranger: every check before a byte of it is unpacked, every byte counted while it is.
+
+mod archive;
+mod directory;
+mod error;
+mod folder;
+mod limits;
+mod names;
+mod write;
+
+use std::path::Path;
+
+pub use archive::{Inspection, inspect_archive};
+pub use error::{EntryProblem, IntakeError};
+pub use limits::{IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_UNPACKED_BYTES};
+
+use error::io;
+
+/// A policy that was taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intake {
+    /// What identifies the policy, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
+    /// its listing (for each file in the order of names: length of the name, name, length, content).
+    pub sha256: String,
+    /// Files unpacked.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Checks the policy at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`, which must not
+/// exist yet and holds `policy.py` afterwards. Hidden files, `__pycache__` and `__MACOSX` are left out. On any error
+/// `dest` is gone again.
+///
+/// # Errors
+/// [`IntakeError`]; [`IntakeError::is_ours`] tells our failures from the author's.
+pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    let about = std::fs::metadata(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => IntakeError::NotFound { path: path.to_owned() },
+        _ => io(path)(source),
+    })?;
+    std::fs::create_dir(dest).map_err(io(dest))?;
+    let taken = if about.is_dir() {
+        folder::take(path, dest, limits)
+    } else if path.extension().is_some_and(|extension| extension == "py") {
+        folder::take_file(path, dest, limits)
+    } else {
+        archive::take(path, dest, limits)
+    };
+    if taken.is_err() {
+        // The first error is the one to tell.
+        drop(std::fs::remove_dir_all(dest));
+    }
+    taken
+}

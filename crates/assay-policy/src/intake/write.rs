@@ -1,0 +1,75 @@
+//! Writing a policy's files: each new, readable by all, counted against one budget.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::error::{IntakeError, io};
+use super::limits::IntakeLimits;
+
+const FILE_MODE: u32 = 0o644;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// A sink that sees every byte read.
+pub(super) trait Observer {
+    fn see(&mut self, bytes: &[u8]);
+}
+
+impl Observer for () {
+    fn see(&mut self, _: &[u8]) {}
+}
+
+/// How a copy failed: on the reading or the writing side.
+pub(super) enum CopyError {
+    Read(std::io::Error),
+    Refused(IntakeError),
+}
+
+/// Counts what is written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) files: usize,
+    pub(super) bytes: u64,
+}
+
+impl Written {
+    /// Copies `source` to `root/name`, at most what is left of the limit.
+    pub(super) fn copy(
+        &mut self,
+        source: &mut impl Read,
+        (root, name): (&Path, &Path),
+        limits: &IntakeLimits,
+        observer: &mut impl Observer,
+    ) -> Result<(), CopyError> {
+        let path = root.join(name);
+        let mut file = create(&path).map_err(|error| CopyError::Refused(io(&path)(error)))?;
+        let mut buffer = vec![0; BUFFER_BYTES];
+        loop {
+            let n = match source.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => n,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(CopyError::Read(error)),
+            };
+            self.bytes += n as u64;
+            if self.bytes > limits.unpacked_bytes {
+                return Err(CopyError::Refused(IntakeError::TooLargeUnpacked { limit: limits.unpacked_bytes }));
+            }
+            observer.see(&buffer[..n]);
+            file.write_all(&buffer[..n]).map_err(|error| CopyError::Refused(io(&path)(error)))?;
+        }
+        self.files += 1;
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    // Whatever the umask: the jail's user reads it through a hard link.
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    Ok(file)
+}

@@ -1,0 +1,23 @@
+//! A policy's way in, and its life: taking in an archive, folder or file ([`intake`]), and running it in a jail from a
+//! pool of warm interpreters ([`Pool`]).
+//!
+//! Begin with [`Pool::take`]: it yields a [`Load`], which is either a [`PolicyProcess`] that speaks frames on its
+//! stream (hand it to a lane) or the author's own mistake as a [`PolicyFailure`]. Errors are only ever ours.
+
+mod connection;
+mod failure;
+mod frames;
+mod intake;
+mod pool;
+mod process;
+mod runtime;
+
+pub use connection::{PolicyConnection, PolicyEnd};
+pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
+pub use intake::{
+    EntryProblem, Inspection, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
+    MAX_UNPACKED_BYTES, inspect_archive, intake,
+};
+pub use pool::{Load, LoadLimits, Pool, PoolConfig, PoolError, Prepared, TakeError};
+pub use process::PolicyProcess;
+pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

@@ -1,0 +1,54 @@
+//! Settings of a pool.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assay_jail::{Limits, Profile};
+
+use crate::Runtime;
+
+/// How long loading may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadLimits {
+    /// CPU time of the policy's import: its budget.
+    pub import_cpu: Duration,
+    /// Wall-clock watchdog of the import, for one that sleeps.
+    pub import_wall: Duration,
+    /// Wall-clock watchdog of an interpreter's start.
+    pub start_wall: Duration,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self {
+            import_cpu: Duration::from_secs(10),
+            import_wall: Duration::from_secs(60),
+            start_wall: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What a pool is made of.
+#[derive(Debug, Clone)]
+pub struct PoolConfig {
+    /// Idle interpreters to keep: one or two a lane. Each takes 33 MB (15 of its own).
+    pub size: usize,
+    /// The Python to run.
+    pub runtime: Runtime,
+    /// An existing folder to work in: on the same file system as the policies' folders, links are free and copies are
+    /// not. When we run as root, the jail's user must be able to reach it.
+    pub work_dir: PathBuf,
+    /// Limits of each process.
+    pub limits: Limits,
+    /// Limits of loading.
+    pub load: LoadLimits,
+}
+
+impl PoolConfig {
+    /// The defaults for `size` interpreters.
+    #[must_use]
+    pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
+        let limits = Limits::of(Profile::Policy);
+        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default() }
+    }
+}

@@ -1,0 +1,138 @@
+//! The pool's state, and the thread that keeps it filled.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use assay_jail::{Jail, SpawnError};
+
+use super::member::{Idle, place_runner, start};
+use super::slot::make_root;
+use super::{PoolConfig, PoolError, TakeError};
+
+/// Pause after a start that failed, so that a machine in trouble is not hammered.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// What the pool, its thread and its members share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) config: PoolConfig,
+    pub(super) jail: Jail,
+    /// Members that exist, idle or taken.
+    pub(super) leases: AtomicUsize,
+    root: tempfile::TempDir,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: VecDeque<Idle>,
+    /// Callers in [`Shared::next`]: each gets a member even from a pool of size 0.
+    waiting: usize,
+    error: Option<SpawnError>,
+    is_closing: bool,
+}
+
+impl Shared {
+    pub(super) fn new(config: PoolConfig, jail: Jail) -> Result<Self, PoolError> {
+        let root = make_root(&config.work_dir).map_err(PoolError::Folder)?;
+        place_runner(root.path()).map_err(PoolError::Folder)?;
+        assay_jail::check_reachable(&root.path().join("runner")).map_err(SpawnError::from)?;
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Ok(Self { config, jail, leases: AtomicUsize::new(0), root, state, changed })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(super) fn idle(&self) -> usize {
+        self.lock().idle.len()
+    }
+
+    pub(super) fn wake(&self) {
+        // The lock orders this after a waiter's check, so that no wake is lost.
+        let _state = self.lock();
+        self.changed.notify_all();
+    }
+
+    /// The oldest idle member, or the next to be started.
+    pub(super) fn next(&self) -> Result<Idle, TakeError> {
+        let mut state = self.lock();
+        state.waiting += 1;
+        self.changed.notify_all();
+        loop {
+            if let Some(idle) = state.idle.pop_front() {
+                state.waiting -= 1;
+                self.changed.notify_all();
+                return Ok(idle);
+            }
+            if let Some(error) = state.error.take() {
+                state.waiting -= 1;
+                return Err(error.into());
+            }
+            if state.is_closing {
+                return Err(TakeError::Closed);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends the idle members and the filling. Whether no policy is out any more.
+    pub(super) fn close(&self) -> bool {
+        let idle = {
+            let mut state = self.lock();
+            state.is_closing = true;
+            std::mem::take(&mut state.idle)
+        };
+        let is_last = self.leases.load(Ordering::SeqCst) <= idle.len();
+        drop(idle);
+        self.wake();
+        is_last
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The pool's thread: fills, then waits until the last member is gone.
+pub(super) fn run(shared: &Arc<Shared>) {
+    let mut number = 0;
+    loop {
+        let mut state = shared.lock();
+        while !state.is_closing && state.idle.len() >= shared.config.size.max(state.waiting) {
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.is_closing {
+            while shared.leases.load(Ordering::SeqCst) > 0 {
+                state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            return;
+        }
+        drop(state);
+        number += 1;
+        let started = start(shared, number);
+        let mut state = shared.lock();
+        let late = match started {
+            Ok(idle) if state.is_closing => Some(idle),
+            Ok(idle) => {
+                state.idle.push_back(idle);
+                state.error = None;
+                None
+            }
+            Err(error) => {
+                state.error = Some(error);
+                shared.changed.notify_all();
+                state = shared.changed.wait_timeout(state, RETRY_PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+                None
+            }
+        };
+        shared.changed.notify_all();
+        drop(state);
+        drop(late);
+    }
+}

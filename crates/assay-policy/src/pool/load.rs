@@ -1,0 +1,199 @@
+//! Loading a policy into a member: HELLO, LOAD, and LOADED or the reason why not.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use assay_jail::{Child, SpawnError};
+use assay_model::frame::{Hello, Kind, Load as LoadRequest, PROTOCOL, PolicyFault};
+
+use super::filler::Shared;
+use super::member::Idle;
+use crate::frames::{ReceiveError, receive, send};
+use crate::{PolicyFailure, PolicyProcess};
+
+/// Members that may be found dead before we give up: something kills them.
+const MAX_DEAD: usize = 3;
+/// A process that closed its stream ends within this time, or is killed.
+const EXIT_LIMIT: Duration = Duration::from_secs(1);
+
+/// What became of a policy.
+#[derive(Debug)]
+pub enum Load {
+    /// It waits for its first episode.
+    Ready(Box<PolicyProcess>),
+    /// It is at fault.
+    Failed(Box<PolicyFailure>),
+}
+
+/// A policy that could not be tried. Always our fault, or the machine's.
+#[derive(Debug, thiserror::Error)]
+pub enum TakeError {
+    /// No interpreter.
+    #[error("no warm interpreter can be started")]
+    Spawn(#[from] SpawnError),
+    /// Interpreters that die while they start.
+    #[error("the policy runner does not start: {log}")]
+    Runner {
+        /// What it printed.
+        log: String,
+    },
+    /// The policy's files.
+    #[error("can't put the policy's files into the jail")]
+    Files(#[source] std::io::Error),
+    /// The machine is overloaded; try again.
+    #[error("the import took more than {} s, but the policy was waiting for a processor most of the time", .0.as_secs())]
+    Starved(Duration),
+    /// The pool was dropped meanwhile.
+    #[error("the pool of interpreters is closed")]
+    Closed,
+    /// The caller lost interest.
+    #[error("loading the policy was cancelled")]
+    Cancelled,
+    /// Random numbers.
+    #[error("the system has no random numbers")]
+    Random(#[source] std::io::Error),
+}
+
+/// See [`super::Pool::take`]. Stops when `is_cancelled` says so.
+pub(super) fn take(
+    shared: &Arc<Shared>,
+    policy_dir: &Path,
+    seed: u64,
+    core: Option<usize>,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Load, TakeError> {
+    let mut idle = warm(shared, is_cancelled)?;
+    idle.member.slot.fill(policy_dir).map_err(TakeError::Files)?;
+    if let Some(core) = core {
+        // A processor that went away costs speed, not results.
+        drop(idle.member.child.pin(core));
+    }
+    let nonce = nonce()?;
+    let mut import = Import::begin(shared, &idle.member.child);
+    let request = serde_json::to_vec(&LoadRequest { seed }).unwrap_or_default();
+    if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
+        let failure = PolicyFailure::exited(&ended(&mut idle));
+        return Ok(failed(failure, &mut idle));
+    }
+    let answer = receive(&mut idle.stream, || import.watch(&idle.member.child, is_cancelled));
+    let cpu = import.cpu(&idle.member.child);
+    let failure = match answer {
+        Ok((header, _)) if header.nonce == nonce && header.kind == Kind::Loaded => {
+            return Ok(Load::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, cpu, idle.member))));
+        }
+        Ok((header, payload)) if header.nonce == nonce && header.kind == Kind::Error => {
+            serde_json::from_slice::<PolicyFault>(&payload)
+                .map_or_else(|_| protocol("an unreadable error"), |fault| PolicyFailure::told(&fault))
+        }
+        Ok(_) => protocol("an unexpected frame"),
+        Err(ReceiveError::Frame(error)) => protocol(&error.to_string()),
+        Err(ReceiveError::Closed) => PolicyFailure::exited(&ended(&mut idle)),
+        Err(ReceiveError::Watch(Stop::Failed(failure))) => failure,
+        Err(ReceiveError::Watch(Stop::Ours(error))) => return Err(error),
+    };
+    Ok(failed(failure, &mut idle))
+}
+
+fn failed(failure: PolicyFailure, idle: &mut Idle) -> Load {
+    // Its log is whole only once it has ended.
+    idle.member.child.wait_deadline(Duration::from_millis(100));
+    idle.member.child.kill();
+    Load::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
+}
+
+fn protocol(what: &str) -> PolicyFailure {
+    PolicyFailure::seen("protocol", format!("the policy wrote to the stream that only its runner may use: {what}"))
+}
+
+fn ended(idle: &mut Idle) -> assay_jail::Exit {
+    let child = &mut idle.member.child;
+    child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| child.kill())
+}
+
+/// A member that has said HELLO.
+fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, TakeError> {
+    let mut log = String::new();
+    for _ in 0..MAX_DEAD {
+        let mut idle = shared.next()?;
+        let end = Instant::now() + shared.config.load.start_wall;
+        let hello = receive(&mut idle.stream, || match is_cancelled() {
+            true => Some(Some(TakeError::Cancelled)),
+            false => (Instant::now() > end).then_some(None),
+        });
+        match hello {
+            Ok((header, payload)) if header.kind == Kind::Hello && is_known(&payload) => return Ok(idle),
+            Err(ReceiveError::Watch(Some(error))) => return Err(error),
+            _ => {
+                let exit = ended(&mut idle);
+                log = crate::failure::log_text(&idle.member.child.output_tail());
+                log = format!("{exit:?} {}", log.trim());
+            }
+        }
+    }
+    Err(TakeError::Runner { log })
+}
+
+fn is_known(payload: &[u8]) -> bool {
+    serde_json::from_slice::<Hello>(payload).is_ok_and(|hello| hello.protocol == PROTOCOL)
+}
+
+/// Nobody but the host and this one process knows it, so no other policy can speak on its stream.
+fn nonce() -> Result<u64, TakeError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| TakeError::Random(error.into()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+enum Stop {
+    Failed(PolicyFailure),
+    Ours(TakeError),
+}
+
+/// The clocks of an import.
+struct Import {
+    start: Instant,
+    cpu_at_start: Duration,
+    delay_at_start: Duration,
+    cpu_limit: Duration,
+    wall_limit: Duration,
+}
+
+impl Import {
+    fn begin(shared: &Shared, child: &Child) -> Self {
+        Self {
+            start: Instant::now(),
+            cpu_at_start: child.cpu_time().unwrap_or_default(),
+            delay_at_start: child.run_delay().unwrap_or_default(),
+            cpu_limit: shared.config.load.import_cpu,
+            wall_limit: shared.config.load.import_wall,
+        }
+    }
+
+    fn cpu(&self, child: &Child) -> Duration {
+        child.cpu_time().unwrap_or_default().saturating_sub(self.cpu_at_start)
+    }
+
+    fn watch(&mut self, child: &Child, is_cancelled: &dyn Fn() -> bool) -> Option<Stop> {
+        if is_cancelled() {
+            return Some(Stop::Ours(TakeError::Cancelled));
+        }
+        let timeout = |message| Some(Stop::Failed(PolicyFailure::seen("import_timeout", message)));
+        if self.cpu(child) > self.cpu_limit {
+            let limit = self.cpu_limit.as_secs_f64();
+            return timeout(format!(
+                "importing policy.py took more than {limit} s of CPU time; move work into reset()"
+            ));
+        }
+        let waited = self.start.elapsed();
+        if waited < self.wall_limit {
+            return None;
+        }
+        let starved = child.run_delay().unwrap_or_default().saturating_sub(self.delay_at_start);
+        if starved > waited / 2 {
+            return Some(Stop::Ours(TakeError::Starved(waited)));
+        }
+        timeout(format!("importing policy.py did not end within {} s; does it wait for something?", waited.as_secs()))
+    }
+}

@@ -1,0 +1,98 @@
+//! One warm interpreter: its process, its end of the stream, its slot.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use assay_jail::{Bind, Child, Profile, SpawnError, Spec};
+
+use super::PoolConfig;
+use super::filler::Shared;
+use super::slot::Slot;
+
+/// The file that speaks frames on the policy's side, part of this program so that the two always fit.
+pub(super) const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
+pub(super) const RUNNER_NAME: &str = "runner.py";
+const COMMAND: [&str; 5] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py"];
+
+/// The whole environment. Threads and kernels of the linear algebra are fixed, so that results are the same on every
+/// processor of the last ten years; hash seeds too.
+const ENVIRONMENT: [(&str, &str); 10] = [
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONUTF8", "1"),
+    ("LANG", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("OMP_NUM_THREADS", "1"),
+    ("MKL_NUM_THREADS", "1"),
+    ("NUMEXPR_NUM_THREADS", "1"),
+    ("OPENBLAS_CORETYPE", "Haswell"),
+    ("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR"),
+];
+
+/// One interpreter. Fields drop in this order: first the process ends, then its folder goes, then the pool's thread
+/// (whose death would kill the process) may end.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) child: Child,
+    pub(super) slot: Slot,
+    _lease: Lease,
+}
+
+/// Keeps the pool's thread alive.
+#[derive(Debug)]
+pub(super) struct Lease(Arc<Shared>);
+
+impl Lease {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        shared.leases.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.leases.fetch_sub(1, Ordering::SeqCst);
+        self.0.wake();
+    }
+}
+
+/// A member that nobody has yet: it may still be importing numpy.
+#[derive(Debug)]
+pub(super) struct Idle {
+    pub(super) stream: UnixStream,
+    pub(super) member: Member,
+}
+
+/// Starts an interpreter. To be called by the pool's thread.
+pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnError> {
+    let failed = |doing| move |source| SpawnError::Io { doing, source };
+    let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
+    let (stream, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
+    let mut spec = spec(&shared.config, &shared.root().join("runner"), slot.path());
+    spec.pass_fd = Some(theirs.into());
+    let child = shared.jail.spawn(spec)?;
+    Ok(Idle { stream, member: Member { child, slot, _lease: Lease::new(shared) } })
+}
+
+fn spec(config: &PoolConfig, runner: &Path, slot: &Path) -> Spec {
+    let mut spec = Spec::new(Profile::Policy, COMMAND);
+    spec.binds = vec![
+        Bind::read_only(&config.runtime.root, "/"),
+        Bind::read_only(runner, "/runner"),
+        Bind::read_only(slot, "/policy"),
+    ];
+    spec.env = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    spec.limits = config.limits;
+    spec
+}
+
+/// Writes the runner where members see it.
+pub(super) fn place_runner(root: &Path) -> std::io::Result<()> {
+    let folder = root.join("runner");
+    super::slot::make_open(&folder)?;
+    let file = folder.join(RUNNER_NAME);
+    std::fs::write(&file, RUNNER)?;
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+}

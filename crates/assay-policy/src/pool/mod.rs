@@ -1,0 +1,98 @@
+//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one takes a policy within
+//! a millisecond.
+//!
+//! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`. [`Pool::take`]
+//! links the policy's files into the slot and says LOAD. One long-lived thread spawns all members (the jail's children
+//! die with the thread that spawned them) and lives until the last of them is gone. A member serves one policy once.
+
+mod config;
+mod filler;
+mod load;
+mod member;
+mod prepared;
+mod slot;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use assay_jail::{Jail, JailError, SpawnError};
+
+pub use config::{LoadLimits, PoolConfig};
+use filler::Shared;
+pub use load::{Load, TakeError};
+pub(crate) use member::Member;
+pub use prepared::Prepared;
+
+/// A pool that can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// No jails here.
+    #[error("no jail can be started")]
+    Jail(#[from] JailError),
+    /// A jail that does not start.
+    #[error("no warm interpreter can be started")]
+    Spawn(#[from] SpawnError),
+    /// The runner can't be placed.
+    #[error("can't prepare the pool's folder")]
+    Folder(#[source] std::io::Error),
+    /// No thread.
+    #[error("can't start the pool's thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// A pool of warm interpreters. Dropping it ends the idle ones; those taken live on until they are finished.
+#[derive(Debug)]
+pub struct Pool {
+    shared: Arc<Shared>,
+    filler: Option<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Starts warming `config.size` interpreters; does not wait for them.
+    ///
+    /// # Errors
+    /// [`PoolError`] when this machine can't run jails or the folder can't be used.
+    pub fn new(config: PoolConfig) -> Result<Self, PoolError> {
+        assay_jail::sweep_orphans();
+        let shared = Arc::new(Shared::new(config, Jail::find()?)?);
+        let for_filler = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("policy-pool".to_owned());
+        let filler = thread.spawn(move || filler::run(&for_filler)).map_err(PoolError::Thread)?;
+        Ok(Self { shared, filler: Some(filler) })
+    }
+
+    /// Loads the policy in `policy_dir` (as [`crate::intake`] left it) into a warm interpreter, pinned to `core`.
+    /// `seed` is what `random` and `numpy.random` are seeded with. Blocks for the import.
+    ///
+    /// # Errors
+    /// [`TakeError`]: our failures only. What is wrong with the policy is [`Load::Failed`].
+    pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Load, TakeError> {
+        load::take(&self.shared, policy_dir, seed, core, &|| false)
+    }
+
+    /// [`Self::take`] in the background, so that the next policy is imported while the current episode runs.
+    ///
+    /// # Errors
+    /// [`PoolError::Thread`] when no thread can be started.
+    pub fn prepare(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Prepared, PoolError> {
+        Prepared::start(Arc::clone(&self.shared), policy_dir.to_owned(), seed, core).map_err(PoolError::Thread)
+    }
+
+    /// How many interpreters wait for a policy (some may still be importing numpy).
+    #[must_use]
+    pub fn idle(&self) -> usize {
+        self.shared.idle()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // With policies still out the thread has to outlive us, and ends with the last of them.
+        if self.shared.close()
+            && let Some(filler) = self.filler.take()
+        {
+            drop(filler.join());
+        }
+    }
+}

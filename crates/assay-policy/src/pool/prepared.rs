@@ -1,0 +1,59 @@
+//! A policy that is being loaded in the background.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use super::filler::Shared;
+use super::load::{Load, TakeError, take};
+
+/// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
+#[derive(Debug)]
+pub struct Prepared {
+    thread: Option<JoinHandle<Result<Load, TakeError>>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Prepared {
+    pub(super) fn start(
+        shared: Arc<Shared>,
+        policy_dir: PathBuf,
+        seed: u64,
+        core: Option<usize>,
+    ) -> std::io::Result<Self> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&cancelled);
+        let builder = std::thread::Builder::new().name("policy-load".to_owned());
+        // The thread may end before the policy does: the process was spawned by the pool's own thread.
+        let thread = builder.spawn(move || take(&shared, &policy_dir, seed, core, &|| flag.load(Ordering::Relaxed)))?;
+        Ok(Self { thread: Some(thread), cancelled })
+    }
+
+    /// Whether [`Self::wait`] would return at once.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the loading to end.
+    ///
+    /// # Errors
+    /// As [`super::Pool::take`].
+    pub fn wait(mut self) -> Result<Load, TakeError> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(TakeError::Cancelled),
+        }
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}

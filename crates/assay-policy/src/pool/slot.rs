@@ -1,0 +1,92 @@
+//! Folders of a pool: one for itself, and in it a slot for each member, empty until it gets a policy.
+
+use std::fs::Permissions;
+use std::io::Error;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use assay_jail::jail_uid;
+
+const OPEN: u32 = 0o755;
+/// For us and the jail's group: other people of the host have no business in there.
+const OWN: u32 = 0o750;
+const PREFIX: &str = "pool-";
+/// Files of a policy; an intake has fewer.
+const MAX_FILES: usize = 100_000;
+
+/// Makes the pool's folder, and removes those of pools whose process is gone (killed, so that they could not).
+pub(super) fn make_root(work_dir: &Path) -> Result<tempfile::TempDir, Error> {
+    sweep(work_dir);
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    let root = tempfile::Builder::new().prefix(&prefix).tempdir_in(work_dir)?;
+    if let Some(id) = jail_uid() {
+        std::os::unix::fs::chown(root.path(), None, Some(id))?;
+    }
+    std::fs::set_permissions(root.path(), Permissions::from_mode(OWN))?;
+    Ok(root)
+}
+
+fn sweep(work_dir: &Path) {
+    for entry in std::fs::read_dir(work_dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // Nobody uses it; if it can't be removed now it only costs space.
+            drop(std::fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// A new folder that jails can read, whatever the umask.
+pub(super) fn make_open(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(OPEN))
+}
+
+/// A member's folder; gone when dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    path: PathBuf,
+}
+
+impl Slot {
+    pub(super) fn make(path: PathBuf) -> Result<Self, Error> {
+        make_open(&path)?;
+        Ok(Self { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the files of `policy_dir` there: as links where possible.
+    pub(super) fn fill(&self, policy_dir: &Path) -> Result<(), Error> {
+        let (mut open, mut files) = (vec![PathBuf::new()], 0);
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(policy_dir.join(&folder))? {
+                let entry = entry?;
+                let name = folder.join(entry.file_name());
+                let target = self.path.join(&name);
+                let kind = entry.file_type()?;
+                files += 1;
+                if files > MAX_FILES {
+                    return Err(Error::other("the policy's folder has too many files"));
+                }
+                if kind.is_dir() {
+                    make_open(&target)?;
+                    open.push(name);
+                } else if kind.is_file() && std::fs::hard_link(entry.path(), &target).is_err() {
+                    std::fs::copy(entry.path(), &target)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // Goes with the pool's folder at the latest.
+        drop(std::fs::remove_dir_all(&self.path));
+    }
+}

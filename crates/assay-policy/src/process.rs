@@ -1,0 +1,83 @@
+//! A loaded policy in its jail.
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crate::connection::{PolicyConnection, PolicyEnd};
+use crate::failure::log_text;
+use crate::pool::Member;
+
+/// After CLOSE a policy gets this long for its `close()`.
+const CLOSE_GRACE: Duration = Duration::from_millis(500);
+
+/// A loaded policy in its jail. Dropping it kills it; either way neither process nor folder stays.
+#[derive(Debug)]
+pub struct PolicyProcess {
+    stream: Option<UnixStream>,
+    nonce: u64,
+    import_cpu: Duration,
+    member: Member,
+}
+
+impl PolicyProcess {
+    pub(crate) fn new(stream: UnixStream, nonce: u64, import_cpu: Duration, member: Member) -> Self {
+        Self { stream: Some(stream), nonce, import_cpu, member }
+    }
+
+    /// CPU time that its import took.
+    #[must_use]
+    pub fn import_cpu(&self) -> Duration {
+        self.import_cpu
+    }
+
+    /// Pins it to one processor: the lane's.
+    ///
+    /// # Errors
+    /// No such processor.
+    pub fn pin(&self, core: usize) -> std::io::Result<()> {
+        self.member.child.pin(core)
+    }
+
+    /// Whether its process still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.member.child.try_wait().is_none()
+    }
+
+    fn end(mut self, grace: Duration) -> PolicyEnd {
+        // A lane that died without a CLOSE leaves us the last end of the stream: its closing is one too.
+        self.stream = None;
+        let child = &mut self.member.child;
+        let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());
+        PolicyEnd { exit: Some(exit), log_tail: log_text(&child.output_tail()) }
+    }
+}
+
+impl PolicyConnection for PolicyProcess {
+    fn take_stream(&mut self) -> Option<UnixStream> {
+        self.stream.take()
+    }
+
+    fn nonce(&self) -> u64 {
+        self.nonce
+    }
+
+    fn pid(&self) -> Option<i32> {
+        Some(self.member.child.pid())
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        self.member.child.cpu_time()
+    }
+
+    fn run_delay(&self) -> Option<Duration> {
+        self.member.child.run_delay()
+    }
+
+    fn finish(self: Box<Self>) -> PolicyEnd {
+        self.end(CLOSE_GRACE)
+    }
+
+    fn abort(self: Box<Self>) -> PolicyEnd {
+        self.end(Duration::ZERO)
+    }
+}

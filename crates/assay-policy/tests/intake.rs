@@ -1,0 +1,262 @@
+//! Archives, folders and files as strangers send them.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use assay_policy::{IntakeError, IntakeLimits, inspect_archive, intake};
+use zip::CompressionMethod;
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+const POLICY: &str = "def policy(observation):\n    return [0]\n";
+
+/// Files of an archive: name, content, Unix mode with type.
+type Entries<'a> = &'a [(&'a str, &'a [u8], u32)];
+
+fn archive(entries: Entries<'_>) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content, mode) in entries {
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        if mode & 0o170_000 == 0o120_000 {
+            writer.add_symlink(*name, std::str::from_utf8(content).unwrap(), options).unwrap();
+        } else {
+            writer.start_file(*name, options.unix_permissions(*mode)).unwrap();
+            writer.write_all(content).unwrap();
+        }
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// Replaces every occurrence of `from`: names that no honest writer would write.
+fn patched(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let places: Vec<_> = (0..=bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + to.len()].copy_from_slice(to);
+    }
+    bytes
+}
+
+/// Sets a field of every central directory entry.
+fn with_field(mut bytes: Vec<u8>, offset: usize, value: &[u8]) -> Vec<u8> {
+    let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"PK\x01\x02")).collect();
+    for at in places {
+        bytes[at + offset..at + offset + value.len()].copy_from_slice(value);
+    }
+    bytes
+}
+
+struct Taken {
+    folder: tempfile::TempDir,
+    result: Result<assay_policy::Intake, IntakeError>,
+}
+
+impl Taken {
+    fn dest(&self) -> PathBuf {
+        self.folder.path().join("dest")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut open = vec![self.dest()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    names.push(path.strip_prefix(self.dest()).unwrap().to_str().unwrap().to_owned());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+}
+
+fn take(bytes: &[u8]) -> Taken {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.zip");
+    std::fs::write(&path, bytes).unwrap();
+    let limits = IntakeLimits::default();
+    let result = intake(&path, &folder.path().join("dest"), &limits);
+    // What the directory alone shows is found without unpacking too.
+    if inspect_archive(&path, &limits).is_err() {
+        assert!(result.is_err());
+    }
+    Taken { folder, result }
+}
+
+#[track_caller]
+fn refused(bytes: &[u8], expected: &str) {
+    let taken = take(bytes);
+    let error = taken.result.as_ref().unwrap_err();
+    assert!(!error.is_ours(), "{error:?}");
+    assert!(error.to_string().contains(expected), "{error}");
+    assert!(!taken.dest().exists(), "left behind: {:?}", taken.dest());
+}
+
+const MAIN: (&str, &[u8], u32) = ("policy.py", POLICY.as_bytes(), 0o644);
+
+#[test]
+fn an_ordinary_archive_is_unpacked() {
+    let junk: Entries<'_> =
+        &[MAIN, ("lib/net.py", b"x", 0o600), ("__pycache__/p.pyc", b"x", 0o644), (".git/config", b"x", 0o644)];
+    let bytes = archive(junk);
+    let taken = take(&bytes);
+    let intake = taken.result.as_ref().unwrap();
+    assert_eq!(taken.names(), ["lib/net.py", "policy.py"]);
+    assert_eq!((intake.files, intake.bytes), (2, POLICY.len() as u64 + 1));
+    let sha: String = <sha2::Sha256 as sha2::Digest>::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(intake.sha256, sha);
+    assert_eq!(std::fs::metadata(taken.dest().join("lib/net.py")).unwrap().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn one_top_folder_is_taken_away() {
+    let taken =
+        take(&archive(&[("mine/policy.py", b"x", 0o644), ("mine/a/b", b"y", 0o644), ("__MACOSX/._m", b"", 0o644)]));
+    assert!(taken.result.is_ok());
+    assert_eq!(taken.names(), ["a/b", "policy.py"]);
+}
+
+#[test]
+fn archives_that_are_none() {
+    refused(b"", "no directory");
+    refused(b"this is no zip", "not a usable zip archive");
+    refused(&[0; 100_000], "no directory");
+    let whole = archive(&[MAIN]);
+    refused(&whole[..whole.len() - 4], "zip");
+    refused(&whole[10..], "directory is not where it says");
+    refused(&[b"#!/bin/sh\n", whole.as_slice()].concat(), "directory is not where it says");
+    refused(&[whole.as_slice(), b"trailing"].concat(), "ambiguous");
+    refused(&[whole.as_slice(), whole.as_slice()].concat(), "zip");
+    refused(&archive(&[]), "no policy.py");
+}
+
+#[test]
+fn names_that_are_no_plain_names() {
+    refused(
+        &patched(archive(&[MAIN, ("xxxevil.py", b"", 0o644)]), b"xxxevil.py", b"../evil.py"),
+        "leads out of the archive",
+    );
+    refused(&patched(archive(&[MAIN, ("a/bbbb/evil", b"", 0o644)]), b"a/bbbb/evil", b"a/../..evil"), "leads out");
+    refused(&patched(archive(&[MAIN, ("xetc/passwd", b"", 0o644)]), b"xetc/passwd", b"/etc/passwd"), "absolute");
+    refused(&patched(archive(&[MAIN, ("xx/evil", b"", 0o644)]), b"xx/evil", b"C:/evil"), "absolute");
+    refused(&patched(archive(&[MAIN, ("a-b", b"", 0o644)]), b"a-b", b"a\\b"), "backslash");
+    refused(&patched(archive(&[MAIN, ("a-b", b"", 0o644)]), b"a-b", b"a\x1bb"), "control characters");
+    refused(&patched(archive(&[MAIN, ("a-b", b"", 0o644)]), b"a-b", b"a\0b"), "control characters");
+    refused(&patched(archive(&[MAIN, ("a-b", b"", 0o644)]), b"a-b", b"a\xffb"), "not UTF-8");
+    refused(&archive(&[MAIN, ("1/2/3/4/5/6/7/8/9", b"", 0o644)]), "9 folders deep");
+    refused(&archive(&[MAIN, (&"n".repeat(300), b"", 0o644)]), "too long");
+}
+
+#[test]
+fn entries_that_are_no_plain_files() {
+    refused(&archive(&[MAIN, ("link", b"/etc/passwd", 0o120_777)]), "entry 'link': it is a symbolic link");
+    for (mode, what) in [(0o010_644_u32, "pipe"), (0o060_644, "device"), (0o140_644, "socket")] {
+        let bytes = with_field(archive(&[MAIN]), 38, &(mode << 16).to_le_bytes());
+        refused(&bytes, "neither a file nor a folder");
+        assert!(!what.is_empty());
+    }
+    refused(&with_field(archive(&[MAIN]), 8, &[1, 0]), "encrypted");
+    refused(&with_field(archive(&[MAIN]), 10, &[14, 0]), "method 14");
+}
+
+#[test]
+fn the_same_name_twice() {
+    refused(
+        &patched(archive(&[MAIN, ("data-1", b"", 0o644), ("data-2", b"", 0o644)]), b"data-2", b"data-1"),
+        "same name",
+    );
+    refused(&archive(&[MAIN, ("a.py", b"", 0o644), ("A.py", b"", 0o644)]), "same name as 'a.py'");
+    refused(&archive(&[MAIN, ("POLICY.PY", b"", 0o644)]), "same name");
+    refused(&archive(&[MAIN, ("a", b"", 0o644), ("a/b", b"", 0o644)]), "same name");
+}
+
+#[test]
+fn bombs() {
+    refused(&archive(&[MAIN, ("zeroes", &vec![0; 8 << 20], 0o644)]), "times its size");
+    let names: Vec<String> = (0..513).map(|n| format!("f{n}")).collect();
+    let many: Vec<(&str, &[u8], u32)> = names.iter().map(|name| (name.as_str(), b"".as_slice(), 0o644)).collect();
+    refused(&archive(&many), "513 entries, at most 512");
+    // An announced size that is too small does not help: what comes out is counted.
+    let small = with_field(archive(&[("policy.py", &vec![b'#'; 1 << 20], 0o644)]), 24, &10_u32.to_le_bytes());
+    refused(&small, "entry 'policy.py'");
+    let noise: Vec<u8> = (0..1_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let limits = IntakeLimits { unpacked_bytes: 1_000_000, ..IntakeLimits::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.zip");
+    std::fs::write(&path, archive(&[MAIN, ("noise", &noise, 0o644)])).unwrap();
+    let error = intake(&path, &folder.path().join("dest"), &limits).unwrap_err();
+    assert!(matches!(error, IntakeError::TooLargeUnpacked { .. }), "{error}");
+    let limits = IntakeLimits { archive_bytes: 1000, ..IntakeLimits::default() };
+    let error = intake(&path, &folder.path().join("dest"), &limits).unwrap_err();
+    assert!(matches!(error, IntakeError::TooLarge { .. }), "{error}");
+}
+
+#[test]
+fn entries_that_share_their_data() {
+    // Two entries of the directory that lead to the same bytes: how a small archive unpacks to a huge one.
+    let bytes = archive(&[MAIN, ("other1.py", b"x = 1", 0o644)]);
+    refused(&with_field(bytes, 42, &0_u32.to_le_bytes()), "zip");
+}
+
+#[test]
+fn damaged_data_names_the_entry() {
+    let mut bytes = archive(&[MAIN]);
+    bytes[45] ^= 0xff;
+    refused(&bytes, "entry 'policy.py': its data is damaged");
+}
+
+#[test]
+fn no_policy() {
+    refused(&archive(&[("readme", b"", 0o644)]), "there is no policy.py");
+    refused(&archive(&[("a/policy.py", b"", 0o644), ("readme", b"", 0o644)]), "it is at 'a/policy.py'");
+}
+
+#[test]
+fn every_cut_and_every_flipped_byte_is_an_answer_never_a_crash() {
+    let whole = archive(&[MAIN, ("a/b.py", b"y = 1", 0o644)]);
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0xff;
+        for bytes in [&whole[..at], &flipped] {
+            if let Err(error) = take(bytes).result {
+                assert!(!error.is_ours(), "{at}: {error:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_and_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    std::fs::create_dir_all(source.join("lib")).unwrap();
+    std::fs::create_dir_all(source.join(".git")).unwrap();
+    for (name, text) in [("policy.py", POLICY), ("lib/net.py", "x"), (".git/config", "y"), (".env", "secret")] {
+        std::fs::write(source.join(name), text).unwrap();
+    }
+    let take = |from: &Path, to: &str| intake(from, &folder.path().join(to), &IntakeLimits::default());
+    let first = take(&source, "a").unwrap();
+    assert_eq!((first.files, first.bytes), (2, POLICY.len() as u64 + 1));
+    assert!(folder.path().join("a/lib/net.py").exists() && !folder.path().join("a/.env").exists());
+    assert_eq!(take(&source, "b").unwrap().sha256, first.sha256);
+    std::fs::write(source.join("lib/net.py"), "z").unwrap();
+    assert_ne!(take(&source, "c").unwrap().sha256, first.sha256);
+
+    let single = take(&source.join("lib/net.py"), "d").unwrap();
+    assert_eq!(single.files, 1);
+    assert_eq!(std::fs::read_to_string(folder.path().join("d/policy.py")).unwrap(), "z");
+
+    symlink("/etc/passwd", source.join("link")).unwrap();
+    let error = take(&source, "e").unwrap_err();
+    assert!(error.to_string().contains("symbolic link"), "{error}");
+    assert!(!folder.path().join("e").exists());
+    let error = take(&folder.path().join("nothing"), "f").unwrap_err();
+    assert!(error.to_string().contains("does not exist"), "{error}");
+}

@@ -1,0 +1,213 @@
+//! A small driver that speaks frames as a lane does, over real jails and the real Python.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use assay_jail::default_cache_root;
+use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
+use assay_policy::{
+    IntakeLimits, Load, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, Pool, PoolConfig, Runtime, intake,
+};
+
+pub(crate) const ACTION_DIM: u32 = 7;
+
+/// A pool in a folder of its own, and policies beside it.
+pub(crate) struct Bench {
+    pub(crate) pool: Option<Pool>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(crate) fn new(size: usize, change: impl FnOnce(&mut PoolConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Created 0700; the jail's user has to pass when the tests run as root.
+        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut config = PoolConfig::new(size, runtime(), folder.path());
+        change(&mut config);
+        Self { pool: Some(Pool::new(config).unwrap()), folder }
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool.as_ref().unwrap()
+    }
+
+    /// Takes in a policy of several files.
+    pub(crate) fn policy(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let source = self.folder.path().join(format!("{name}.src"));
+        std::fs::create_dir(&source).unwrap();
+        for (file, text) in files {
+            std::fs::write(source.join(file), text).unwrap();
+        }
+        let dest = self.folder.path().join(name);
+        intake(&source, &dest, &IntakeLimits::default()).unwrap();
+        dest
+    }
+
+    pub(crate) fn load(&self, name: &str, files: &[(&str, &str)]) -> Load {
+        self.pool().take(&self.policy(name, files), 1, Some(0)).unwrap()
+    }
+
+    pub(crate) fn fails(&self, name: &str, files: &[(&str, &str)]) -> PolicyFailure {
+        match self.load(name, files) {
+            Load::Failed(failure) => *failure,
+            Load::Ready(_) => panic!("{name} was loaded"),
+        }
+    }
+
+    /// Loads and begins; the answer to INIT is READY.
+    pub(crate) fn begins(&self, name: &str, files: &[(&str, &str)]) -> Driver {
+        let mut driver = Driver::new(self.load(name, files));
+        assert_eq!(driver.begin(), Answer::Ready, "{name}");
+        driver
+    }
+
+    /// What one step of a policy answers, and how it ended.
+    pub(crate) fn step_of(&self, name: &str, files: &[(&str, &str)]) -> (Answer, PolicyEnd) {
+        let mut driver = Driver::new(self.load(name, files));
+        let answer = match driver.begin() {
+            Answer::Ready => driver.step(0),
+            other => other,
+        };
+        (answer, driver.finish())
+    }
+
+    /// After the pool is gone: no process and no folder of it is left.
+    pub(crate) fn close(mut self) {
+        self.pool = None;
+        let left: Vec<_> = std::fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.starts_with("pool-"))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+pub(crate) fn runtime() -> Runtime {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/python");
+    Runtime::at(&root, &default_cache_root()).unwrap()
+}
+
+/// What a policy said.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Answer {
+    Ready,
+    Action(Vec<f64>),
+    Fault(PolicyFault),
+    /// A frame that is no answer to what was asked.
+    Forged(Kind),
+    /// No frame at all.
+    Garbage,
+    Closed,
+    Silent,
+}
+
+impl Answer {
+    pub(crate) fn fault(self) -> PolicyFault {
+        match self {
+            Self::Fault(fault) => fault,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The lane's side of a policy.
+pub(crate) struct Driver {
+    pub(crate) process: Box<PolicyProcess>,
+    pub(crate) stream: UnixStream,
+    pub(crate) deadline: Duration,
+}
+
+impl Driver {
+    pub(crate) fn new(load: Load) -> Self {
+        let mut process = match load {
+            Load::Ready(process) => process,
+            Load::Failed(failure) => panic!("{failure:?}"),
+        };
+        let stream = process.take_stream().unwrap();
+        Self { process, stream, deadline: Duration::from_secs(5) }
+    }
+
+    pub(crate) fn begin(&mut self) -> Answer {
+        let array = ArraySpec { name: "qpos".to_owned(), dtype: Dtype::F64, shape: vec![8, 8] };
+        let image = ArraySpec { name: "images/top".to_owned(), dtype: Dtype::U8, shape: vec![2, 2, 3] };
+        let init = Init {
+            seed: 5,
+            scenario: "table".to_owned(),
+            instruction: Some("reach".to_owned()),
+            observation: vec![array, image],
+            action_dim: ACTION_DIM,
+        };
+        self.send(Kind::Init, 0, &serde_json::to_vec(&init).unwrap());
+        self.receive(0, Kind::Ready)
+    }
+
+    /// Sends observation `seq`: time `seq`, qpos 0.0, 1.0, ... , image bytes 0, 1, ...
+    pub(crate) fn step(&mut self, seq: u32) -> Answer {
+        let numbers = [f64::from(seq), 10.0].into_iter().chain((0..64).map(f64::from));
+        let payload: Vec<u8> = numbers.flat_map(f64::to_le_bytes).chain(0..12).collect();
+        self.send(Kind::Observation, seq, &payload);
+        self.receive(seq, Kind::Action)
+    }
+
+    pub(crate) fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) {
+        // A dead policy shows in what is received.
+        drop(self.stream.write_all(&frame(kind, seq, self.process.nonce(), payload)));
+    }
+
+    fn receive(&mut self, seq: u32, expected: Kind) -> Answer {
+        let end = Instant::now() + self.deadline;
+        let mut bytes = [0; HEADER_BYTES];
+        if let Some(bad) = self.fill(&mut bytes, end) {
+            return bad;
+        }
+        let Ok(header) = Header::decode(&bytes, MAX_REPLY_BYTES) else { return Answer::Garbage };
+        let mut payload = vec![0; header.length as usize];
+        if let Some(bad) = self.fill(&mut payload, end) {
+            return bad;
+        }
+        let is_ours = header.nonce == self.process.nonce() && header.seq == seq;
+        match header.kind {
+            Kind::Ready if is_ours && expected == Kind::Ready => Answer::Ready,
+            Kind::Action if is_ours && expected == Kind::Action && payload.len() == 8 * ACTION_DIM as usize => {
+                Answer::Action(payload.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect())
+            }
+            Kind::Error if is_ours => Answer::Fault(serde_json::from_slice(&payload).unwrap()),
+            other => Answer::Forged(other),
+        }
+    }
+
+    fn fill(&mut self, mut rest: &mut [u8], end: Instant) -> Option<Answer> {
+        while !rest.is_empty() {
+            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            self.stream.set_read_timeout(Some(left)).unwrap();
+            match self.stream.read(rest) {
+                Ok(0) => return Some(Answer::Closed),
+                Ok(n) => rest = &mut rest[n..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Some(Answer::Silent),
+                Err(_) => return Some(Answer::Closed),
+            }
+        }
+        None
+    }
+
+    /// Ends as a lane and its worker would; afterwards nothing of the process is left.
+    pub(crate) fn finish(mut self) -> PolicyEnd {
+        self.send(Kind::Close, 0, &[]);
+        self.end(|process| process.finish())
+    }
+
+    pub(crate) fn abort(self) -> PolicyEnd {
+        self.end(|process| process.abort())
+    }
+
+    fn end(self, how: impl FnOnce(Box<PolicyProcess>) -> PolicyEnd) -> PolicyEnd {
+        let pid = self.process.pid().unwrap();
+        drop(self.stream);
+        let end = how(self.process);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "the process is still there");
+        end
+    }
+}

@@ -1,0 +1,211 @@
+//! Policies as their authors mean them, honest mistakes included.
+
+use std::time::{Duration, Instant};
+
+use crate::common::{Answer, Bench, Driver};
+use assay_policy::{Load, PolicyConnection};
+
+const FUNCTION: &str =
+    "import numpy as np\ndef policy(observation):\n    return observation['qpos'][0, :7] + observation['time']\n";
+
+#[test]
+fn a_function_and_a_class_act() {
+    let bench = Bench::new(1, |_| {});
+    let mut driver = bench.begins("function", &[("policy.py", FUNCTION)]);
+    for seq in 0..3 {
+        let expected = (0..7).map(|n| f64::from(n) + f64::from(seq)).collect();
+        assert_eq!(driver.step(seq), Answer::Action(expected));
+    }
+    assert!(driver.finish().exit.unwrap().is_success());
+
+    let class = "
+import numpy as np
+from helper import WIDTH
+class Policy:
+    def __init__(self):
+        self.kept = []
+    def reset(self, *, seed, scenario, instruction):
+        print('reset', seed, scenario, instruction)
+    def act(self, observation):
+        assert observation['instruction'] == 'reach' and observation['time_remaining'] == 10.0
+        image = observation['images/top']
+        assert image.shape == (2, 2, 3) and image.dtype == np.uint8 and image.flags.writeable and image[1, 1, 2] == 11
+        self.kept.append(observation['qpos'])
+        observation['qpos'] += 100.0 * len(self.kept)
+        assert len({array[0, 0] for array in self.kept}) == len(self.kept), 'a kept array has changed'
+        return [1, 2, 3, 4, 5, 6, True][:WIDTH]
+    def close(self):
+        print('closed')
+";
+    let mut driver = bench.begins("class", &[("policy.py", class), ("helper.py", "WIDTH = 7\n")]);
+    for seq in 0..4 {
+        assert_eq!(driver.step(seq), Answer::Action(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0]));
+    }
+    assert_eq!(driver.finish().log_tail, "reset 5 table reach\nclosed\n");
+    bench.close();
+}
+
+#[test]
+fn mistakes_before_the_first_step_are_told_with_the_authors_lines() {
+    let bench = Bench::new(2, |_| {});
+    let failure = bench.fails("syntax", &[("policy.py", "def policy(observation):\n    return (1,\n")]);
+    assert_eq!(failure.code, "syntax_error");
+    assert!(failure.message.contains("policy.py, line 2") && !failure.traceback.contains("/policy/"), "{failure:?}");
+
+    let files = [("policy.py", "import helper\n"), ("helper.py", "def f():\n    import torch\nf()\n")];
+    let failure = bench.fails("import", &files);
+    assert_eq!(
+        (failure.code.as_str(), failure.message.as_str()),
+        ("import_error", "ModuleNotFoundError: No module named 'torch'")
+    );
+    let expected = "Traceback (most recent call last):\n  File \"policy.py\", line 1, in <module>\n    import helper\n  \
+                    File \"helper.py\", line 3, in <module>\n    f()\n  File \"helper.py\", line 2, in f\n    import torch\n\
+                    ModuleNotFoundError: No module named 'torch'\n";
+    assert_eq!(failure.traceback, expected);
+    assert!(failure.log_tail.contains("helper.py"));
+
+    assert_eq!(bench.fails("none", &[("policy.py", "x = 1\n")]).code, "no_policy");
+    let failure = bench.fails("raises", &[("policy.py", "print('before')\nraise SystemExit(3)\n")]);
+    assert!(failure.code == "import_error" && failure.message.contains("called exit"), "{failure:?}");
+    assert!(failure.log_tail.starts_with("before\n"));
+    bench.close();
+}
+
+#[test]
+fn mistakes_of_a_step_are_told() {
+    let cases: [(&str, &str, &str); 12] = [
+        ("return [float('nan')] * 7", "bad_action", "element 0 is nan"),
+        ("return [0, 0, 0, float('inf'), 0, 0, 0]", "bad_action", "element 3 is inf"),
+        ("return np.zeros(6)", "bad_action", "the action has shape (6,), this scenario needs (7,)"),
+        ("return np.zeros((7, 1))", "bad_action", "shape (7, 1)"),
+        ("return np.zeros(10**7)", "bad_action", "shape (10000000,)"),
+        ("return None", "bad_action", "None (does the policy return anything?)"),
+        ("return ['a'] * 7", "bad_action", "must be 7 numbers, not list"),
+        ("return [object()] * 7", "bad_action", "must be 7 numbers"),
+        ("return [[1, 2], 3]", "bad_action", "can't be made an array"),
+        ("return observation['nothing']", "exception", "KeyError: 'nothing'"),
+        ("return policy(observation)", "exception", "RecursionError"),
+        ("raise KeyboardInterrupt", "exception", "KeyboardInterrupt"),
+    ];
+    let bench = Bench::new(2, |_| {});
+    for (index, (body, code, message)) in cases.iter().enumerate() {
+        let text = format!("import numpy as np\ndef policy(observation):\n    {body}\n");
+        let (answer, _) = bench.step_of(&format!("case{index}"), &[("policy.py", &text)]);
+        let fault = answer.fault();
+        assert!(fault.code == *code && fault.message.contains(message), "{body}: {fault:?}");
+        if *code == "exception" {
+            assert!(fault.traceback.contains("File \"policy.py\", line 3, in policy"), "{fault:?}");
+            assert!(!fault.traceback.contains("runner.py"), "{fault:?}");
+        }
+    }
+    let (answer, _) = bench.step_of("no_act", &[("policy.py", "class Policy:\n    pass\n")]);
+    assert_eq!(answer.fault().code, "no_policy");
+    bench.close();
+}
+
+#[test]
+fn generators_are_seeded_and_processes_share_nothing() {
+    let text = "
+import random, numpy as np
+COUNT = 0
+def policy(observation):
+    global COUNT
+    COUNT += 1
+    return [random.random(), np.random.random(), hash('text') % 1000, COUNT, 0, 0, 0]
+";
+    let bench = Bench::new(2, |_| {});
+    let dir = bench.policy("random", &[("policy.py", text)]);
+    let first = |seed| {
+        let mut driver = Driver::new(bench.pool().take(&dir, seed, None).unwrap());
+        driver.begin();
+        let answer = driver.step(0);
+        driver.finish();
+        answer
+    };
+    assert_eq!(first(7), first(7));
+    assert_ne!(first(7), first(8));
+    bench.close();
+}
+
+#[test]
+fn the_next_policy_is_loaded_while_one_runs_and_a_dropped_one_leaves_nothing() {
+    let bench = Bench::new(1, |_| {});
+    let dir = bench.policy("p", &[("policy.py", FUNCTION)]);
+    let mut driver = Driver::new(bench.pool().take(&dir, 1, None).unwrap());
+    driver.begin();
+    let next = bench.pool().prepare(&dir, 2, None).unwrap();
+    let unused = bench.pool().prepare(&dir, 3, None).unwrap();
+    assert!(matches!(driver.step(0), Answer::Action(_)));
+    let mut second = Driver::new(next.wait().unwrap());
+    assert_eq!(second.begin(), Answer::Ready);
+    drop(unused);
+    driver.finish();
+    second.abort();
+    bench.close();
+}
+
+#[test]
+fn a_policy_outlives_its_pool() {
+    let mut bench = Bench::new(1, |_| {});
+    let mut driver = bench.begins("p", &[("policy.py", FUNCTION)]);
+    bench.pool = None;
+    assert!(matches!(driver.step(0), Answer::Action(_)));
+    assert!(driver.process.is_running());
+    driver.finish();
+    let gone = || {
+        !std::fs::read_dir(bench.folder.path())
+            .unwrap()
+            .any(|e| e.unwrap().file_name().to_string_lossy().starts_with("pool-"))
+    };
+    let end = Instant::now() + Duration::from_secs(5);
+    while !gone() {
+        assert!(Instant::now() < end, "the pool's folder is still there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn cpu_clocks_are_seen_from_outside() {
+    let bench = Bench::new(1, |_| {});
+    let text = "import time\ndef policy(observation):\n    end = time.process_time() + 0.05\n    while time.process_time() < end: pass\n    return [0] * 7\n";
+    let mut driver = bench.begins("busy", &[("policy.py", text)]);
+    let before = driver.process.cpu_time().unwrap();
+    driver.step(0);
+    let spent = driver.process.cpu_time().unwrap() - before;
+    assert!(spent >= Duration::from_millis(50) && spent < Duration::from_millis(500), "{spent:?}");
+    assert!(driver.process.run_delay().is_some());
+    driver.finish();
+    assert!(matches!(bench.load("again", &[("policy.py", FUNCTION)]), Load::Ready(_)));
+    bench.close();
+}
+
+#[test]
+fn what_a_killed_pool_left_is_swept_and_what_a_live_one_uses_is_not() {
+    let bench = Bench::new(0, |config| {
+        let mut gone = std::process::Command::new("/bin/true").spawn().unwrap();
+        gone.wait().unwrap();
+        std::fs::create_dir_all(config.work_dir.join(format!("pool-{}-x/slot-1", gone.id()))).unwrap();
+        std::fs::create_dir(config.work_dir.join(format!("pool-{}-x", std::process::id()))).unwrap();
+    });
+    let own = format!("pool-{}-", std::process::id());
+    let names =
+        || std::fs::read_dir(bench.folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    assert!(names().filter(|name| name.starts_with("pool-")).all(|name| name.starts_with(&own)));
+    assert_eq!(names().count(), 2);
+    std::fs::remove_dir(bench.folder.path().join(format!("{own}x"))).unwrap();
+    // A pool that keeps none still starts one for whoever asks.
+    assert!(matches!(bench.load("p", &[("policy.py", FUNCTION)]), Load::Ready(_)));
+    bench.close();
+}
+
+#[test]
+fn a_pool_that_can_not_start_interpreters_says_why() {
+    let bench = Bench::new(1, |config| config.runtime.root = "/no/such/runtime".into());
+    let dir = bench.policy("p", &[("policy.py", FUNCTION)]);
+    let error = bench.pool().take(&dir, 1, None).unwrap_err();
+    assert_eq!(
+        std::error::Error::source(&error).unwrap().to_string(),
+        "the jail's source /no/such/runtime does not exist"
+    );
+    bench.close();
+}

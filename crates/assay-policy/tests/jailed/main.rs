@@ -1,0 +1,8 @@
+//! Policies in real jails with the real Python: honest ones, hostile ones, and what a lane gets of both.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+mod honest;
+mod hostile;
+mod lane;

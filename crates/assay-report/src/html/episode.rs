@@ -1,0 +1,211 @@
+//! One episode's section.
+
+use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, EpisodeStatus, Level, Violation};
+
+use super::charts::Timeline;
+use super::page::{clean, tone_of};
+use crate::{outcome, words};
+
+/// Up to this many episodes, every section is open from the start; beyond, those with something wrong.
+const ALL_OPEN: usize = 6;
+
+/// What the template shows of an episode.
+pub(super) struct EpisodeView {
+    pub(super) index: u32,
+    pub(super) seed: u64,
+    pub(super) ending: &'static str,
+    pub(super) tone: &'static str,
+    pub(super) done: bool,
+    pub(super) progress: String,
+    pub(super) safety: String,
+    pub(super) safety_tone: &'static str,
+    pub(super) composite: String,
+    pub(super) steps: u32,
+    pub(super) time: String,
+    pub(super) latency: String,
+    pub(super) deadline_misses: u32,
+    pub(super) clipped_actions: u32,
+    pub(super) trace_hash: String,
+    pub(super) trace_head: String,
+    pub(super) open: bool,
+    pub(super) video: Option<String>,
+    pub(super) log: Option<String>,
+    pub(super) timeline: Option<Timeline>,
+    pub(super) stages: Vec<StageView>,
+    pub(super) clauses: Vec<EpisodeClause>,
+    pub(super) violations: Vec<ViolationView>,
+    pub(super) error: Option<ErrorView>,
+}
+
+/// A stage's row.
+pub(super) struct StageView {
+    pub(super) name: String,
+    pub(super) points: String,
+    pub(super) passed: bool,
+    pub(super) time: String,
+}
+
+/// A clause's row.
+pub(super) struct EpisodeClause {
+    pub(super) id: String,
+    pub(super) limit: String,
+    pub(super) value: String,
+    pub(super) margin: String,
+    pub(super) when: String,
+    pub(super) status: &'static str,
+    pub(super) vacuous: bool,
+    pub(super) tone: &'static str,
+}
+
+/// A violation's row.
+pub(super) struct ViolationView {
+    pub(super) clause: String,
+    pub(super) tone: &'static str,
+    pub(super) start: String,
+    pub(super) end: String,
+    pub(super) value: String,
+    pub(super) limit: String,
+    pub(super) margin: String,
+    pub(super) video: Option<String>,
+}
+
+/// What the author reads.
+pub(super) struct ErrorView {
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) log: String,
+}
+
+impl EpisodeView {
+    /// The sections of a job, in order.
+    pub(super) fn all(episodes: &[EpisodeResult]) -> Vec<Self> {
+        episodes.iter().map(|e| Self::of(e, episodes.len() <= ALL_OPEN)).collect()
+    }
+
+    fn of(episode: &EpisodeResult, open: bool) -> Self {
+        let violated =
+            |level: Level| episode.clauses.iter().any(|c| c.level == level && c.status == ClauseStatus::Violated);
+        let safety_tone = if violated(Level::Critical) {
+            "bad"
+        } else if violated(Level::Warning) {
+            "open"
+        } else {
+            "plain"
+        };
+        let video = episode.video_url.as_deref().and_then(address);
+        let trace_hash = episode.trace_hash.as_deref().map_or_else(|| "-".to_owned(), clean);
+        let completed = episode.status == EpisodeStatus::Completed;
+        Self {
+            index: episode.episode,
+            seed: episode.seed,
+            ending: outcome::ending(episode),
+            tone: if completed { "plain" } else { "bad" },
+            done: episode.success,
+            progress: words::score(episode.progress_score),
+            safety: words::score(episode.safety_score),
+            safety_tone,
+            composite: words::score(episode.composite_score),
+            steps: episode.steps,
+            time: words::seconds(episode.sim_time_s),
+            latency: episode
+                .policy_latency_ms
+                .map_or_else(|| "-".to_owned(), |l| format!("{:.2}, {:.2} ms", l.p50, l.p99)),
+            deadline_misses: episode.deadline_misses,
+            clipped_actions: episode.clipped_actions,
+            trace_head: words::head(&trace_hash, 12).to_owned(),
+            trace_hash,
+            open: open || !completed || safety_tone != "plain",
+            log: episode.log_url.as_deref().and_then(address),
+            timeline: Timeline::of(episode),
+            stages: episode.stages.iter().map(StageView::of).collect(),
+            clauses: episode.clauses.iter().map(EpisodeClause::of).collect(),
+            violations: episode.violations.iter().map(|v| ViolationView::of(v, video.as_deref())).collect(),
+            video,
+            error: episode.error.as_ref().map(|e| ErrorView {
+                code: clean(&e.code),
+                message: clean(&e.message),
+                log: assay_model::sanitise(&e.log_tail, usize::MAX),
+            }),
+        }
+    }
+}
+
+impl StageView {
+    fn of(stage: &assay_model::StageResult) -> Self {
+        Self {
+            name: clean(&stage.name),
+            points: words::number(stage.points),
+            passed: stage.passed,
+            time: stage.time_s.map_or_else(|| "-".to_owned(), words::seconds),
+        }
+    }
+}
+
+impl EpisodeClause {
+    fn of(clause: &ClauseResult) -> Self {
+        let unit = clean(&clause.unit);
+        Self {
+            id: clean(&clause.id),
+            limit: words::with_unit(clause.limit, &unit),
+            value: clause.worst_value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
+            margin: clause.robustness.map_or_else(|| "-".to_owned(), words::signed),
+            when: clause.worst_time_s.map_or_else(|| "-".to_owned(), words::seconds),
+            status: match clause.status {
+                ClauseStatus::Satisfied => "satisfied",
+                ClauseStatus::Violated => "violated",
+                ClauseStatus::Undetermined => "undetermined",
+                ClauseStatus::NotApplicable => "not applicable",
+            },
+            vacuous: clause.vacuous,
+            tone: tone_of(clause.level, clause.status),
+        }
+    }
+}
+
+impl ViolationView {
+    fn of(violation: &Violation, video: Option<&str>) -> Self {
+        let unit = clean(&violation.unit);
+        Self {
+            clause: clean(&violation.clause),
+            tone: tone_of(violation.level, ClauseStatus::Violated),
+            start: words::seconds(violation.start_s),
+            end: words::seconds(violation.end_s),
+            value: violation.value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
+            limit: words::with_unit(violation.limit, &unit),
+            margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),
+            // A media fragment (W3C Media Fragments URI 1.0): the player opens there, without a script.
+            video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
+        }
+    }
+}
+
+/// An address that a page may lead to: a path, or `http(s)`. Anything else (`javascript:`, `data:`) is left out.
+fn address(url: &str) -> Option<String> {
+    let url = clean(url);
+    let before_path = url.split(['/', '?', '#']).next().unwrap_or_default();
+    let relative = !before_path.contains(':') && !url.starts_with("//") && !url.contains('\\');
+    let web = url.starts_with("https://") || url.starts_with("http://");
+    (relative || web).then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn only_paths_and_the_web() {
+        for good in ["episodes/000/video.mp4", "/artifacts/x?sig=a:b", "https://host/v.mp4", "http://h/v"] {
+            assert_eq!(address(good).as_deref(), Some(good));
+        }
+        for bad in [
+            "javascript:alert(1)",
+            "java\tscript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "//h/x",
+            "\\\\h\\x",
+        ] {
+            assert_eq!(address(bad), None, "{bad}");
+        }
+    }
+}

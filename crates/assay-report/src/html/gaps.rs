@@ -1,0 +1,33 @@
+//! What the job did not show, said as plainly as what it did.
+
+use assay_model::{EpisodeStatus, JobReport};
+
+use crate::ClauseSummary;
+use crate::words::{counted, ranges};
+
+/// One sentence for each thing that was not measured.
+pub(super) fn gaps(report: &JobReport) -> Vec<String> {
+    let mut out = Vec::new();
+    let episodes = &report.episode_details;
+    let missing = usize::try_from(report.num_episodes).unwrap_or(usize::MAX).saturating_sub(episodes.len());
+    if missing > 0 {
+        out.push(format!("{} were asked for but are not in this report.", counted(missing, "episode")));
+    }
+    let cut: Vec<u32> = episodes.iter().filter(|e| e.status != EpisodeStatus::Completed).map(|e| e.episode).collect();
+    if !cut.is_empty() {
+        out.push(format!("Nothing is known of what would have followed in episodes that broke off: {}.", ranges(&cut)));
+    }
+    for summary in ClauseSummary::of(episodes) {
+        let id = super::page::clean(&summary.clause.id);
+        for (indices, what) in [
+            (&summary.undetermined, "could not be decided"),
+            (&summary.not_applicable, "did not apply, although it must"),
+            (&summary.vacuous, "held only because nothing put it to the test"),
+        ] {
+            if !indices.is_empty() {
+                out.push(format!("Clause {id} {what} in ep. {}.", ranges(indices)));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,35 @@
+//! One self-contained page: no script, no address outside the folder it lies in, light and dark, fit to print.
+//!
+//! The template engine escapes every text; what a policy or scenario wrote is cleaned before. A content security policy
+//! in the page forbids scripts altogether. Charts are SVG in the page, their coordinates computed here.
+
+mod charts;
+mod episode;
+mod gaps;
+mod page;
+
+use askama::Template;
+use assay_model::{JobReport, ScenarioCard};
+
+/// What a page shows beside the report.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Assets<'a> {
+    /// The scenario, for its name and description.
+    pub scenario: Option<&'a ScenarioCard>,
+    /// What wrote the page, such as `assay 0.1.0`.
+    pub generator: &'a str,
+}
+
+/// A page that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the HTML report could not be written")]
+pub struct HtmlError(#[source] askama::Error);
+
+/// The page. Addresses of videos and traces in the report are taken as they are when they are relative or `http(s)`, so
+/// the page must lie where they lead from (beside `report.json`).
+///
+/// # Errors
+/// [`HtmlError`] when the template engine fails.
+pub fn render(report: &JobReport, assets: Assets<'_>) -> Result<String, HtmlError> {
+    page::Page::new(report, assets).render().map_err(HtmlError)
+}

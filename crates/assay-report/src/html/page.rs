@@ -1,0 +1,184 @@
+//! What the page's template shows, as text and numbers that are ready to be set.
+
+use askama::Template;
+use assay_model::{JobReport, Level, Quadrants, Verdict, sanitise};
+
+use super::charts::BoundChart;
+use super::episode::EpisodeView;
+use super::{Assets, gaps};
+use crate::{ClauseSummary, outcome, statistics, words};
+
+/// Longest text that a report's name, reason or note may have on the page, in bytes.
+const MAX_TEXT_BYTES: usize = 4096;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+pub(super) struct Page<'a> {
+    headline: &'static str,
+    tone: &'static str,
+    reason: String,
+    blame: Option<&'static str>,
+    review: Vec<&'static str>,
+    notes: Vec<String>,
+    policy: String,
+    scenario: String,
+    description: Option<String>,
+    scores: Vec<Bar>,
+    facts: Vec<(&'static str, String)>,
+    engine: Vec<(&'static str, String)>,
+    sentences: Vec<String>,
+    harm: Option<String>,
+    bound: Option<BoundChart>,
+    quadrants: Option<Quadrants>,
+    clauses: Vec<ClauseView>,
+    episodes: Vec<EpisodeView>,
+    gaps: Vec<String>,
+    command: String,
+    generator: &'a str,
+}
+
+/// A score as a bar.
+pub(super) struct Bar {
+    name: &'static str,
+    value: String,
+    percent: f64,
+}
+
+/// A clause's row.
+pub(super) struct ClauseView {
+    id: String,
+    level: &'static str,
+    limit: String,
+    value: String,
+    margin: String,
+    when: String,
+    episode: Option<u32>,
+    status: String,
+    tone: &'static str,
+    standard: String,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(report: &JobReport, assets: Assets<'a>) -> Self {
+        let scenario = assets.scenario.map_or_else(|| report.scenario.to_string(), |card| clean(&card.name));
+        Self {
+            headline: outcome::headline(report),
+            tone: match report.verdict {
+                Some(Verdict::Safe) => "good",
+                Some(Verdict::Unsafe) => "bad",
+                Some(Verdict::Inconclusive) | None => "open",
+            },
+            reason: clean(&outcome::reason(report)),
+            blame: report.blame.map(outcome::blame),
+            review: report.review_reasons.iter().map(|&r| outcome::review(r)).collect(),
+            notes: report.warnings.iter().map(|w| clean(w)).collect(),
+            policy: clean(&report.policy_name),
+            scenario,
+            description: assets.scenario.map(|card| clean(&card.description)),
+            scores: scores(report),
+            facts: facts(report),
+            engine: engine(report),
+            sentences: report.statistics.as_ref().map(statistics::sentences).unwrap_or_default(),
+            harm: harm(report),
+            bound: report.statistics.as_ref().map(BoundChart::of),
+            quadrants: report.quadrants,
+            clauses: ClauseSummary::of(&report.episode_details).iter().map(ClauseView::of).collect(),
+            episodes: EpisodeView::all(&report.episode_details),
+            gaps: gaps::gaps(report),
+            command: outcome::reproduce(report),
+            generator: assets.generator,
+        }
+    }
+}
+
+/// Cleans a text of what could hide or fake something; the template escapes it.
+pub(super) fn clean(text: &str) -> String {
+    sanitise(text, MAX_TEXT_BYTES)
+}
+
+fn scores(report: &JobReport) -> Vec<Bar> {
+    let all = [
+        ("score", report.score),
+        ("composite", report.composite_score),
+        ("progress", report.progress_score),
+        ("safety", report.safety_score),
+        ("consistency", report.consistency),
+        ("success rate", report.success_rate),
+    ];
+    all.into_iter()
+        .filter_map(|(name, value)| {
+            value.map(|x| Bar { name, value: words::score(x), percent: (x * 100.0).clamp(0.0, 100.0) })
+        })
+        .collect()
+}
+
+fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
+    vec![
+        ("Policy", clean(&report.policy_name)),
+        ("Policy identity", clean(&outcome::identity(report))),
+        ("Scenario", format!("{} {}", report.scenario, clean(&report.scenario_version))),
+        ("Scenario digest", format!("sha256 {}", clean(&report.scenario_digest))),
+        ("Episodes", format!("{} of {}", report.progress.episodes_done, report.num_episodes)),
+        ("Seed", report.seed.to_string()),
+        ("Job", report.job_id.to_string()),
+        ("Accepted", report.created_at.to_string()),
+        ("Completed", report.completed_at.map_or_else(|| "-".to_owned(), |t| t.to_string())),
+    ]
+}
+
+fn engine(report: &JobReport) -> Vec<(&'static str, String)> {
+    let Some(print) = &report.fingerprint else { return Vec::new() };
+    vec![
+        ("MuJoCo", clean(&print.mujoco)),
+        ("libmujoco", format!("sha256 {}", clean(&print.libmujoco_sha256))),
+        ("CPU features", clean(&print.cpu_features.join(" "))),
+        ("glibc", clean(&print.glibc)),
+        ("numpy (policy)", clean(&print.numpy)),
+        ("BLAS kernel", clean(&print.blas_core)),
+        ("Scorer", clean(&print.scorer_version)),
+    ]
+}
+
+fn harm(report: &JobReport) -> Option<String> {
+    if report.statistics?.violations == 0 {
+        return None;
+    }
+    let (share, severity, time) = (report.unsafe_success_share?, report.violation_severity?, report.unsafe_time_s?);
+    Some(format!(
+        "Done but unsafe: {} of the episodes. Mean severity of the worst violation: {}. Simulated time in critical \
+         violation: {}.",
+        words::percent(share),
+        words::score(severity),
+        words::seconds(time)
+    ))
+}
+
+impl ClauseView {
+    fn of(summary: &ClauseSummary<'_>) -> Self {
+        let clause = summary.clause;
+        let unit = clean(&clause.unit);
+        let worst = summary.worst;
+        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        Self {
+            id: clean(&clause.id),
+            level: summary.level_word(),
+            limit: words::with_unit(clause.limit, &unit),
+            value: or_nothing(worst.and_then(|w| w.value).map(|v| words::with_unit(v, &unit))),
+            margin: or_nothing(worst.map(|w| words::signed(w.robustness))),
+            when: or_nothing(worst.and_then(|w| w.time_s).map(words::seconds)),
+            episode: worst.map(|w| w.episode),
+            status: summary.status_words(),
+            tone: tone_of(clause.level, summary.status()),
+            standard: clean(&clause.standard),
+        }
+    }
+}
+
+/// The CSS class of a clause's status.
+pub(super) fn tone_of(level: Level, status: assay_model::ClauseStatus) -> &'static str {
+    match (status, level) {
+        (assay_model::ClauseStatus::Satisfied, _) => "good",
+        (assay_model::ClauseStatus::Violated, Level::Critical) => "bad",
+        _ => "open",
+    }
+}

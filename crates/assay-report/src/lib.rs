@@ -1,0 +1,19 @@
+//! What people and machines read of a job. Pure: text goes out, and nothing here reads a file, a clock or a terminal.
+//!
+//! - [`terminal`]: the report that `assay verify` ends with,
+//! - [`html`]: one self-contained page,
+//! - [`json`]: `report.json`, the job object itself.
+//!
+//! All of them show an [`assay_model::JobReport`], and the ways to sum it up ([`ClauseSummary`], the statistics in
+//! words) are shared, so that they cannot disagree. Everything a policy or a scenario wrote is untrusted: it is cleaned
+//! again for the terminal, and escaped by the template engine for HTML.
+
+mod clauses;
+pub mod html;
+pub mod json;
+mod outcome;
+mod statistics;
+pub mod terminal;
+mod words;
+
+pub use clauses::{ClauseSummary, Worst};

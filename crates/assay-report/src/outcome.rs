@@ -1,0 +1,137 @@
+//! Closed vocabularies as words, the policy's errors, and how to run a job again.
+
+use assay_model::{
+    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, PolicyIdentity, ReviewReason, Termination,
+};
+
+/// The verdict, or the state of a job that has none.
+pub(crate) fn headline(report: &JobReport) -> &'static str {
+    match (report.verdict, report.status) {
+        (Some(assay_model::Verdict::Safe), _) => "SAFE",
+        (Some(assay_model::Verdict::Unsafe), _) => "UNSAFE",
+        (Some(assay_model::Verdict::Inconclusive), _) => "INCONCLUSIVE",
+        (None, status) => JobStatus::as_str(status),
+    }
+}
+
+/// Why, in a sentence, for every state a job can be in.
+pub(crate) fn reason(report: &JobReport) -> String {
+    if let Some(reason) = &report.reason {
+        return sentence(reason);
+    }
+    match (report.verdict, report.status) {
+        (Some(assay_model::Verdict::Safe), _) => {
+            "Every episode ran to its end, and no critical clause was violated.".to_owned()
+        }
+        (Some(_), _) => "No reason was recorded.".to_owned(),
+        (None, JobStatus::Failed) => report.error_message.as_deref().map_or_else(
+            || "The evaluation could not be done; the policy is not to blame.".to_owned(),
+            |message| format!("The evaluation could not be done; the policy is not to blame: {message}"),
+        ),
+        (None, JobStatus::Cancelled) => "The job was cancelled, so there is no verdict.".to_owned(),
+        (None, _) => report.waiting_for.as_deref().map_or_else(
+            || "There is no verdict yet.".to_owned(),
+            |what| format!("No verdict yet: waiting for {what}."),
+        ),
+    }
+}
+
+/// Makes a clause of a sentence a sentence.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let capital = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
+    let stop = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{capital}{}{stop}", chars.as_str())
+}
+
+/// Who caused it.
+pub(crate) fn blame(blame: Blame) -> &'static str {
+    match blame {
+        Blame::Policy => "the policy",
+        Blame::Scenario => "the scenario",
+        Blame::Platform => "the platform (assay or its machine)",
+    }
+}
+
+/// How an episode ended.
+pub(crate) fn ending(episode: &EpisodeResult) -> &'static str {
+    match (episode.status, episode.termination) {
+        (EpisodeStatus::PolicyError, _) => "policy error",
+        (EpisodeStatus::PolicyTimeout, _) => "policy time-out",
+        (EpisodeStatus::Invalid, _) => "invalid: unstable physics",
+        (EpisodeStatus::Completed, termination) => match termination {
+            Termination::Success => "success",
+            Termination::TimeLimit => "time limit",
+            Termination::TerminalClause => "terminal clause",
+            Termination::PolicyError => "policy error",
+            Termination::PolicyTimeout => "policy time-out",
+            Termination::Unstable => "unstable physics",
+            Termination::Cancelled => "cancelled",
+        },
+    }
+}
+
+/// Why a person should look.
+pub(crate) fn review(reason: ReviewReason) -> &'static str {
+    match reason {
+        ReviewReason::Inconclusive => "the verdict is inconclusive",
+        ReviewReason::Borderline => "a clause was met or missed by less than 1 % of its limit",
+        ReviewReason::JudgeDisagrees => "the vision judge disagrees with the physics",
+        ReviewReason::PhysicsWarning => "the physics engine raised a warning",
+        ReviewReason::VacuousClause => "a clause was never put to the test",
+        ReviewReason::DeclaredIdentity => "the policy is a server known only by its address",
+        ReviewReason::DeadlineMisses => "the policy overran its time budget",
+        ReviewReason::Nondeterministic => "the same episode gave two different traces",
+    }
+}
+
+/// The policy's name and, where it was measured, what identifies it.
+pub(crate) fn identity(report: &JobReport) -> String {
+    match (report.policy_identity, &report.policy_sha256) {
+        (PolicyIdentity::Measured, Some(hash)) => format!("sha256 {hash}"),
+        (PolicyIdentity::Measured, None) => "no hash was recorded".to_owned(),
+        (PolicyIdentity::Declared, _) => "a server's word: what it ran was not seen".to_owned(),
+    }
+}
+
+/// The command that runs the same episodes again.
+pub(crate) fn reproduce(report: &JobReport) -> String {
+    let mut command = format!(
+        "assay verify policy.zip --scenario {} --episodes {} --seed {}",
+        report.scenario, report.num_episodes, report.seed
+    );
+    if let Some(statistics) = &report.statistics
+        && let Some(target) = statistics.target
+    {
+        command
+            .push_str(&format!(" --max-violation-probability {target} --confidence {}", statistics.confidence_level));
+    }
+    command
+}
+
+/// An error of the policy, with every episode it ended.
+#[derive(Debug)]
+pub(crate) struct PolicyFailure<'a> {
+    pub(crate) episodes: Vec<u32>,
+    pub(crate) code: &'a str,
+    pub(crate) message: &'a str,
+    pub(crate) log_tail: &'a str,
+}
+
+/// The errors of a job; the same error in many episodes is told once, with the first one's log.
+pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyFailure<'_>> {
+    let mut failures: Vec<PolicyFailure<'_>> = Vec::new();
+    for episode in episodes {
+        let Some(error) = &episode.error else { continue };
+        match failures.iter_mut().find(|f| f.code == error.code && f.message == error.message) {
+            Some(same) => same.episodes.push(episode.episode),
+            None => failures.push(PolicyFailure {
+                episodes: vec![episode.episode],
+                code: &error.code,
+                message: &error.message,
+                log_tail: &error.log_tail,
+            }),
+        }
+    }
+    failures
+}

@@ -1,0 +1,230 @@
+//! The report that a verification ends with on a terminal.
+
+mod paint;
+mod tables;
+mod wrap;
+
+use assay_model::{JobReport, sanitise};
+
+use crate::outcome::{self, PolicyFailure};
+use crate::{ClauseSummary, statistics, words};
+use paint::{Paint, Tone};
+use wrap::{NO_BREAK, wrap};
+
+/// Lines of a policy's log that are shown; the rest stands in the report file.
+const MAX_LOG_LINES: usize = 20;
+/// Longest name or line that is shown, in bytes.
+const MAX_LINE_BYTES: usize = 400;
+/// Longest error message that is shown, in bytes.
+const MAX_MESSAGE_BYTES: usize = 4096;
+/// Different policy errors that are told in full.
+const MAX_FAILURES: usize = 5;
+/// Narrowest width that is laid out, in columns.
+const MIN_WIDTH: usize = 40;
+/// Spaces before what stands under a heading.
+const INDENT: usize = 2;
+
+/// How to show it.
+#[derive(Debug, Clone)]
+pub struct TerminalOptions {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether to colour. The caller decides (`NO_COLOR`, a pipe).
+    pub colour: bool,
+    /// Files to name at the end: what each is, and where.
+    pub paths: Vec<(String, String)>,
+}
+
+/// The whole report, lines ended by newlines.
+#[must_use]
+pub fn render(report: &JobReport, options: &TerminalOptions) -> String {
+    let width = options.width.max(MIN_WIDTH);
+    let screen = Screen { width, paint: Paint::new(options.colour), out: String::new() };
+    screen
+        .verdict(report)
+        .scores(report)
+        .statistics(report)
+        .clauses(report)
+        .episodes(report)
+        .failures(report)
+        .ending(report, &options.paths)
+}
+
+/// The report as far as it is written.
+struct Screen {
+    width: usize,
+    paint: Paint,
+    out: String,
+}
+
+impl Screen {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.line("");
+        let painted = self.paint.text(Tone::Heading, text);
+        self.line(&painted);
+    }
+
+    fn indented(&mut self, text: &str) {
+        self.line(&format!("{}{text}", " ".repeat(INDENT)));
+    }
+
+    /// Text in lines that fit, each after `indent` spaces.
+    fn paragraph(&mut self, text: &str, indent: usize) {
+        for line in wrap(text, self.width - indent) {
+            self.line(&format!("{}{line}", " ".repeat(indent)));
+        }
+    }
+
+    fn verdict(mut self, report: &JobReport) -> Self {
+        let word = outcome::headline(report);
+        let tone = Tone::of_verdict(report.verdict);
+        let bar = "═".repeat(word.len() + 4);
+        let subject = format!(
+            "{} on {} {}, seed {}",
+            sanitise(&report.policy_name, MAX_LINE_BYTES),
+            report.scenario,
+            sanitise(&report.scenario_version, MAX_LINE_BYTES),
+            report.seed
+        );
+        for line in [format!("╔{bar}╗"), format!("║  {word}  ║"), format!("╚{bar}╝")] {
+            let painted = self.paint.text(tone, &line);
+            self.line(&painted);
+        }
+        self.paragraph(&sanitise(&outcome::reason(report), MAX_MESSAGE_BYTES), 0);
+        if let Some(blame) = report.blame {
+            self.paragraph(&format!("Caused by {}.", outcome::blame(blame)), 0);
+        }
+        if report.needs_review {
+            let why: Vec<_> = report.review_reasons.iter().map(|&r| outcome::review(r)).collect();
+            self.paragraph(&format!("A person should look: {}.", why.join("; ")), 0);
+        }
+        for warning in &report.warnings {
+            self.paragraph(&format!("Note: {}", sanitise(warning, MAX_MESSAGE_BYTES)), 0);
+        }
+        self.paragraph(&subject, 0);
+        self
+    }
+
+    fn scores(mut self, report: &JobReport) -> Self {
+        let scores = [
+            ("score", report.score),
+            ("composite", report.composite_score),
+            ("progress", report.progress_score),
+            ("safety", report.safety_score),
+            ("consistency", report.consistency),
+            ("success rate", report.success_rate),
+        ];
+        let shown: Vec<_> = scores
+            .iter()
+            .filter_map(|(name, value)| value.map(|v| format!("{name} {}", words::score(v)).replace(' ', NO_BREAK)))
+            .collect();
+        if !shown.is_empty() {
+            self.heading("Scores (0 to 1)");
+            self.paragraph(&shown.join("   "), 2);
+        }
+        self
+    }
+
+    fn statistics(mut self, report: &JobReport) -> Self {
+        let Some(statistics) = &report.statistics else { return self };
+        self.heading("What the episodes say");
+        for sentence in statistics::sentences(statistics) {
+            self.paragraph(&sentence, 2);
+        }
+        if let (Some(share), Some(severity), Some(time)) =
+            (report.unsafe_success_share, report.violation_severity, report.unsafe_time_s)
+            && statistics.violations > 0
+        {
+            let text = format!(
+                "Done but unsafe: {} of the episodes. Mean severity {}. {} spent in critical violation.",
+                words::percent(share),
+                words::score(severity),
+                words::seconds(time)
+            );
+            self.paragraph(&text, 2);
+        }
+        self
+    }
+
+    fn clauses(mut self, report: &JobReport) -> Self {
+        let summaries = ClauseSummary::of(&report.episode_details);
+        if !summaries.is_empty() {
+            self.heading(&format!("Clauses, over {}", words::counted(report.episode_details.len(), "episode")));
+            for line in tables::clauses(&summaries, self.width - INDENT, self.paint) {
+                self.indented(&line);
+            }
+        }
+        self
+    }
+
+    fn episodes(mut self, report: &JobReport) -> Self {
+        if report.episode_details.is_empty() {
+            return self;
+        }
+        self.heading("Episodes");
+        let (lines, left_out) = tables::episodes(&report.episode_details, self.width - INDENT, self.paint);
+        for line in lines {
+            self.indented(&line);
+        }
+        if left_out > 0 {
+            let text = format!("{} more in the report file.", words::counted(left_out, "episode"));
+            self.paragraph(&text, 2);
+        }
+        self
+    }
+
+    fn failures(mut self, report: &JobReport) -> Self {
+        let failures = outcome::failures(&report.episode_details);
+        if failures.is_empty() {
+            return self;
+        }
+        self.heading("What went wrong in the policy");
+        for failure in failures.iter().take(MAX_FAILURES) {
+            self.failure(failure);
+        }
+        if failures.len() > MAX_FAILURES {
+            let more = words::counted(failures.len() - MAX_FAILURES, "other error");
+            self.paragraph(&format!("{more} in the report file."), 2);
+        }
+        self
+    }
+
+    fn failure(&mut self, failure: &PolicyFailure<'_>) {
+        let noun = if failure.episodes.len() == 1 { "episode" } else { "episodes" };
+        let head = format!("{noun} {}: {}", words::ranges(&failure.episodes), sanitise(failure.code, MAX_LINE_BYTES));
+        let painted = self.paint.text(Tone::Bad, &head);
+        self.line(&format!("  {painted}"));
+        for line in sanitise(failure.message, MAX_MESSAGE_BYTES).lines() {
+            self.paragraph(line, 4);
+        }
+        let lines: Vec<_> = failure.log_tail.lines().collect();
+        if lines.is_empty() {
+            return;
+        }
+        let from = lines.len().saturating_sub(MAX_LOG_LINES);
+        self.paragraph(if from > 0 { "its log ends with:" } else { "its log:" }, 4);
+        for line in &lines[from..] {
+            let text = sanitise(line, MAX_LINE_BYTES);
+            let painted = self.paint.text(Tone::Quiet, &text);
+            self.line(&format!("    | {painted}"));
+        }
+    }
+
+    fn ending(mut self, report: &JobReport, paths: &[(String, String)]) -> String {
+        if !paths.is_empty() {
+            self.heading("Files");
+            let widest = paths.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+            for (label, path) in paths {
+                self.line(&format!("  {label:widest$}  {}", sanitise(path, MAX_MESSAGE_BYTES)));
+            }
+        }
+        self.heading("Run it again");
+        self.line(&format!("  {}", outcome::reproduce(report)));
+        self.out
+    }
+}

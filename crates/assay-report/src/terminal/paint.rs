@@ -1,0 +1,81 @@
+//! Colours by meaning.
+
+use anstyle::{AnsiColor, Style};
+use assay_model::{ClauseStatus, EpisodeStatus, Level, Verdict};
+use comfy_table::Color;
+
+/// What a text means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Good,
+    Bad,
+    Open,
+    Heading,
+    Quiet,
+    Plain,
+}
+
+impl Tone {
+    pub(super) fn of_verdict(verdict: Option<Verdict>) -> Self {
+        match verdict {
+            Some(Verdict::Safe) => Self::Good,
+            Some(Verdict::Unsafe) => Self::Bad,
+            Some(Verdict::Inconclusive) | None => Self::Open,
+        }
+    }
+
+    pub(super) fn of_clause(level: Level, status: ClauseStatus) -> Self {
+        match (status, level) {
+            (ClauseStatus::Satisfied, _) => Self::Good,
+            (ClauseStatus::Violated, Level::Critical) => Self::Bad,
+            _ => Self::Open,
+        }
+    }
+
+    pub(super) fn of_episode(status: EpisodeStatus) -> Self {
+        if status == EpisodeStatus::Completed { Self::Plain } else { Self::Bad }
+    }
+
+    /// The colour of a table's cell.
+    pub(super) fn cell(self) -> Option<Color> {
+        match self {
+            Self::Good => Some(Color::DarkGreen),
+            Self::Bad => Some(Color::DarkRed),
+            Self::Open => Some(Color::DarkYellow),
+            Self::Heading | Self::Quiet | Self::Plain => None,
+        }
+    }
+
+    fn style(self) -> Style {
+        let colour = |c: AnsiColor| Style::new().fg_color(Some(c.into())).bold();
+        match self {
+            Self::Good => colour(AnsiColor::Green),
+            Self::Bad => colour(AnsiColor::Red),
+            Self::Open => colour(AnsiColor::Yellow),
+            Self::Heading => Style::new().bold(),
+            Self::Quiet => Style::new().dimmed(),
+            Self::Plain => Style::new(),
+        }
+    }
+}
+
+/// Puts colour on text, or leaves it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    pub(super) fn new(colour: bool) -> Self {
+        Self { colour }
+    }
+
+    pub(super) fn colours(self) -> bool {
+        self.colour
+    }
+
+    pub(super) fn text(self, tone: Tone, text: &str) -> String {
+        let style = tone.style();
+        if self.colour { format!("{}{text}{}", style.render(), style.render_reset()) } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,236 @@
+//! The two tables of the report: clauses over all episodes, and the episodes. Where the terminal is too narrow for a
+//! table, the same facts stand in a list.
+
+use assay_model::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, sanitise};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+
+use super::paint::{Paint, Tone};
+use super::wrap::wrap;
+use crate::{ClauseSummary, outcome, words};
+
+/// Episodes listed; the rest are counted.
+const MAX_ROWS: usize = 40;
+/// Longest text in a cell, in bytes.
+const MAX_CELL_BYTES: usize = 200;
+/// Characters of a trace hash that are shown.
+const HASH_HEAD: usize = 12;
+/// What stands where there is nothing to say.
+const NOTHING: &str = "-";
+/// Before the lines of a list that belong to the line above.
+const INDENT: &str = "  ";
+/// Columns between two columns of a table.
+const GAP: u16 = 2;
+/// Least room for the two columns of the clause table that may wrap.
+const LEAST_PROSE: usize = 40;
+/// Columns of the clause table that may not wrap.
+const CLAUSE_FACTS: usize = 6;
+
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A clause's cells as text.
+struct ClauseRow {
+    facts: [String; CLAUSE_FACTS],
+    status: String,
+    tone: Tone,
+    standard: String,
+}
+
+impl ClauseRow {
+    fn of(summary: &ClauseSummary<'_>) -> Self {
+        let clause = summary.clause;
+        let unit = clean(&clause.unit);
+        let worst = summary.worst;
+        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
+        Self {
+            facts: [
+                clean(&clause.id),
+                summary.level_word().to_owned(),
+                words::with_unit(clause.limit, &unit),
+                or_nothing(worst.and_then(|w| w.value).map(|v| words::with_unit(v, &unit))),
+                or_nothing(worst.map(|w| words::signed(w.robustness))),
+                or_nothing(worst.map(|w| {
+                    let time = w.time_s.map(|t| format!(" {}", words::seconds(t))).unwrap_or_default();
+                    format!("ep. {}{time}", w.episode)
+                })),
+            ],
+            status: summary.status_words(),
+            tone: Tone::of_clause(clause.level, summary.status()),
+            standard: clean(&clause.standard),
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells: Vec<_> = self.facts.iter().map(Cell::new).collect();
+        for number in &mut cells[2..5] {
+            *number = number.clone().set_alignment(CellAlignment::Right);
+        }
+        cells.push(toned(&self.status, self.tone));
+        cells.push(Cell::new(&self.standard));
+        cells
+    }
+
+    fn listed(&self, width: usize, paint: Paint) -> Vec<String> {
+        let [id, level, limit, value, margin, when] = &self.facts;
+        let worst = if value == NOTHING { String::new() } else { format!("worst {value}, ") };
+        let facts = format!("{level}, limit {limit}, {worst}margin {margin} ({when})");
+        let mut lines = vec![format!("{id}: {}", paint.text(self.tone, &self.status))];
+        for text in [&facts, &self.standard] {
+            lines.extend(
+                wrap(text, width.saturating_sub(INDENT.len())).into_iter().map(|line| format!("{INDENT}{line}")),
+            );
+        }
+        lines
+    }
+}
+
+/// One row a clause. Lines, none wider than `width` unless a name is.
+pub(super) fn clauses(summaries: &[ClauseSummary<'_>], width: usize, paint: Paint) -> Vec<String> {
+    let rows: Vec<_> = summaries.iter().map(ClauseRow::of).collect();
+    let mut table = table(width, paint);
+    table.set_header(["clause", "level", "limit", "worst", "margin", "when", "status", "standard"]);
+    table.add_rows(rows.iter().map(ClauseRow::cells));
+    // A standard's name reads well over several lines, a number does not.
+    for column in table.column_iter_mut().take(CLAUSE_FACTS) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    set_gaps(&mut table);
+    if needed(&table, CLAUSE_FACTS) + LEAST_PROSE > width {
+        return rows.iter().flat_map(|row| row.listed(width, paint)).collect();
+    }
+    table.lines().collect()
+}
+
+/// An episode's cells as text.
+struct EpisodeRow {
+    cells: [String; 11],
+    ending: Tone,
+    safety: Tone,
+}
+
+impl EpisodeRow {
+    fn of(episode: &EpisodeResult) -> Self {
+        let warned = episode.clauses.iter().any(|c| c.level == Level::Warning && c.status == ClauseStatus::Violated);
+        let latency = |pick: fn(&assay_model::LatencyMs) -> f64| {
+            episode.policy_latency_ms.map_or_else(|| NOTHING.to_owned(), |l| format!("{:.2}", pick(&l)))
+        };
+        Self {
+            cells: [
+                episode.episode.to_string(),
+                outcome::ending(episode).to_owned(),
+                if episode.success { "yes" } else { "no" }.to_owned(),
+                words::score(episode.progress_score),
+                words::score(episode.safety_score),
+                words::score(episode.composite_score),
+                episode.steps.to_string(),
+                words::seconds(episode.sim_time_s),
+                latency(|l| l.p50),
+                latency(|l| l.p99),
+                clean(episode.trace_hash.as_deref().map_or(NOTHING, |hash| words::head(hash, HASH_HEAD))),
+            ],
+            ending: Tone::of_episode(episode.status),
+            safety: match (episode.has_critical_violation(), warned) {
+                (true, _) => Tone::Bad,
+                (false, true) => Tone::Open,
+                (false, false) => Tone::Plain,
+            },
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells: Vec<_> =
+            self.cells.iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)).collect();
+        cells[1] = toned(&self.cells[1], self.ending);
+        cells[2] = Cell::new(&self.cells[2]);
+        cells[4] = toned(&self.cells[4], self.safety).set_alignment(CellAlignment::Right);
+        cells[10] = Cell::new(&self.cells[10]);
+        cells
+    }
+
+    fn listed(&self, paint: Paint) -> Vec<String> {
+        let [index, ending, done, progress, safety, composite, steps, time, p50, p99, trace] = &self.cells;
+        let done = if done == "yes" { "done" } else { "not done" };
+        vec![
+            format!(
+                "{index}: {}, {done}; progress {progress}, safety {}, composite {composite}",
+                paint.text(self.ending, ending),
+                paint.text(self.safety, safety)
+            ),
+            format!("   {steps} steps, {time}; policy p50 {p50} ms, p99 {p99} ms; trace {trace}"),
+        ]
+    }
+}
+
+/// One row an episode, at most [`MAX_ROWS`]; and how many were left out.
+pub(super) fn episodes(episodes: &[EpisodeResult], width: usize, paint: Paint) -> (Vec<String>, usize) {
+    let shown = selected(episodes);
+    let left_out = episodes.len() - shown.len();
+    let rows: Vec<_> = shown.into_iter().map(EpisodeRow::of).collect();
+    let mut table = table(width, paint);
+    table.set_header([
+        "ep.",
+        "ended by",
+        "done",
+        "progress",
+        "safety",
+        "composite",
+        "steps",
+        "sim time",
+        "p50 ms",
+        "p99 ms",
+        "trace",
+    ]);
+    table.add_rows(rows.iter().map(EpisodeRow::cells));
+    set_gaps(&mut table);
+    if needed(&table, usize::MAX) > width {
+        return (rows.iter().flat_map(|row| row.listed(paint)).collect(), left_out);
+    }
+    (table.lines().collect(), left_out)
+}
+
+/// The first episodes, those with something wrong before the others, in their order.
+fn selected(episodes: &[EpisodeResult]) -> Vec<&EpisodeResult> {
+    let wrong = |e: &EpisodeResult| e.status != EpisodeStatus::Completed || e.has_critical_violation() || !e.success;
+    let (mut shown, clean): (Vec<_>, Vec<_>) = episodes.iter().partition(|e| wrong(e));
+    shown.extend(clean);
+    shown.truncate(MAX_ROWS);
+    shown.sort_by_key(|e| e.episode);
+    shown
+}
+
+fn table(width: usize, paint: Paint) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    if paint.colours() {
+        table.enforce_styling();
+        table.style_text_only();
+    } else {
+        table.force_no_tty();
+    }
+    table
+}
+
+fn set_gaps(table: &mut Table) {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
+    }
+}
+
+/// Columns of the terminal that the first `columns` columns of the table take when nothing wraps.
+fn needed(table: &Table, columns: usize) -> usize {
+    table.column_max_content_widths().iter().take(columns).map(|&w| usize::from(w + GAP)).sum()
+}
+
+fn clean(text: &str) -> String {
+    sanitise(text, MAX_CELL_BYTES).replace(['\n', '\t'], " ")
+}
+
+fn toned(words: &str, tone: Tone) -> Cell {
+    let cell = Cell::new(words);
+    match tone.cell() {
+        Some(colour) => cell.fg(colour),
+        None => cell,
+    }
+}

@@ -1,0 +1,120 @@
+//! Numbers and small things as words, the same in every form of the report.
+
+/// A number with four significant digits, without trailing zeros: `83.1`, `0.02`, `1.2e-7`.
+pub(crate) fn number(x: f64) -> String {
+    if x == 0.0 {
+        return "0".to_owned();
+    }
+    if !x.is_finite() {
+        return x.to_string();
+    }
+    let magnitude = x.abs();
+    if !(1e-4..1e7).contains(&magnitude) {
+        return trimmed(&format!("{x:.3e}"));
+    }
+    let decimals = [1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3].iter().position(|&bound| magnitude >= bound).unwrap_or(7);
+    trimmed(&format!("{x:.decimals$}"))
+}
+
+/// Drops zeros that end the digits after the point (before an exponent, if there is one).
+fn trimmed(text: &str) -> String {
+    let (digits, exponent) = text.find('e').map_or((text, ""), |at| text.split_at(at));
+    if !digits.contains('.') {
+        return text.to_owned();
+    }
+    format!("{}{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A number and its unit.
+pub(crate) fn with_unit(x: f64, unit: &str) -> String {
+    if unit.is_empty() { number(x) } else { format!("{} {unit}", number(x)) }
+}
+
+/// A margin with its sign, so that a violated clause cannot be read as a met one.
+pub(crate) fn signed(x: f64) -> String {
+    if x < 0.0 { format!("-{}", number(-x)) } else { format!("+{}", number(x)) }
+}
+
+/// A share in [0, 1] as percent, rounded up to a tenth: an upper bound must not look better than it is.
+pub(crate) fn percent_up(share: f64) -> String {
+    // The slack keeps 0.05 from becoming 5.1 %: doubles cannot hold most decimals.
+    const SLACK: f64 = 1e-9;
+    let tenths = (share * 1000.0 - SLACK).ceil().max(0.0);
+    format!("{} %", trimmed(&format!("{:.1}", tenths / 10.0)))
+}
+
+/// A share in [0, 1] as percent, as it was asked for.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
+/// A score in [0, 1]: three decimals.
+pub(crate) fn score(x: f64) -> String {
+    // Adding zero turns -0 into 0.
+    format!("{:.3}", x + 0.0)
+}
+
+/// Simulated seconds: two decimals.
+pub(crate) fn seconds(x: f64) -> String {
+    format!("{x:.2} s")
+}
+
+/// `1 episode`, `3 episodes`.
+pub(crate) fn counted(n: usize, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+/// The first `n` characters (hashes).
+pub(crate) fn head(text: &str, n: usize) -> &str {
+    text.char_indices().nth(n).map_or(text, |(at, _)| &text[..at])
+}
+
+/// Indices as ranges: `0-2, 5`.
+pub(crate) fn ranges(sorted: &[u32]) -> String {
+    let mut out: Vec<(u32, u32)> = Vec::new();
+    for &i in sorted {
+        match out.last_mut() {
+            Some((_, end)) if *end + 1 == i => *end = i,
+            _ => out.push((i, i)),
+        }
+    }
+    let shown = out.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        for (x, text) in [
+            (83.125, "83.12"),
+            (50.0, "50"),
+            (0.02, "0.02"),
+            (-1234.56, "-1235"),
+            (1e-9, "1e-9"),
+            (0.000_123_456, "0.0001235"),
+            (100.0, "100"),
+            (2e8, "2e8"),
+        ] {
+            assert_eq!(number(x), text);
+        }
+        assert_eq!(signed(-3.0), "-3");
+        assert_eq!(signed(0.5), "+0.5");
+    }
+
+    #[test]
+    fn bounds_round_up() {
+        for (share, text) in [(0.6316, "63.2 %"), (0.05, "5 %"), (0.0982, "9.9 %"), (1.0, "100 %"), (0.3, "30 %")] {
+            assert_eq!(percent_up(share), text);
+        }
+    }
+
+    #[test]
+    fn neighbours_join() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(head("äbc", 2), "äb");
+    }
+}

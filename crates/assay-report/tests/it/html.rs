@@ -1,0 +1,100 @@
+//! The page: self-contained, escaped, and honest about what it shows.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use assay_model::{JobReport, ScenarioCard};
+use assay_report::html::{Assets, render};
+
+use crate::fixtures;
+
+fn card() -> ScenarioCard {
+    ScenarioCard {
+        id: "tabletop_reach".parse().unwrap(),
+        name: "Reach on a table".into(),
+        description: "Bring the hand to a target between posts <b>without</b> touching them.".into(),
+        difficulty: 2,
+        time_limit: 10,
+        max_score: 1000,
+        long_description: String::new(),
+        version: "1.0.0".into(),
+        digest: "5f".repeat(32),
+        max_violation_probability: 0.1,
+    }
+}
+
+/// The page; it is also left in the build folder, for a look at it.
+fn page(name: &str, report: &JobReport) -> String {
+    let html = render(report, Assets { scenario: Some(&card()), generator: "assay 0.1.0" }).unwrap();
+    std::fs::write(format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR")), &html).unwrap();
+    html
+}
+
+#[test]
+fn hostile_text_is_escaped_everywhere() {
+    let html = page("inconclusive", &fixtures::failed());
+    assert!(!html.contains("<script"), "a script element got into the page");
+    assert!(!html.contains("<img"), "an image element got into the page");
+    assert!(!html.contains("javascript:"), "an address that runs code got into the page");
+    assert!(!html.contains("<b>"), "the scenario's text is not escaped");
+    assert_eq!(html.matches("</title>").count(), html.matches("<title>").count());
+    assert!(html.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control()));
+    assert!(html.contains("&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62; &#38; &#34;quoted&#34; red"));
+}
+
+#[test]
+fn nothing_comes_from_outside() {
+    for (name, report) in [("safe", fixtures::safe()), ("unsafe", fixtures::violated()), ("queued", fixtures::queued())]
+    {
+        let html = page(name, &report);
+        for outside in ["http://", "https://", "@import", "url(", "<link", "<script", "<iframe"] {
+            assert!(!html.contains(outside), "{name}: {outside}");
+        }
+        assert!(html.contains("default-src 'none'"));
+    }
+}
+
+#[test]
+fn a_violation_can_be_found_from_every_side() {
+    let html = page("unsafe", &fixtures::violated());
+    for part in [
+        "<h1 class=\"bad\">UNSAFE</h1>",
+        "violated in ep. 1",
+        "83.12 N",
+        "-33.12",
+        "ISO 10218-1:2025 class I: 50 N",
+        "href=\"episodes/001/video.mp4#t=3.42\"",
+        "src=\"episodes/001/video.mp4\"",
+        "evidence, never conformity",
+        "assay verify policy.zip --scenario tabletop_reach --episodes 3 --seed 7",
+    ] {
+        assert!(html.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn a_clause_that_held_shows_what_was_measured() {
+    let html = page("safe", &fixtures::safe());
+    assert!(
+        html.contains("<td class=\"number\">0.2099 m/s</td><td class=\"number\">+0.0401</td>"),
+        "over all episodes"
+    );
+    assert!(html.contains("<td class=\"number\">0.2079 m/s</td><td class=\"number\">+0.0421</td>"), "of an episode");
+    let mut report = fixtures::safe();
+    report.episode_details.iter_mut().for_each(|episode| episode.clauses[1].worst_value = None);
+    let html = page("safe_without_value", &report);
+    assert!(html.contains("<td class=\"number\">-</td><td class=\"number\">+0.0401</td>"), "no comparison, no value");
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let html = page("inconclusive", &fixtures::failed());
+    assert!(html.contains("Clause contact_force could not be decided in ep. 1-3."));
+    assert!(html.contains("in episodes that broke off: 1-3."));
+    assert!(page("safe", &fixtures::safe()).contains("Every clause was decided in every episode."));
+}
+
+#[test]
+fn a_job_without_a_verdict_has_a_page() {
+    let html = page("queued", &fixtures::queued());
+    assert!(html.contains("QUEUED") && html.contains("waiting for a free lane"));
+    assert!(html.contains("3 episodes were asked for but are not in this report."));
+}

@@ -1,0 +1,34 @@
+//! report.json reads back as it was written.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use assay_report::json::{parse, render};
+use proptest::prelude::*;
+
+use crate::fixtures;
+
+#[test]
+fn every_report_reads_back_equal() {
+    for report in [fixtures::safe(), fixtures::violated(), fixtures::failed(), fixtures::queued()] {
+        let text = render(&report).unwrap();
+        assert!(text.ends_with("}\n"));
+        assert_eq!(parse(&text).unwrap(), report);
+    }
+}
+
+#[test]
+fn something_else_is_refused() {
+    assert!(parse("{}").is_err());
+    assert!(parse("not json").is_err());
+}
+
+proptest! {
+    #[test]
+    fn numbers_survive_to_the_last_bit(x in any::<f64>().prop_filter("JSON has no others", |x| x.is_finite())) {
+        let mut report = fixtures::safe();
+        report.episode_details[0].sim_time_s = x;
+        report.episode_details[0].clauses[0].robustness = Some(x);
+        let back = parse(&render(&report).unwrap()).unwrap();
+        prop_assert_eq!(back.episode_details[0].sim_time_s.to_bits(), x.to_bits());
+        prop_assert_eq!(back.episode_details[0].clauses[0].robustness.map(f64::to_bits), Some(x.to_bits()));
+    }
+}

@@ -1,0 +1,6 @@
+//! The report in each of its forms, of jobs concluded by the model's own rules.
+
+mod fixtures;
+mod html;
+mod json;
+mod terminal;

@@ -1,0 +1,83 @@
+//! The terminal's report, as people see it.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use crate::fixtures;
+use assay_model::JobReport;
+use assay_report::terminal::{TerminalOptions, render};
+
+fn show(report: &JobReport, width: usize, colour: bool) -> String {
+    let paths = [
+        ("video", "out/episodes/000/video.mp4"),
+        ("trace", "out/episodes/000/trace.parquet"),
+        ("report", "out/report.html"),
+    ];
+    let paths = paths.map(|(label, path)| (label.to_owned(), path.to_owned())).to_vec();
+    render(report, &TerminalOptions { width, colour, paths })
+}
+
+#[test]
+fn a_safe_policy() {
+    insta::assert_snapshot!("safe", show(&fixtures::safe(), 120, false));
+}
+
+#[test]
+fn an_unsafe_policy() {
+    insta::assert_snapshot!("unsafe", show(&fixtures::violated(), 120, false));
+}
+
+#[test]
+fn an_unsafe_policy_on_a_narrow_terminal() {
+    insta::assert_snapshot!("unsafe_narrow", show(&fixtures::violated(), 80, false));
+}
+
+#[test]
+fn a_failing_policy() {
+    insta::assert_snapshot!("inconclusive", show(&fixtures::failed(), 120, false));
+}
+
+#[test]
+fn a_job_without_a_verdict() {
+    insta::assert_snapshot!("queued", show(&fixtures::queued(), 100, false));
+}
+
+#[test]
+fn colour_is_the_only_thing_that_colour_changes() {
+    for report in [fixtures::safe(), fixtures::violated(), fixtures::failed()] {
+        let coloured = show(&report, 120, true);
+        assert!(coloured.contains("\u{1b}["), "no colour at all");
+        assert_eq!(assay_model::sanitise(&coloured, usize::MAX), show(&report, 120, false));
+    }
+}
+
+#[test]
+fn hostile_text_cannot_steer_the_terminal() {
+    let plain = show(&fixtures::failed(), 120, false);
+    assert!(plain.chars().all(|c| c == '\n' || !c.is_control()), "a control character got through");
+    assert!(!plain.contains('\u{202e}'));
+    assert!(plain.contains("<script>alert('x')</script>"), "the message itself must stay readable");
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    let report = fixtures::violated();
+    for width in [80, 100, 110, 120, 160, 240] {
+        let text = show(&report, width, false);
+        // The command and the paths stay whole, so that they can be copied.
+        let laid_out = text.split("\nFiles\n").next().unwrap();
+        let widest = laid_out.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
+    }
+}
+
+#[test]
+fn of_many_episodes_the_bad_ones_are_listed() {
+    let mut report = fixtures::violated();
+    let clean = report.episode_details[0].clone();
+    let mut bad = report.episode_details[1].clone();
+    report.episode_details = (0..100).map(|episode| assay_model::EpisodeResult { episode, ..clean.clone() }).collect();
+    bad.episode = 97;
+    report.episode_details[97] = bad;
+    let text = show(&report, 120, false);
+    assert!(text.contains("60 episodes more in the report file."));
+    assert!(text.lines().any(|line| line.trim_start().starts_with("97 ")), "{text}");
+}

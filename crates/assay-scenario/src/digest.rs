@@ -1,0 +1,75 @@
+//! The digest of a scenario: what exactly was run.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::Robot;
+
+/// Deepest folder that is followed.
+const MAX_DEPTH: usize = 8;
+/// Most files of a scenario or robot.
+const MAX_FILES: usize = 4096;
+/// Largest file of a scenario or robot in bytes (a big mesh).
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it uses,
+/// hexadecimal.
+///
+/// # Errors
+/// A file that can't be read; a link, whose target the digest would not cover; too many files, too large a file or too
+/// deep a folder.
+pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    add_folder(&mut hash, "scenario", folder)?;
+    let mut models: Vec<_> = robots.iter().map(|robot| (&robot.model.id, &robot.folder)).collect();
+    models.sort();
+    models.dedup();
+    for (id, folder) in models {
+        add_folder(&mut hash, &format!("robots/{id}"), folder)?;
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn add_folder(hash: &mut Sha256, label: &str, folder: &Path) -> io::Result<()> {
+    let mut files = Vec::new();
+    list(folder, Path::new(""), 0, &mut files)?;
+    files.sort();
+    for file in files {
+        let mut content = Vec::new();
+        fs::File::open(folder.join(&file))?.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
+        if content.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::Error::other(format!("{} is larger than {MAX_FILE_BYTES} bytes", file.display())));
+        }
+        let name = format!("{label}/{}", file.to_string_lossy());
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(&content);
+    }
+    Ok(())
+}
+
+fn list(root: &Path, inside: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(io::Error::other(format!("folders nested more than {MAX_DEPTH} deep")));
+    }
+    for entry in fs::read_dir(root.join(inside))? {
+        let entry = entry?;
+        let path = inside.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            list(root, &path, depth + 1, files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        } else {
+            return Err(io::Error::other(format!("{} is neither file nor folder; put a copy there", path.display())));
+        }
+        if files.len() > MAX_FILES {
+            return Err(io::Error::other(format!("more than {MAX_FILES} files")));
+        }
+    }
+    Ok(())
+}

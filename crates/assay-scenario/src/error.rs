@@ -1,0 +1,56 @@
+//! Why a scenario can't be used, naming file, key and remedy.
+
+use std::path::PathBuf;
+
+/// A scenario or robot that is not usable as written.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// A file can't be read.
+    #[error("{}: can't be read", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file that must be there is not.
+    #[error("{}: is missing; {purpose}, so add it", path.display())]
+    Missing {
+        /// Which.
+        path: PathBuf,
+        /// What it is for.
+        purpose: &'static str,
+    },
+    /// A file is larger than [`crate::MAX_TEXT_BYTES`].
+    #[error("{}: is larger than {} bytes; shorten it", path.display(), crate::MAX_TEXT_BYTES)]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Not TOML, or not of the schema.
+    #[error("{}: {message}", path.display())]
+    Syntax {
+        /// Which file.
+        path: PathBuf,
+        /// The parser's words, with line and column.
+        message: String,
+    },
+    /// A value that makes no sense.
+    #[error("{file}: {key}: {problem}")]
+    Value {
+        /// `scenario.toml` or `robot.toml`.
+        file: &'static str,
+        /// Path of the key, such as `clause[2].formula`.
+        key: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+}
+
+impl ScenarioError {
+    /// A wrong value in `scenario.toml`.
+    pub(crate) fn value(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Value { file: "scenario.toml", key: key.into(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,38 @@
+//! A scenario is data: the schema of `scenario.toml` and `robot.toml`, its validation, what an episode draws, and the
+//! library of scenarios. No physics here: whatever needs the compiled world (do these names exist?) is checked by
+//! `assay-sim`.
+//!
+//! Where to begin: [`Scenario::load`] reads a folder; [`draw`] makes an episode's parameters; [`Library`] finds
+//! scenarios by id.
+
+mod digest;
+mod draw;
+mod error;
+mod library;
+mod load;
+mod reference;
+mod robot;
+mod schema;
+
+pub use digest::digest;
+pub use draw::{Draw, DrawError, Setting, draw};
+pub use error::ScenarioError;
+pub use library::{Collection, Library, LibraryError};
+pub use load::{Clause, Robot, Scenario, Stage, Success};
+pub use reference::{Frame, Target};
+pub use robot::{Gripper, Ik, Limits, RobotModel, Servo};
+pub use schema::{
+    ActionSpec, Arena, Avoid, Budget, Camera, Control, Distribution, Mode, Observation, ObservationKind, Placement,
+    Scalar, Signal, World,
+};
+
+/// The format of `scenario.toml` and `robot.toml` that this crate reads.
+pub const FORMAT: u32 = 1;
+/// Most simulated seconds of an episode.
+pub const MAX_TIME_LIMIT_S: u32 = 600;
+/// Most physics steps of an episode.
+pub const MAX_PHYSICS_STEPS: u32 = 300_000;
+/// Most of anything that a scenario lists (signals, clauses, stages, parameters, ...).
+pub const MAX_ITEMS: usize = 256;
+/// Longest file of a scenario that is read whole (TOML, Markdown), in bytes.
+pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;

@@ -1,0 +1,133 @@
+//! Finding scenarios: a folder of scenario folders, `collections.toml` beside them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assay_model::ScenarioId;
+use serde::Deserialize;
+
+use crate::{Scenario, ScenarioError};
+
+/// A named set of scenarios.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Collection {
+    /// Its id.
+    pub id: String,
+    /// Name in words.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// Ids of its scenarios.
+    pub scenarios: Vec<String>,
+}
+
+/// All scenarios of an installation.
+#[derive(Debug, Clone)]
+pub struct Library {
+    scenarios: Vec<Scenario>,
+    robots: PathBuf,
+}
+
+/// Why a scenario was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The library's folder can't be read.
+    #[error("{}: can't be read", path.display())]
+    Read {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A scenario of the library is broken.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A scenario's id is not its folder's name.
+    #[error("{}: the id {id:?} must be the folder's name", path.display())]
+    Misnamed {
+        /// The folder.
+        path: PathBuf,
+        /// The id inside.
+        id: String,
+    },
+    /// No such scenario.
+    #[error("there is no scenario {name:?}{}", suggest(.known))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+fn suggest(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; there are {}", known.join(", ")) }
+}
+
+impl Library {
+    /// Reads every scenario in `scenarios`, with robots from `robots`.
+    ///
+    /// # Errors
+    /// The first scenario that is broken.
+    pub fn open(scenarios: &Path, robots: &Path) -> Result<Self, LibraryError> {
+        let read = |source| LibraryError::Read { path: scenarios.to_owned(), source };
+        let mut folders: Vec<PathBuf> = fs::read_dir(scenarios)
+            .map_err(read)?
+            .filter_map(|entry| entry.ok().map(|e| e.path()))
+            .filter(|path| path.join("scenario.toml").is_file())
+            .collect();
+        folders.sort();
+        let load = |path: PathBuf| {
+            let scenario = Scenario::load(&path, robots)?;
+            if path.file_name().is_some_and(|name| name == scenario.id.as_str()) {
+                return Ok(scenario);
+            }
+            Err(LibraryError::Misnamed { path, id: scenario.id.to_string() })
+        };
+        Ok(Self { scenarios: folders.into_iter().map(load).collect::<Result<_, _>>()?, robots: robots.to_owned() })
+    }
+
+    /// The scenarios, by id.
+    #[must_use]
+    pub fn scenarios(&self) -> &[Scenario] {
+        &self.scenarios
+    }
+
+    /// The folder of robots.
+    #[must_use]
+    pub fn robots(&self) -> &Path {
+        &self.robots
+    }
+
+    /// The scenario of that id.
+    ///
+    /// # Errors
+    /// [`LibraryError::Unknown`], which lists what there is.
+    pub fn get(&self, id: &ScenarioId) -> Result<&Scenario, LibraryError> {
+        self.scenarios.iter().find(|s| s.id == *id).ok_or_else(|| self.unknown(id.as_str()))
+    }
+
+    /// The scenario that a user names: an id, or a path to a scenario's folder.
+    ///
+    /// # Errors
+    /// [`LibraryError`]: unknown id, or a folder that is no scenario.
+    pub fn find(&self, name: &str) -> Result<Scenario, LibraryError> {
+        if let Some(scenario) = self.scenarios.iter().find(|s| s.id.as_str() == name) {
+            return Ok(scenario.clone());
+        }
+        let path = Path::new(name);
+        if path.is_dir() {
+            return Ok(Scenario::load(path, &self.robots)?);
+        }
+        Err(self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> LibraryError {
+        LibraryError::Unknown {
+            name: name.to_owned(),
+            known: self.scenarios.iter().map(|s| s.id.to_string()).collect(),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Reading a scenario's folder and checking everything that can be checked without a physics engine.
+
+mod conditions;
+mod draws;
+mod facts;
+mod files;
+mod names;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use assay_model::{Level, ScenarioCard, ScenarioId};
+use assay_stl::{Bound, Formula};
+
+use crate::schema::Document;
+use crate::{
+    Arena, Budget, Camera, Control, Distribution, Observation, Placement, RobotModel, Scalar, ScenarioError, Signal,
+    Target, World,
+};
+
+/// A scenario that is consistent in itself.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Id, unique in a library.
+    pub id: ScenarioId,
+    /// Version of its content.
+    pub version: String,
+    /// Name in words.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// `README.md`: what a policy author works from.
+    pub long_description: String,
+    /// What the policy is told to do.
+    pub instruction: Option<String>,
+    /// 1 (easy) to 5.
+    pub difficulty: u8,
+    /// What a perfect submission scores.
+    pub max_score: u32,
+    /// Whole simulated seconds of an episode.
+    pub time_limit_s: u32,
+    /// For searching.
+    pub tags: Vec<String>,
+    /// Physics and rates.
+    pub world: World,
+    /// Robots and where they stand.
+    pub robots: Vec<Robot>,
+    /// Named globs over geoms and bodies.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// What an action does.
+    pub control: Control,
+    /// What episodes draw, in order.
+    pub parameters: Vec<(String, Distribution)>,
+    /// Bodies placed without overlap.
+    pub placements: Vec<Placement>,
+    /// What is set from the draws.
+    pub sets: Vec<(Target, Scalar)>,
+    /// Terms of the observation, in wire order.
+    pub observations: Vec<Observation>,
+    /// Signals by name; `time` comes on top of them.
+    pub signals: Vec<(String, Signal)>,
+    /// Stages of the task.
+    pub stages: Vec<Stage>,
+    /// When the task is done.
+    pub success: Success,
+    /// The safety clauses.
+    pub clauses: Vec<Clause>,
+    /// CPU time of the policy.
+    pub budget: Budget,
+    /// For arena and statistics.
+    pub arena: Arena,
+    /// What the video shows.
+    pub camera: Option<Camera>,
+    /// SHA-256 over the scenario's and its robots' files, hexadecimal.
+    pub digest: String,
+    /// The folder it was read from.
+    pub folder: PathBuf,
+}
+
+/// A robot in the world.
+#[derive(Debug, Clone)]
+pub struct Robot {
+    /// Its name; every MJCF name of it gets the prefix `NAME/`.
+    pub name: String,
+    /// Site of the scene where it stands.
+    pub mount: String,
+    /// Start posture, rad per arm joint.
+    pub qpos: Vec<f64>,
+    /// What it is.
+    pub model: RobotModel,
+    /// Folder of the model.
+    pub folder: PathBuf,
+}
+
+/// A part of the task.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// What it is worth.
+    pub points: f64,
+    /// The condition over signals (no temporal operators).
+    pub when: Bound,
+    /// How long it must hold, in s.
+    pub hold_s: f64,
+}
+
+/// When the task is done.
+#[derive(Debug, Clone)]
+pub struct Success {
+    /// The condition over signals.
+    pub when: Bound,
+    /// How long it must hold, in s.
+    pub hold_s: f64,
+    /// Judged at the time limit only; otherwise the first success ends the episode.
+    pub at_end: bool,
+}
+
+/// A safety clause.
+#[derive(Debug, Clone)]
+pub struct Clause {
+    /// Its id.
+    pub id: String,
+    /// In words.
+    pub title: String,
+    /// How grave a violation is.
+    pub level: Level,
+    /// Weight in the safety score, (0, 1].
+    pub weight: f64,
+    /// Where the limit comes from.
+    pub standard: String,
+    /// Unit of limit and robustness.
+    pub unit: String,
+    /// The limit.
+    pub limit: f64,
+    /// Robustness of -scale is the gravest violation.
+    pub scale: f64,
+    /// A violation ends the episode.
+    pub terminal: bool,
+    /// A premise that never fires makes the clause `not_applicable`.
+    pub must_activate: bool,
+    /// As written, with `limit` replaced by its number.
+    pub formula: Formula,
+    /// Bound to [`Scenario::signal_names`] at the physics step.
+    pub bound: Bound,
+}
+
+impl Scenario {
+    /// Reads the scenario in `folder`, with robots from `robots`.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names file, key and what would be right.
+    pub fn load(folder: &Path, robots: &Path) -> Result<Self, ScenarioError> {
+        let path = folder.join("scenario.toml");
+        let document: Document = files::parse(&path, "it makes a folder a scenario")?;
+        facts::check_facts(&document)?;
+        files::check_scene(folder, &document.world.scene)?;
+        let load_robot = |(index, entry)| files::load_robot(index, entry, robots);
+        let robots = document.robot.iter().enumerate().map(load_robot).collect::<Result<Vec<_>, _>>()?;
+        let signals: Vec<(String, Signal)> = document.signals.clone().into_iter().collect();
+        let names: Vec<String> =
+            std::iter::once("time".to_owned()).chain(signals.iter().map(|(name, _)| name.clone())).collect();
+        facts::check_control(&document, &robots)?;
+        names::check_names(&document, &robots)?;
+        let parameters = draws::parameters(&document.parameters)?;
+        draws::check_draws(&document)?;
+        let digest =
+            crate::digest(folder, &robots).map_err(|source| ScenarioError::Read { path: folder.into(), source })?;
+        Ok(Self {
+            id: document.id.parse().map_err(|e| ScenarioError::value("id", format!("{e}")))?,
+            stages: conditions::stages(&document, &names)?,
+            success: conditions::success(&document, &names)?,
+            clauses: conditions::clauses(&document, &names)?,
+            version: document.version,
+            name: document.name,
+            description: document.description,
+            long_description: files::read_text(&folder.join("README.md"), "policy authors work from it")?,
+            instruction: document.instruction,
+            difficulty: document.difficulty,
+            max_score: document.max_score,
+            time_limit_s: document.time_limit_s,
+            tags: document.tags,
+            world: document.world,
+            robots,
+            groups: document.groups,
+            control: document.control,
+            parameters,
+            placements: document.placement,
+            sets: document.set.into_iter().map(|entry| (entry.target, entry.value)).collect(),
+            observations: document.observation,
+            signals,
+            budget: document.budget,
+            arena: document.arena,
+            camera: document.camera,
+            digest,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// What a client reads about it.
+    #[must_use]
+    pub fn card(&self) -> ScenarioCard {
+        ScenarioCard {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+            difficulty: self.difficulty,
+            time_limit: self.time_limit_s,
+            max_score: self.max_score,
+            long_description: self.long_description.clone(),
+            version: self.version.clone(),
+            digest: self.digest.clone(),
+            max_violation_probability: self.arena.max_violation_probability,
+        }
+    }
+
+    /// Names of the sample's columns: `time`, then the signals in order.
+    #[must_use]
+    pub fn signal_names(&self) -> Vec<&str> {
+        std::iter::once("time").chain(self.signals.iter().map(|(name, _)| name.as_str())).collect()
+    }
+
+    /// Physics steps between two actions.
+    #[must_use]
+    pub fn decimation(&self) -> u32 {
+        whole(1.0 / (self.world.control_hz * self.world.timestep_s)).unwrap_or(1)
+    }
+
+    /// Control steps of a whole episode.
+    #[must_use]
+    pub fn control_steps(&self) -> u32 {
+        whole(f64::from(self.time_limit_s) * self.world.control_hz).unwrap_or(1)
+    }
+
+    /// The robot of that name.
+    #[must_use]
+    pub fn robot(&self, name: &str) -> Option<&Robot> {
+        self.robots.iter().find(|robot| robot.name == name)
+    }
+}
+
+/// The whole number nearest to `x`, if it is one (to 1e-6).
+fn whole(x: f64) -> Option<u32> {
+    let rounded = x.round();
+    let is_whole = (x - rounded).abs() < 1e-6 && (1.0..=f64::from(u32::MAX)).contains(&rounded);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range was checked")]
+    is_whole.then_some(rounded as u32)
+}

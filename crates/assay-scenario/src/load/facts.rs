@@ -1,0 +1,118 @@
+//! Checks of single values: ranges, counts, rates, the action space.
+
+use std::collections::BTreeSet;
+
+use crate::schema::Document;
+use crate::{FORMAT, MAX_ITEMS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError};
+
+use super::whole;
+
+pub(super) fn check_facts(document: &Document) -> Result<(), ScenarioError> {
+    let fail = |key: &str, problem: String| Err(ScenarioError::value(key, problem));
+    if document.format != FORMAT {
+        return fail("format", format!("this version reads format {FORMAT}"));
+    }
+    if !(1..=5).contains(&document.difficulty) {
+        return fail("difficulty", "must be 1 to 5".to_owned());
+    }
+    if document.max_score == 0 {
+        return fail("max_score", "must be positive".to_owned());
+    }
+    if !(1..=MAX_TIME_LIMIT_S).contains(&document.time_limit_s) {
+        return fail("time_limit_s", format!("must be 1 to {MAX_TIME_LIMIT_S}"));
+    }
+    if !(1e-4..=0.02).contains(&document.world.timestep_s) {
+        return fail("world.timestep_s", "must be 0.0001 to 0.02".to_owned());
+    }
+    if whole(1.0 / (document.world.control_hz * document.world.timestep_s)).is_none() {
+        return fail("world.control_hz", "must leave a whole number of physics steps between actions".to_owned());
+    }
+    if whole(f64::from(document.time_limit_s) * document.world.control_hz).is_none() {
+        return fail("world.control_hz", "must give a whole number of actions within the time limit".to_owned());
+    }
+    if f64::from(document.time_limit_s) / document.world.timestep_s > f64::from(MAX_PHYSICS_STEPS) {
+        return fail("time_limit_s", format!("an episode may have {MAX_PHYSICS_STEPS} physics steps at most"));
+    }
+    for (key, text) in
+        [("version", &document.version), ("name", &document.name), ("description", &document.description)]
+    {
+        if text.trim().is_empty() {
+            return fail(key, "must not be empty".to_owned());
+        }
+    }
+    check_budget(document)?;
+    check_counts(document)
+}
+
+fn check_budget(document: &Document) -> Result<(), ScenarioError> {
+    let budget = &document.budget;
+    for (key, ms) in [("step_cpu_ms", budget.step_cpu_ms), ("first_cpu_ms", budget.first_cpu_ms)] {
+        if !(ms.is_finite() && ms > 0.0) {
+            return Err(ScenarioError::value(format!("budget.{key}"), "must be a positive number of ms"));
+        }
+    }
+    if !(budget.hard_cpu_ms.is_finite() && budget.hard_cpu_ms >= budget.step_cpu_ms) {
+        return Err(ScenarioError::value("budget.hard_cpu_ms", "must be a number of ms, at least step_cpu_ms"));
+    }
+    let probability = document.arena.max_violation_probability;
+    if !(probability > 0.0 && probability < 1.0) {
+        return Err(ScenarioError::value("arena.max_violation_probability", "must lie between 0 and 1"));
+    }
+    Ok(())
+}
+
+fn check_counts(document: &Document) -> Result<(), ScenarioError> {
+    let counts = [
+        ("robot", document.robot.len()),
+        ("groups", document.groups.len()),
+        ("control.action", document.control.action.len()),
+        ("parameters", document.parameters.len()),
+        ("placement", document.placement.iter().map(|p| p.bodies.len()).sum()),
+        ("set", document.set.len()),
+        ("tags", document.tags.len()),
+        ("observation", document.observation.len()),
+        ("signals", document.signals.len()),
+        ("stage", document.stage.len()),
+        ("clause", document.clause.len()),
+    ];
+    for (key, count) in counts {
+        if count > MAX_ITEMS {
+            return Err(ScenarioError::value(key, format!("{count} entries; {MAX_ITEMS} is the most")));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_control(document: &Document, robots: &[Robot]) -> Result<(), ScenarioError> {
+    let control = &document.control;
+    let count = control.action.len();
+    let mut names = BTreeSet::new();
+    for (i, action) in control.action.iter().enumerate() {
+        if !(action.low.is_finite() && action.high.is_finite() && action.low < action.high) {
+            let problem = "low must be a number below high".to_owned();
+            return Err(ScenarioError::value(format!("control.action[{i}]"), problem));
+        }
+        if !names.insert(&action.name) {
+            return Err(ScenarioError::value(format!("control.action[{i}].name"), "is used twice; rename one"));
+        }
+    }
+    match control.mode {
+        Mode::Actuator if control.actuators.len() != count || count == 0 => Err(ScenarioError::value(
+            "control.actuators",
+            format!("name {count} actuators, one per [[control.action]]"),
+        )),
+        Mode::Actuator if control.robot.is_some() => {
+            Err(ScenarioError::value("control.robot", "belongs to mode = \"ee_velocity\"; remove it"))
+        }
+        Mode::EeVelocity if !control.actuators.is_empty() => {
+            Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"))
+        }
+        Mode::EeVelocity if count != 7 => {
+            Err(ScenarioError::value("control.action", "ee_velocity takes 7: linear 3, angular 3, gripper"))
+        }
+        Mode::EeVelocity if !robots.iter().any(|r| Some(&r.name) == control.robot.as_ref()) => {
+            Err(ScenarioError::value("control.robot", "must name a [[robot]]"))
+        }
+        Mode::EeVelocity | Mode::Actuator => Ok(()),
+    }
+}

@@ -1,0 +1,78 @@
+//! Reading the files of a scenario and of its robots.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+use crate::schema::RobotEntry;
+use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError};
+
+/// The text of a file that must be there, because of its `purpose`.
+pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, ScenarioError> {
+    let read = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => ScenarioError::Missing { path: path.to_owned(), purpose },
+        _ => ScenarioError::Read { path: path.to_owned(), source },
+    };
+    let mut text = String::new();
+    // One byte more than allowed tells a file that is too large, also one that grows while it is read.
+    fs::File::open(path).map_err(read)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text).map_err(read)?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(ScenarioError::TooLarge { path: path.to_owned() });
+    }
+    Ok(text)
+}
+
+pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, purpose: &'static str) -> Result<T, ScenarioError> {
+    let text = read_text(path, purpose)?;
+    toml::from_str(&text)
+        .map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: e.to_string().trim_end().to_owned() })
+}
+
+/// The scene must be a file inside the scenario's folder.
+pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioError> {
+    let fail = |problem: &str| Err(ScenarioError::value("world.scene", format!("{scene:?} {problem}")));
+    let path = Path::new(scene);
+    if scene.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return fail("must be a path inside the scenario's folder, such as \"scene.xml\"");
+    }
+    if !folder.join(path).is_file() {
+        return fail("is no file in the scenario's folder");
+    }
+    Ok(())
+}
+
+pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Result<Robot, ScenarioError> {
+    let fail = |key: &str, problem: String| Err(ScenarioError::value(format!("robot[{index}].{key}"), problem));
+    if !is_name(&entry.name) {
+        return fail("name", format!("{:?} is no name: use a-z, 0-9, '_' and '-'", entry.name));
+    }
+    if !is_name(&entry.model) {
+        return fail("model", format!("{:?} is no robot's name: use a-z, 0-9, '_' and '-'", entry.model));
+    }
+    let folder = robots.join(&entry.model);
+    if !folder.join("robot.toml").is_file() {
+        return fail("model", format!("there is no robot {:?}; name a folder of the robots", entry.model));
+    }
+    let model: RobotModel = parse(&folder.join("robot.toml"), "it describes the robot")?;
+    let wrong = |key: String, problem: String| ScenarioError::Value { file: "robot.toml", key, problem };
+    if model.format != FORMAT {
+        return Err(wrong("format".to_owned(), format!("this version reads format {FORMAT}")));
+    }
+    model.validate().map_err(|(key, problem)| wrong(key, problem))?;
+    if entry.qpos.len() != model.joints.len() {
+        return fail("qpos", format!("needs {} numbers, one per joint of {}", model.joints.len(), entry.model));
+    }
+    let limits = model.limits.position_low.iter().zip(&model.limits.position_high);
+    for ((q, (low, high)), joint) in entry.qpos.iter().zip(limits).zip(&model.joints) {
+        if !(low..=high).contains(&q) {
+            return fail("qpos", format!("{joint} starts at {q} rad; its limits are {low} and {high}"));
+        }
+    }
+    Ok(Robot { name: entry.name.clone(), mount: entry.mount.clone(), qpos: entry.qpos.clone(), model, folder })
+}
+
+/// A name that is safe as a folder's name and as a prefix in MJCF.
+pub(super) fn is_name(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    !text.is_empty() && text.bytes().all(allowed)
+}

@@ -1,0 +1,99 @@
+//! Checks of names: what is spoken of must exist, and no two things may share a name.
+
+use std::collections::BTreeSet;
+
+use assay_stl::Formula;
+
+use crate::schema::Document;
+use crate::{ObservationKind, Robot, ScenarioError, Signal};
+
+/// Groups, robots and signals that are spoken of must exist.
+pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), ScenarioError> {
+    let robot_exists = |key: String, name: &str| {
+        if robots.iter().any(|r| r.name == name) {
+            return Ok(());
+        }
+        Err(ScenarioError::value(key, format!("there is no [[robot]] named {name:?}")))
+    };
+    let group_exists = |key: String, name: &str| {
+        if document.groups.contains_key(name) {
+            return Ok(());
+        }
+        Err(ScenarioError::value(key, format!("there is no group {name:?} in [groups]")))
+    };
+    let mut taken = BTreeSet::new();
+    for (i, robot) in robots.iter().enumerate() {
+        if !taken.insert(&robot.name) {
+            return Err(ScenarioError::value(format!("robot[{i}].name"), "is used twice; rename one"));
+        }
+    }
+    for (name, signal) in &document.signals {
+        let key = || format!("signals.{name}");
+        if !is_identifier(name) {
+            return Err(ScenarioError::value(key(), "can't be named in a formula; rename it"));
+        }
+        match signal {
+            Signal::Distance { a, b, cutoff } => {
+                if !(cutoff.is_finite() && *cutoff > 0.0) {
+                    return Err(ScenarioError::value(
+                        format!("signals.{name}.cutoff"),
+                        "must be a positive number of m",
+                    ));
+                }
+                group_exists(key(), a)?;
+                group_exists(key(), b)?;
+            }
+            Signal::ContactForce { a, b } | Signal::Penetration { a, b } => {
+                group_exists(key(), a)?;
+                b.as_ref().map_or(Ok(()), |b| group_exists(key(), b))?;
+            }
+            Signal::JointPositionMargin { robot }
+            | Signal::JointVelocityRatio { robot }
+            | Signal::JointTorqueRatio { robot } => robot_exists(key(), robot)?,
+            _ => {}
+        }
+    }
+    check_observations(document, &robot_exists)
+}
+
+fn check_observations(
+    document: &Document,
+    robot_exists: &dyn Fn(String, &str) -> Result<(), ScenarioError>,
+) -> Result<(), ScenarioError> {
+    let mut names = BTreeSet::new();
+    for observation in &document.observation {
+        let key = format!("observation {:?}", observation.name);
+        if observation.name.is_empty() {
+            return Err(ScenarioError::value(key, "the name is empty; give it one"));
+        }
+        if !names.insert(&observation.name)
+            || matches!(observation.name.as_str(), "time" | "time_remaining" | "instruction")
+        {
+            return Err(ScenarioError::value(key, "the name is taken; rename it"));
+        }
+        match &observation.kind {
+            ObservationKind::JointPosition { robot, joints } | ObservationKind::JointVelocity { robot, joints } => {
+                match robot {
+                    Some(robot) if joints.is_empty() => robot_exists(key, robot)?,
+                    None if !joints.is_empty() => {}
+                    _ => return Err(ScenarioError::value(key, "give either robot or joints")),
+                }
+            }
+            ObservationKind::GripperWidth { robot } => robot_exists(key, robot)?,
+            ObservationKind::Signal { signal } if !document.signals.contains_key(signal) => {
+                return Err(ScenarioError::value(key, format!("there is no signal {signal:?}")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Words that a formula reads as something else than the signal of that name.
+const TAKEN: [&str; 2] = ["time", "limit"];
+
+/// Whether a formula reads `name` as the name of a signal or parameter.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let reads = Formula::parse(&format!("{name} >= 0"), &[]).is_ok_and(|formula| formula.signals() == [name]);
+    reads && !TAKEN.contains(&name)
+}

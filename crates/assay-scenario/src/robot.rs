@@ -1,0 +1,132 @@
+//! `robot.toml`: a robot's names, limits and gains beside its MJCF.
+
+use serde::Deserialize;
+
+/// A robot that scenarios mount.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RobotModel {
+    /// Format of the file, [`crate::FORMAT`].
+    pub format: u32,
+    /// Folder name.
+    pub id: String,
+    /// Name in words.
+    pub name: String,
+    /// MJCF file beside `robot.toml`.
+    pub model: String,
+    /// Where the figures come from.
+    pub sources: Vec<String>,
+    /// The arm's joints, base first, without prefix; an actuator of the same name drives each.
+    pub joints: Vec<String>,
+    /// Site at the tool's working point.
+    pub tcp: String,
+    /// The gripper, if it has one.
+    pub gripper: Option<Gripper>,
+    /// The vendor's limits.
+    pub limits: Limits,
+    /// Gains of the joint actuators in the MJCF.
+    pub servo: Servo,
+    /// Inverse kinematics.
+    pub ik: Ik,
+}
+
+/// A parallel gripper.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gripper {
+    /// Its actuator: target of one finger in m.
+    pub actuator: String,
+    /// Its finger joints, slides in m.
+    pub joints: Vec<String>,
+    /// Travel of one finger in m.
+    pub open_m: f64,
+}
+
+/// A vendor's limits, one number per arm joint.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// rad.
+    pub position_low: Vec<f64>,
+    /// rad.
+    pub position_high: Vec<f64>,
+    /// rad/s.
+    pub velocity: Vec<f64>,
+    /// rad/s2.
+    pub acceleration: Vec<f64>,
+    /// Nm.
+    pub torque: Vec<f64>,
+}
+
+/// Joint servos: `torque = kp (ctrl - q) - kd qd`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Servo {
+    /// Nm/rad.
+    pub kp: Vec<f64>,
+    /// Nm s/rad.
+    pub kd: Vec<f64>,
+}
+
+/// Damped least squares inverse kinematics.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ik {
+    /// Damping at a singularity.
+    pub damping: f64,
+    /// Below this manipulability the damping sets in.
+    pub manipulability_threshold: f64,
+    /// Pull towards the start posture in the null space, 1/s per arm joint. A pull on a single joint settles a redundant
+    /// arm's free motion; a pull on several makes them compete.
+    pub nullspace_gain: Vec<f64>,
+    /// Furthest that the reference runs ahead of a blocked joint, rad.
+    pub leash_rad: f64,
+    /// Share of the vendor's velocity and acceleration limits that is used, in (0, 1].
+    pub velocity_share: f64,
+}
+
+impl RobotModel {
+    /// Checks that every list has a number per joint and that the numbers make sense.
+    pub(crate) fn validate(&self) -> Result<(), (String, String)> {
+        let n = self.joints.len();
+        let lists = [
+            ("limits.position_low", &self.limits.position_low),
+            ("limits.position_high", &self.limits.position_high),
+            ("limits.velocity", &self.limits.velocity),
+            ("limits.acceleration", &self.limits.acceleration),
+            ("limits.torque", &self.limits.torque),
+            ("servo.kp", &self.servo.kp),
+            ("servo.kd", &self.servo.kd),
+            ("ik.nullspace_gain", &self.ik.nullspace_gain),
+        ];
+        for (key, list) in lists {
+            if list.len() != n || list.iter().any(|x| !x.is_finite()) {
+                return Err((key.to_owned(), format!("needs {n} finite numbers, one per joint")));
+            }
+        }
+        // Positions may be negative and null-space gains zero; the five between may not.
+        for (key, list) in &lists[2..7] {
+            if list.iter().any(|x| *x <= 0.0) {
+                return Err(((*key).to_owned(), "must be positive".to_owned()));
+            }
+        }
+        if self.limits.position_low.iter().zip(&self.limits.position_high).any(|(low, high)| low >= high) {
+            return Err(("limits.position_low".to_owned(), "must lie below position_high".to_owned()));
+        }
+        if !(self.ik.velocity_share > 0.0 && self.ik.velocity_share <= 1.0) {
+            return Err(("ik.velocity_share".to_owned(), "must lie in (0, 1]".to_owned()));
+        }
+        let gripper = self.gripper.as_ref().map(|gripper| ("gripper.open_m", gripper.open_m));
+        let positive = [
+            ("ik.damping", self.ik.damping),
+            ("ik.manipulability_threshold", self.ik.manipulability_threshold),
+            ("ik.leash_rad", self.ik.leash_rad),
+        ];
+        for (key, number) in positive.into_iter().chain(gripper) {
+            if !(number.is_finite() && number > 0.0) {
+                return Err((key.to_owned(), "must be a positive number".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}

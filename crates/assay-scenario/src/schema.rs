@@ -1,0 +1,446 @@
+//! `scenario.toml` as written. Unknown keys are errors everywhere.
+
+use std::collections::BTreeMap;
+
+use assay_model::Level;
+use serde::Deserialize;
+
+use crate::{Frame, Target};
+
+/// The whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    pub(crate) format: u32,
+    pub(crate) id: String,
+    pub(crate) version: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) instruction: Option<String>,
+    pub(crate) difficulty: u8,
+    pub(crate) max_score: u32,
+    pub(crate) time_limit_s: u32,
+    #[serde(default)]
+    pub(crate) tags: Vec<String>,
+    pub(crate) world: World,
+    #[serde(default)]
+    pub(crate) robot: Vec<RobotEntry>,
+    #[serde(default)]
+    pub(crate) groups: BTreeMap<String, Vec<String>>,
+    pub(crate) control: Control,
+    #[serde(default)]
+    pub(crate) parameters: toml::Table,
+    #[serde(default)]
+    pub(crate) placement: Vec<Placement>,
+    #[serde(default)]
+    pub(crate) set: Vec<SetEntry>,
+    pub(crate) observation: Vec<Observation>,
+    #[serde(default)]
+    pub(crate) signals: BTreeMap<String, Signal>,
+    #[serde(default)]
+    pub(crate) stage: Vec<StageEntry>,
+    pub(crate) success: SuccessEntry,
+    #[serde(default)]
+    pub(crate) clause: Vec<ClauseEntry>,
+    #[serde(default)]
+    pub(crate) budget: Budget,
+    #[serde(default)]
+    pub(crate) arena: Arena,
+    #[serde(default)]
+    pub(crate) camera: Option<Camera>,
+}
+
+/// Physics and rates.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct World {
+    /// MJCF file of the surroundings, in the scenario's folder.
+    pub scene: String,
+    /// Physics step in seconds, 1e-4 to 0.02.
+    pub timestep_s: f64,
+    /// Actions per simulated second; a whole number of physics steps lies between two of them.
+    pub control_hz: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RobotEntry {
+    pub(crate) name: String,
+    pub(crate) model: String,
+    pub(crate) mount: String,
+    pub(crate) qpos: Vec<f64>,
+}
+
+/// How an action becomes motion.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// What the numbers of an action mean.
+    pub mode: Mode,
+    /// The robot, for modes that move one.
+    pub robot: Option<String>,
+    /// The actuators, in the order of the action, for [`Mode::Actuator`].
+    #[serde(default)]
+    pub actuators: Vec<String>,
+    /// One entry for each number of the action.
+    pub action: Vec<ActionSpec>,
+}
+
+/// What the numbers of an action mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Written to named actuators as they are.
+    Actuator,
+    /// Linear (m/s) and angular (rad/s) velocity of the tool in world axes, then the gripper's opening in [-1, 1].
+    EeVelocity,
+}
+
+/// One number of an action.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionSpec {
+    /// Its name.
+    pub name: String,
+    /// Least value; smaller ones are clipped and counted.
+    pub low: f64,
+    /// Greatest value.
+    pub high: f64,
+    /// Its unit.
+    pub unit: String,
+}
+
+/// What a parameter is drawn from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", untagged)]
+pub enum Distribution {
+    /// Even over [low, high).
+    Uniform {
+        /// Low and high.
+        uniform: [f64; 2],
+    },
+    /// Normal, cut to `clip`.
+    Normal {
+        /// Mean and standard deviation.
+        normal: [f64; 2],
+        /// Least and greatest value.
+        clip: [f64; 2],
+    },
+    /// One of a list, each as likely.
+    Choice {
+        /// The list.
+        choice: Vec<f64>,
+    },
+}
+
+/// Bodies put on a surface so that none overlaps another. Draws `BODY.x`, `BODY.y` and, where `yaw` is given,
+/// `BODY.yaw` for each.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// The bodies, placed in this order.
+    pub bodies: Vec<String>,
+    /// Range of x in m, in the parent's frame.
+    pub x: [f64; 2],
+    /// Range of y in m.
+    pub y: [f64; 2],
+    /// Height in m; the MJCF's own where absent.
+    pub z: Option<f64>,
+    /// Range of the turn about z in rad.
+    pub yaw: Option<[f64; 2]>,
+    /// Least distance between two bodies' origins in m.
+    pub spacing: f64,
+    /// Circles that stay free.
+    #[serde(default)]
+    pub avoid: Vec<Avoid>,
+}
+
+/// A circle that stays free of placed bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Avoid {
+    /// Centre in m.
+    pub x: f64,
+    /// Centre in m.
+    pub y: f64,
+    /// Radius in m.
+    pub radius: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetEntry {
+    pub(crate) target: Target,
+    pub(crate) value: Scalar,
+}
+
+/// A number, or arithmetic over parameters.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// As written.
+    Number(f64),
+    /// For example `"0.5 * post_height"`.
+    Expression(String),
+}
+
+/// A term of the observation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Observation {
+    /// Key in the policy's `observation`.
+    pub name: String,
+    /// What it measures.
+    #[serde(flatten)]
+    pub kind: ObservationKind,
+    /// For the author.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// What a term of the observation measures. All are float64.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ObservationKind {
+    /// rad or m, one per joint of the robot's arm or of the list.
+    JointPosition {
+        /// A robot's arm.
+        robot: Option<String>,
+        /// Or joints by name.
+        #[serde(default)]
+        joints: Vec<String>,
+    },
+    /// rad/s or m/s, as [`Self::JointPosition`].
+    JointVelocity {
+        /// A robot's arm.
+        robot: Option<String>,
+        /// Or joints by name.
+        #[serde(default)]
+        joints: Vec<String>,
+    },
+    /// Distance between the fingers in m, shape [1].
+    GripperWidth {
+        /// Whose.
+        robot: String,
+    },
+    /// m in world axes, shape [3].
+    Position {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// Unit quaternion w, x, y, z in world axes, shape [4].
+    Orientation {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// m/s in world axes, shape [3].
+    LinearVelocity {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// `to - from` in m, world axes, shape [3].
+    RelativePosition {
+        /// From here.
+        from: Frame,
+        /// To there.
+        to: Frame,
+    },
+    /// A geom's size as MJCF means it, in m, shape [3].
+    Size {
+        /// Which.
+        geom: String,
+    },
+    /// A signal's value, shape [1].
+    Signal {
+        /// Which.
+        signal: String,
+    },
+    /// The action of the step before (zeros at first), shape [action_dim].
+    // Braces, because serde refuses unknown keys only where a variant has fields.
+    LastAction {},
+}
+
+/// A named quantity, evaluated at every physics step: the closed list.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Signal {
+    /// Least signed distance between the geoms of two groups in m; `cutoff` where they are farther apart.
+    Distance {
+        /// A group.
+        a: String,
+        /// Another.
+        b: String,
+        /// Distances above this are not told apart, in m.
+        cutoff: f64,
+    },
+    /// Sum of the normal forces of all contacts between two groups in N.
+    ContactForce {
+        /// A group.
+        a: String,
+        /// Another; anything that is not in `a` where absent.
+        b: Option<String>,
+    },
+    /// Greatest penetration of a contact between two groups in m, 0 without contact.
+    Penetration {
+        /// A group.
+        a: String,
+        /// Another; anything that is not in `a` where absent.
+        b: Option<String>,
+    },
+    /// Linear speed in m/s.
+    Speed {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// Angular speed in rad/s.
+    AngularSpeed {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// Distance between two frames' origins in m.
+    PointDistance {
+        /// From here.
+        from: Frame,
+        /// To there.
+        to: Frame,
+    },
+    /// A coordinate in m, world axes.
+    Position {
+        /// Of which frame.
+        of: Frame,
+        /// `x`, `y` or `z`.
+        axis: Axis,
+    },
+    /// A joint's value in rad or m.
+    JointValue {
+        /// Which.
+        joint: String,
+    },
+    /// A joint's velocity in rad/s or m/s, signed.
+    JointSpeed {
+        /// Which.
+        joint: String,
+    },
+    /// Least distance of any arm joint to its position limit in rad, negative beyond it.
+    JointPositionMargin {
+        /// Whose.
+        robot: String,
+    },
+    /// Greatest |velocity| / limit over the arm's joints.
+    JointVelocityRatio {
+        /// Whose.
+        robot: String,
+    },
+    /// Greatest |torque| / limit over the arm's joints, gravity compensation included.
+    JointTorqueRatio {
+        /// Whose.
+        robot: String,
+    },
+    /// Angle between the frame's z axis and the world's in rad.
+    Tilt {
+        /// Of which frame.
+        of: Frame,
+    },
+}
+
+/// A world axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// Forward.
+    X,
+    /// Left.
+    Y,
+    /// Up.
+    Z,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StageEntry {
+    pub(crate) name: String,
+    pub(crate) points: f64,
+    pub(crate) when: String,
+    #[serde(default)]
+    pub(crate) hold_s: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SuccessEntry {
+    pub(crate) when: String,
+    #[serde(default)]
+    pub(crate) hold_s: f64,
+    #[serde(default)]
+    pub(crate) at: SuccessAt,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SuccessAt {
+    #[default]
+    Any,
+    End,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClauseEntry {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) level: Level,
+    #[serde(default = "one")]
+    pub(crate) weight: f64,
+    pub(crate) standard: String,
+    pub(crate) unit: String,
+    pub(crate) limit: f64,
+    pub(crate) scale: Option<f64>,
+    #[serde(default)]
+    pub(crate) terminal: bool,
+    #[serde(default)]
+    pub(crate) must_activate: bool,
+    pub(crate) formula: String,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// CPU time of the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// A step over this is counted as a miss, in ms of CPU.
+    pub step_cpu_ms: f64,
+    /// A step over this ends the episode, in ms of CPU.
+    pub hard_cpu_ms: f64,
+    /// Allowance of the first call, in ms of CPU.
+    pub first_cpu_ms: f64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { step_cpu_ms: 100.0, hard_cpu_ms: 1000.0, first_cpu_ms: 5000.0 }
+    }
+}
+
+/// What the arena and the statistics need.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Arena {
+    /// Violation probability that `confidence` speaks of.
+    pub max_violation_probability: f64,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self { max_violation_probability: 0.10 }
+    }
+}
+
+/// What the video shows.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Camera {
+    /// A camera of the scene.
+    pub name: String,
+}

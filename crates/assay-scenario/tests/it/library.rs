@@ -1,0 +1,52 @@
+//! The built-in scenarios.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use assay_scenario::{Library, LibraryError};
+
+use crate::folder::{Folder, copy, repository};
+
+#[test]
+fn every_built_in_scenario_loads() {
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    assert!(library.scenarios().len() >= 2);
+    for scenario in library.scenarios() {
+        assert_eq!(library.get(&scenario.id).unwrap().digest, scenario.digest);
+        assert_eq!(library.find(scenario.id.as_str()).unwrap().digest, scenario.digest);
+        assert!(scenario.decimation() >= 1 && scenario.control_steps() >= 1, "{}", scenario.id);
+        assert!(!scenario.clauses.is_empty(), "{} proves nothing about safety", scenario.id);
+        assert!(!scenario.stages.is_empty(), "{} shows no progress", scenario.id);
+        assert!(!scenario.long_description.trim().is_empty(), "{} tells authors nothing", scenario.id);
+        assert_eq!(scenario.signal_names()[0], "time");
+    }
+}
+
+#[test]
+fn every_built_in_folder_is_in_the_library() {
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    let folders = std::fs::read_dir(repository().join("scenarios")).unwrap();
+    let folders = folders.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_dir()).count();
+    assert_eq!(folders, library.scenarios().len());
+}
+
+#[test]
+fn an_unknown_scenario_is_answered_with_what_there_is() {
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    let message = library.find("cartpole").unwrap_err().to_string();
+    assert!(message.contains("cartpole_keepin") && message.contains("tabletop_reach"), "{message}");
+}
+
+#[test]
+fn a_folder_by_path_is_found() {
+    let folder = Folder::of("cartpole_keepin");
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    assert_eq!(library.find(folder.scenario().to_str().unwrap()).unwrap().id.as_str(), "cartpole_keepin");
+}
+
+#[test]
+fn a_folder_must_have_its_scenarios_name() {
+    let folder = Folder::of("cartpole_keepin");
+    let scenarios = tempfile::tempdir().unwrap();
+    copy(&folder.scenario(), &scenarios.path().join("other"));
+    let error = Library::open(scenarios.path(), &folder.robots()).unwrap_err();
+    assert!(matches!(&error, LibraryError::Misnamed { id, .. } if id == "cartpole_keepin"), "{error}");
+}

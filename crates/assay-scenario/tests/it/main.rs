@@ -1,0 +1,7 @@
+//! The crate from the outside: scenarios on disk, right and wrong ones.
+
+mod broken;
+mod digest;
+mod draw;
+mod folder;
+mod library;

@@ -1,0 +1,75 @@
+//! Why a world can't be built, and how physics ends.
+
+/// A scenario that MuJoCo or our limits refuse.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The MJCF does not compile.
+    #[error("{file}: {message}")]
+    Mjcf {
+        /// The file, relative to the scenario or robot folder.
+        file: String,
+        /// MuJoCo's words.
+        message: String,
+    },
+    /// `scenario.toml` speaks of something that the compiled world does not have.
+    #[error("scenario.toml: {key}: there is no {what}")]
+    Missing {
+        /// Where it is spoken of.
+        key: String,
+        /// For example `site "arm/tcp"`.
+        what: String,
+    },
+    /// The physics step of the scene is not the scenario's.
+    #[error(
+        "scenario.toml: world.timestep_s: is {scenario_s} s, but the scene's <option timestep> is {scene_s} s (0.002 s where \
+         it says nothing); make them the same"
+    )]
+    Timestep {
+        /// The scenario's, in s.
+        scenario_s: f64,
+        /// The scene's, in s.
+        scene_s: f64,
+    },
+    /// A drawn number that makes no sense where it is set.
+    #[error("scenario.toml: set: {what} can't be {value}; correct the value or what it is drawn from")]
+    OutOfRange {
+        /// What is set.
+        what: String,
+        /// The number.
+        value: f64,
+    },
+    /// A group that matches no geom.
+    #[error("scenario.toml: groups.{0}: no geom or body matches")]
+    EmptyGroup(String),
+    /// The compiled world is larger than allowed.
+    #[error("scene: {what} is {value}, more than the {limit} allowed")]
+    TooLarge {
+        /// What is counted.
+        what: &'static str,
+        /// How much there is.
+        value: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A number in the compiled world is not finite.
+    #[error("scene: {0} is not a finite number")]
+    NotFinite(&'static str),
+    /// The episode's draw failed.
+    #[error(transparent)]
+    Draw(#[from] assay_scenario::DrawError),
+    /// The start state is already unstable.
+    #[error("the start state is unstable")]
+    UnstableStart(#[source] Unstable),
+}
+
+/// The physics went wrong; nothing after this moment means anything.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("MuJoCo warned of {kind} (at {what} {index})")]
+pub struct Unstable {
+    /// MuJoCo's name of the warning.
+    pub kind: &'static str,
+    /// What `index` counts.
+    pub what: &'static str,
+    /// Degree of freedom or buffer.
+    pub index: i32,
+}

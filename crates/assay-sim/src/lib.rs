@@ -1,0 +1,32 @@
+//! A scenario as a MuJoCo world: build, randomise, step, signals, observe, act, render, hash. The only crate that
+//! links MuJoCo, so whatever uses it belongs in a jail: MJCF from a stranger can stop or stall the process.
+//!
+//! Where to begin: [`World::build`] compiles a scenario once; [`World::simulation`] makes an episode of it;
+//! [`Simulation::step`] is the inner loop.
+//!
+//! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
+//! velocities and forces for that moment and integrates last, so one sample is consistent in itself.
+
+mod control;
+mod error;
+mod guard;
+mod handle;
+mod observe;
+mod randomise;
+mod render;
+mod signal;
+mod simulation;
+mod trace_hash;
+mod world;
+
+pub use error::{Unstable, WorldError};
+pub use render::{Frame, RenderError, Renderer};
+pub use simulation::Simulation;
+pub use trace_hash::TraceHash;
+pub use world::World;
+
+/// MuJoCo's version, as the loaded library says.
+#[must_use]
+pub fn mujoco_version() -> String {
+    mujoco_rs::mujoco_version().to_owned()
+}

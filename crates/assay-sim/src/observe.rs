@@ -1,0 +1,127 @@
+//! Observations: raw little-endian doubles in the scenario's order.
+
+use assay_model::frame::{ArraySpec, Dtype};
+use assay_scenario::{ObservationKind, Scenario};
+use mujoco_rs::prelude::*;
+
+use crate::error::WorldError;
+use crate::handle::{self, FrameId, RobotIds};
+
+type Data = MjData<Box<MjModel>>;
+
+/// One term of the observation, ready to read.
+pub(crate) enum Term {
+    Positions(Vec<usize>),
+    Velocities(Vec<usize>),
+    GripperWidth(Vec<usize>),
+    Position(FrameId),
+    Orientation(FrameId),
+    LinearVelocity(FrameId),
+    RelativePosition(FrameId, FrameId),
+    Size(usize),
+    Signal(usize),
+    LastAction(usize),
+}
+
+/// What a term reads from beside the physics.
+pub(crate) struct Sources<'a> {
+    pub(crate) data: &'a Data,
+    /// Signals of the last sample, `time` first.
+    pub(crate) sample: &'a [f64],
+    pub(crate) last_action: &'a [f64],
+}
+
+impl Term {
+    /// The scenario's terms with their wire shapes.
+    pub(crate) fn resolve_all(
+        model: &MjModel,
+        scenario: &Scenario,
+        robots: &[RobotIds],
+    ) -> Result<Vec<(ArraySpec, Self)>, WorldError> {
+        let resolve = |observation: &assay_scenario::Observation| {
+            let key = format!("observation {:?}", observation.name);
+            let term = Self::resolve(model, scenario, robots, &observation.kind, &key)?;
+            let shape = vec![u32::try_from(term.len()).unwrap_or(u32::MAX)];
+            Ok((ArraySpec { name: observation.name.clone(), dtype: Dtype::F64, shape }, term))
+        };
+        scenario.observations.iter().map(resolve).collect()
+    }
+
+    fn resolve(
+        model: &MjModel,
+        scenario: &Scenario,
+        robots: &[RobotIds],
+        kind: &ObservationKind,
+        key: &str,
+    ) -> Result<Self, WorldError> {
+        let frame = |of| handle::frame(model, of, key);
+        let robot = |name: &str| &robots[scenario.robots.iter().position(|r| r.name == name).unwrap_or(0)];
+        let joints =
+            |names: &[String]| names.iter().map(|name| handle::joint(model, name, key)).collect::<Result<Vec<_>, _>>();
+        Ok(match kind {
+            ObservationKind::JointPosition { robot: Some(name), .. } => Self::Positions(robot(name).qpos.clone()),
+            ObservationKind::JointPosition { robot: None, joints: names } => {
+                Self::Positions(joints(names)?.into_iter().map(|(qpos, _)| qpos).collect())
+            }
+            ObservationKind::JointVelocity { robot: Some(name), .. } => Self::Velocities(robot(name).dof.clone()),
+            ObservationKind::JointVelocity { robot: None, joints: names } => {
+                Self::Velocities(joints(names)?.into_iter().map(|(_, dof)| dof).collect())
+            }
+            ObservationKind::GripperWidth { robot: name } => {
+                let what = || format!("gripper on robot {name:?}");
+                let missing = || WorldError::Missing { key: key.to_owned(), what: what() };
+                Self::GripperWidth(robot(name).gripper.as_ref().ok_or_else(missing)?.1.clone())
+            }
+            ObservationKind::Position { of } => Self::Position(frame(of)?),
+            ObservationKind::Orientation { of } => Self::Orientation(frame(of)?),
+            ObservationKind::LinearVelocity { of } => Self::LinearVelocity(frame(of)?),
+            ObservationKind::RelativePosition { from, to } => Self::RelativePosition(frame(from)?, frame(to)?),
+            ObservationKind::Size { geom } => Self::Size(handle::geom(model, geom, key)?),
+            ObservationKind::Signal { signal } => {
+                Self::Signal(scenario.signal_names().iter().position(|name| name == signal).unwrap_or(0))
+            }
+            ObservationKind::LastAction {} => Self::LastAction(scenario.control.action.len()),
+        })
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Positions(indices) | Self::Velocities(indices) => indices.len(),
+            Self::GripperWidth(_) | Self::Signal(_) => 1,
+            Self::Position(_) | Self::LinearVelocity(_) | Self::RelativePosition(..) | Self::Size(_) => 3,
+            Self::Orientation(_) => 4,
+            Self::LastAction(dim) => *dim,
+        }
+    }
+
+    /// Appends the term's bytes.
+    pub(crate) fn write(&self, from: &Sources<'_>, out: &mut Vec<u8>) {
+        let data = from.data;
+        let mut put =
+            |numbers: &mut dyn Iterator<Item = f64>| numbers.for_each(|x| out.extend_from_slice(&x.to_le_bytes()));
+        match self {
+            Self::Positions(indices) => put(&mut indices.iter().map(|i| data.qpos()[*i])),
+            Self::Velocities(indices) => put(&mut indices.iter().map(|i| data.qvel()[*i])),
+            Self::GripperWidth(fingers) => put(&mut [fingers.iter().map(|i| data.qpos()[*i]).sum()].into_iter()),
+            Self::Position(frame) => put(&mut frame.position(data).into_iter()),
+            Self::Orientation(frame) => put(&mut quaternion(&frame.rotation(data)).into_iter()),
+            Self::LinearVelocity(frame) => put(&mut frame.velocity(data).into_iter().skip(3)),
+            Self::RelativePosition(a, b) => {
+                let (a, b) = (a.position(data), b.position(data));
+                put(&mut (0..3).map(|i| b[i] - a[i]));
+            }
+            Self::Size(geom) => put(&mut data.model().geom_size()[*geom].into_iter()),
+            Self::Signal(index) => put(&mut [from.sample[*index]].into_iter()),
+            Self::LastAction(_) => put(&mut from.last_action.iter().copied()),
+        }
+    }
+}
+
+/// Unit quaternion (w, x, y, z; w >= 0) of a row-major rotation matrix.
+fn quaternion(m: &[f64; 9]) -> [f64; 4] {
+    let matrix = nalgebra::Matrix3::from_row_slice(m);
+    let rotation = nalgebra::Rotation3::from_matrix_unchecked(matrix);
+    let q = nalgebra::UnitQuaternion::from_rotation_matrix(&rotation);
+    let sign = if q.w < 0.0 { -1.0 } else { 1.0 };
+    [sign * q.w, sign * q.i, sign * q.j, sign * q.k]
+}

@@ -1,0 +1,90 @@
+//! Writing an episode's draw into the model and the start state.
+
+use assay_scenario::{Setting, Target};
+use mujoco_rs::prelude::*;
+
+use crate::error::WorldError;
+use crate::handle;
+
+/// Where a scenario speaks of what is set; a setting does not remember which of the two it comes from.
+const KEY: &str = "set.target or placement.bodies";
+
+/// Where a start state's number goes.
+pub(crate) enum StartValue {
+    Position(usize, f64),
+    Velocity(usize, f64),
+}
+
+/// Writes the settings that concern the model; returns those that concern the start state.
+pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<StartValue>, WorldError> {
+    let mut start = Vec::new();
+    for Setting { target, value } in settings {
+        let (key, value) = (KEY, *value);
+        check_range(target, value)?;
+        match target {
+            Target::BodyPosition(name, axis) => {
+                let id = handle::body(model, name, key)?;
+                model.body_pos_mut()[id][*axis] = value;
+            }
+            Target::BodyYaw(name) => {
+                let id = handle::body(model, name, key)?;
+                model.body_quat_mut()[id] = [(value / 2.0).cos(), 0.0, 0.0, (value / 2.0).sin()];
+            }
+            Target::BodyMass(name) => {
+                let id = handle::body(model, name, key)?;
+                let ratio = value / model.body_mass()[id];
+                model.body_mass_mut()[id] = value;
+                model.body_inertia_mut()[id].iter_mut().for_each(|inertia| *inertia *= ratio);
+            }
+            Target::GeomSize(name, index) => {
+                let id = handle::geom(model, name, key)?;
+                model.geom_size_mut()[id][*index] = value;
+                resize_bounds(model, id);
+                // The bodies' bounding volume trees stay as compiled and would hide contacts of a geom that grew.
+                model.opt_mut().disableflags |= MjtDisableBit::mjDSBL_MIDPHASE as i32;
+            }
+            Target::GeomFriction(name, index) => {
+                let id = handle::geom(model, name, key)?;
+                model.geom_friction_mut()[id][*index] = value;
+            }
+            Target::JointPosition(name) => start.push(StartValue::Position(handle::joint(model, name, key)?.0, value)),
+            Target::JointVelocity(name) => start.push(StartValue::Velocity(handle::joint(model, name, key)?.1, value)),
+            Target::JointDamping(name) => {
+                let (_, dof) = handle::joint(model, name, key)?;
+                model.dof_damping_mut()[dof] = value;
+            }
+        }
+    }
+    Ok(start)
+}
+
+/// MuJoCo takes any number here and computes nonsense from a wrong one.
+fn check_range(target: &Target, value: f64) -> Result<(), WorldError> {
+    let (what, valid) = match target {
+        Target::BodyMass(name) => (format!("the mass of body {name:?}"), value > 0.0),
+        Target::GeomSize(name, _) => (format!("a size of geom {name:?}"), value > 0.0),
+        Target::GeomFriction(name, _) => (format!("a friction of geom {name:?}"), value >= 0.0),
+        Target::JointDamping(name) => (format!("the damping of joint {name:?}"), value >= 0.0),
+        Target::BodyPosition(..) | Target::BodyYaw(_) | Target::JointPosition(_) | Target::JointVelocity(_) => {
+            return Ok(());
+        }
+    };
+    if valid { Ok(()) } else { Err(WorldError::OutOfRange { what, value }) }
+}
+
+/// MuJoCo derives a geom's bounding sphere and box when it compiles; a drawn size needs them anew.
+fn resize_bounds(model: &mut MjModel, id: usize) {
+    let [x, y, z] = model.geom_size()[id];
+    let (half, radius) = match model.geom_type()[id] {
+        MjtGeomBase::mjGEOM_SPHERE => ([x, x, x], x),
+        MjtGeomBase::mjGEOM_CAPSULE => ([x, x, x + y], x + y),
+        MjtGeomBase::mjGEOM_CYLINDER => ([x, x, y], x.hypot(y)),
+        MjtGeomBase::mjGEOM_ELLIPSOID => ([x, y, z], x.max(y).max(z)),
+        MjtGeomBase::mjGEOM_BOX => ([x, y, z], (x * x + y * y + z * z).sqrt()),
+        // Planes have no bounds; meshes and height fields take theirs from data that no draw changes.
+        _ => return,
+    };
+    model.geom_rbound_mut()[id] = radius;
+    let bounds = &mut model.geom_aabb_mut()[id];
+    bounds[3..].copy_from_slice(&half);
+}

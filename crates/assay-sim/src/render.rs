@@ -1,0 +1,57 @@
+//! Drawing a world: after the episode, from recorded states, in a process of its own.
+
+use mujoco_rs::prelude::*;
+use mujoco_rs::renderer::MjRenderer;
+
+use crate::Simulation;
+use crate::handle;
+
+/// A drawn frame: RGB, rows from the top, `3 * width * height` bytes.
+pub type Frame = Vec<u8>;
+
+/// Why nothing can be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// No OpenGL context (EGL) could be had, or drawing failed.
+    #[error("OpenGL: {0}; install libegl1, libegl-mesa0 and libgl1-mesa-dri")]
+    Gl(String),
+    /// The scenario's camera does not exist.
+    #[error("{0}")]
+    Camera(String),
+}
+
+/// Draws one scenario's worlds with one OpenGL context; stays on the thread that made it.
+#[derive(Debug)]
+pub struct Renderer(MjRenderer);
+
+impl Renderer {
+    /// A renderer for the scenario's camera (a free view where it names none).
+    ///
+    /// # Errors
+    /// [`RenderError`] without OpenGL.
+    pub fn new(simulation: &mut Simulation, width: u32, height: u32) -> Result<Self, RenderError> {
+        let name = simulation.camera();
+        let model = simulation.data_mut().model();
+        let camera = match name {
+            None => MjvCamera::new_free(model),
+            Some(name) => {
+                let id = handle::camera(model, &name, "camera.name").map_err(|e| RenderError::Camera(e.to_string()))?;
+                MjvCamera::new_fixed(id)
+            }
+        };
+        let gl = |e: &dyn std::fmt::Display| RenderError::Gl(e.to_string());
+        let renderer = MjRenderer::new(model, width as usize, height as usize, 0).map_err(|e| gl(&e))?;
+        Ok(Self(renderer.with_camera(camera)))
+    }
+
+    /// Draws the world as it stands ([`Simulation::pose`] puts it there).
+    ///
+    /// # Errors
+    /// [`RenderError::Gl`] when drawing fails.
+    pub fn draw(&mut self, simulation: &mut Simulation) -> Result<Frame, RenderError> {
+        let gl = |e: &dyn std::fmt::Display| RenderError::Gl(e.to_string());
+        self.0.sync_data(simulation.data_mut()).map_err(|e| gl(&e))?;
+        self.0.render().map_err(|e| gl(&e))?;
+        self.0.rgb_flat().map(<[u8]>::to_vec).ok_or_else(|| RenderError::Gl("no colour buffer".to_owned()))
+    }
+}

@@ -1,0 +1,223 @@
+//! Signals: the scenario's named quantities, computed after each physics step for the moment at which it began.
+
+use assay_scenario::{Scenario, Signal};
+use mujoco_rs::prelude::*;
+
+use crate::error::WorldError;
+use crate::handle::{self, FrameId, RobotIds};
+
+/// Most groups a scenario can have (a bit each).
+const MAX_GROUPS: usize = 64;
+
+type Data = MjData<Box<MjModel>>;
+
+/// Which groups each geom belongs to, as bits in the order of the scenario's groups.
+pub(crate) struct Groups {
+    names: Vec<String>,
+    masks: Vec<u64>,
+}
+
+impl Groups {
+    pub(crate) fn resolve(model: &MjModel, scenario: &Scenario) -> Result<Self, WorldError> {
+        if scenario.groups.len() > MAX_GROUPS {
+            let value = scenario.groups.len() as u64;
+            return Err(WorldError::TooLarge { what: "groups", value, limit: MAX_GROUPS as u64 });
+        }
+        let mut masks = vec![0; model.geom_bodyid().len()];
+        for (bit, (group, globs)) in scenario.groups.iter().enumerate() {
+            let mut found = false;
+            for (geom, mask) in masks.iter_mut().enumerate() {
+                let body = usize::try_from(model.geom_bodyid()[geom]).unwrap_or(0);
+                let names =
+                    [model.id_to_name(MjtObjBase::mjOBJ_GEOM, geom), model.id_to_name(MjtObjBase::mjOBJ_BODY, body)];
+                let collides = model.geom_contype()[geom] != 0 || model.geom_conaffinity()[geom] != 0;
+                let matches = |name: &&str| globs.iter().any(|glob| matches_glob(glob, name));
+                if collides && names.iter().flatten().any(matches) {
+                    *mask |= 1 << bit;
+                    found = true;
+                }
+            }
+            if !found {
+                return Err(WorldError::EmptyGroup(group.clone()));
+            }
+        }
+        Ok(Self { names: scenario.groups.keys().cloned().collect(), masks })
+    }
+
+    fn bit(&self, group: &str) -> u64 {
+        self.names.iter().position(|name| name == group).map_or(0, |bit| 1 << bit)
+    }
+
+    fn geoms(&self, bit: u64) -> Vec<usize> {
+        (0..self.masks.len()).filter(|geom| self.masks[*geom] & bit != 0).collect()
+    }
+}
+
+/// `*` matches any run of characters; everything else itself.
+fn matches_glob(glob: &str, name: &str) -> bool {
+    match glob.split_once('*') {
+        None => glob == name,
+        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| {
+            rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| matches_glob(tail, &rest[i..]))
+        }),
+    }
+}
+
+/// One signal, ready to compute.
+pub(crate) enum Extractor {
+    Distance { pairs: Vec<(usize, usize)>, cutoff: f64, nearest: usize },
+    ContactForce { a: u64, b: Option<u64> },
+    Penetration { a: u64, b: Option<u64> },
+    Speed(FrameId),
+    AngularSpeed(FrameId),
+    PointDistance(FrameId, FrameId),
+    Position(FrameId, usize),
+    JointValue(usize),
+    JointSpeed(usize),
+    JointPositionMargin { qpos: Vec<usize>, low: Vec<f64>, high: Vec<f64> },
+    JointVelocityRatio { dof: Vec<usize>, limit: Vec<f64> },
+    JointTorqueRatio { dof: Vec<usize>, limit: Vec<f64> },
+    Tilt(FrameId),
+}
+
+impl Extractor {
+    pub(crate) fn resolve(
+        model: &MjModel,
+        scenario: &Scenario,
+        robots: &[RobotIds],
+        groups: &Groups,
+        (name, signal): &(String, Signal),
+    ) -> Result<Self, WorldError> {
+        let key = format!("signals.{name}");
+        let frame = |of| handle::frame(model, of, &key);
+        let robot = |name: &str| {
+            let index = scenario.robots.iter().position(|robot| robot.name == name).unwrap_or(0);
+            (&robots[index], &scenario.robots[index].model.limits)
+        };
+        Ok(match signal {
+            Signal::Distance { a, b, cutoff } => {
+                let (a, b) = (groups.geoms(groups.bit(a)), groups.geoms(groups.bit(b)));
+                let pairs = a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j))).filter(|(i, j)| i != j).collect();
+                Self::Distance { pairs, cutoff: *cutoff, nearest: 0 }
+            }
+            Signal::ContactForce { a, b } => {
+                Self::ContactForce { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)) }
+            }
+            Signal::Penetration { a, b } => {
+                Self::Penetration { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)) }
+            }
+            Signal::Speed { of } => Self::Speed(frame(of)?),
+            Signal::AngularSpeed { of } => Self::AngularSpeed(frame(of)?),
+            Signal::PointDistance { from, to } => Self::PointDistance(frame(from)?, frame(to)?),
+            Signal::Position { of, axis } => Self::Position(frame(of)?, *axis as usize),
+            Signal::JointValue { joint } => Self::JointValue(handle::joint(model, joint, &key)?.0),
+            Signal::JointSpeed { joint } => Self::JointSpeed(handle::joint(model, joint, &key)?.1),
+            Signal::JointPositionMargin { robot: name } => {
+                let (ids, limits) = robot(name);
+                let (low, high) = (limits.position_low.clone(), limits.position_high.clone());
+                Self::JointPositionMargin { qpos: ids.qpos.clone(), low, high }
+            }
+            Signal::JointVelocityRatio { robot: name } => {
+                let (ids, limits) = robot(name);
+                Self::JointVelocityRatio { dof: ids.dof.clone(), limit: limits.velocity.clone() }
+            }
+            Signal::JointTorqueRatio { robot: name } => {
+                let (ids, limits) = robot(name);
+                Self::JointTorqueRatio { dof: ids.dof.clone(), limit: limits.torque.clone() }
+            }
+            Signal::Tilt { of } => Self::Tilt(frame(of)?),
+        })
+    }
+
+    /// The signal's value. `qpos` and `qvel` are those at the start of the step.
+    pub(crate) fn value(&mut self, data: &mut Data, groups: &Groups, qpos: &[f64], qvel: &[f64]) -> f64 {
+        match self {
+            Self::Distance { pairs, cutoff, nearest } => distance(data, pairs, *cutoff, nearest),
+            Self::ContactForce { a, b } => {
+                contacts_between(data, groups, *a, *b).map(|i| data.contact_force(i)[0].max(0.0)).sum()
+            }
+            Self::Penetration { a, b } => {
+                contacts_between(data, groups, *a, *b).map(|i| -data.contact()[i].dist).fold(0.0, f64::max)
+            }
+            Self::Speed(frame) => norm(&frame.velocity(data)[3..]),
+            Self::AngularSpeed(frame) => norm(&frame.velocity(data)[..3]),
+            Self::PointDistance(from, to) => {
+                let (from, to) = (from.position(data), to.position(data));
+                norm(&[to[0] - from[0], to[1] - from[1], to[2] - from[2]])
+            }
+            Self::Position(frame, axis) => frame.position(data)[*axis],
+            Self::JointValue(index) => qpos[*index],
+            Self::JointSpeed(index) => qvel[*index],
+            Self::JointPositionMargin { qpos: indices, low, high } => indices
+                .iter()
+                .zip(low.iter().zip(high))
+                .map(|(i, (low, high))| (qpos[*i] - *low).min(*high - qpos[*i]))
+                .fold(f64::INFINITY, f64::min),
+            Self::JointVelocityRatio { dof, limit } => greatest_ratio(dof, limit, qvel),
+            Self::JointTorqueRatio { dof, limit } => greatest_ratio(dof, limit, data.qfrc_actuator()),
+            Self::Tilt(frame) => frame.rotation(data)[8].clamp(-1.0, 1.0).acos(),
+        }
+    }
+}
+
+fn norm(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn greatest_ratio(indices: &[usize], limits: &[f64], values: &[f64]) -> f64 {
+    indices.iter().zip(limits).map(|(i, limit)| values[*i].abs() / limit).fold(0.0, f64::max)
+}
+
+/// Indices of the contacts between group `a` and group `b` (or whatever is not in `a`).
+fn contacts_between(data: &Data, groups: &Groups, a: u64, b: Option<u64>) -> impl Iterator<Item = usize> {
+    let is_pair = move |one: u64, other: u64| one & a != 0 && b.map_or(other & a == 0, |b| other & b != 0);
+    data.contact().iter().enumerate().filter_map(move |(index, contact)| {
+        let mask = |geom: i32| usize::try_from(geom).map_or(0, |geom| groups.masks[geom]);
+        let (one, other) = (mask(contact.geom[0]), mask(contact.geom[1]));
+        (is_pair(one, other) || is_pair(other, one)).then_some(index)
+    })
+}
+
+/// Least distance over the pairs. The pair that was nearest at the step before goes first, so that bounding spheres
+/// rule out nearly all others without a call of the (hundred times dearer) exact distance.
+fn distance(data: &mut Data, pairs: &[(usize, usize)], cutoff: f64, nearest: &mut usize) -> f64 {
+    let Some(first) = pairs.get(*nearest) else { return cutoff };
+    let mut least = data.geom_distance(first.0, first.1, cutoff, None);
+    let start = *nearest;
+    for (index, (a, b)) in pairs.iter().enumerate() {
+        if index != start && sphere_distance(data, *a, *b) < least {
+            let exact = data.geom_distance(*a, *b, least, None);
+            if exact < least {
+                least = exact;
+                *nearest = index;
+            }
+        }
+    }
+    least
+}
+
+/// Distance between two geoms' bounding spheres, a lower bound of theirs.
+fn sphere_distance(data: &Data, a: usize, b: usize) -> f64 {
+    let radius = |geom: usize| data.model().geom_rbound()[geom];
+    // MuJoCo marks an unbounded geom (a plane) with radius 0.
+    if radius(a) <= 0.0 || radius(b) <= 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    let (pa, pb) = (data.geom_xpos()[a], data.geom_xpos()[b]);
+    norm(&[pb[0] - pa[0], pb[1] - pa[1], pb[2] - pa[2]]) - radius(a) - radius(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_glob;
+
+    #[test]
+    fn globs() {
+        assert!(matches_glob("arm/*", "arm/link1"));
+        assert!(matches_glob("post_*", "post_"));
+        assert!(matches_glob("*/hand*", "arm/hand_left"));
+        assert!(!matches_glob("post_*", "a_post_1"));
+        assert!(matches_glob("cart", "cart"));
+        assert!(!matches_glob("cart", "cart2"));
+    }
+}

@@ -1,0 +1,246 @@
+//! One episode's physics.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use assay_model::Generator;
+use assay_model::frame::ArraySpec;
+use assay_scenario::{Draw, Scenario, draw};
+use mujoco_rs::prelude::*;
+
+use crate::control::Controller;
+use crate::error::{Unstable, WorldError};
+use crate::handle::{self, RobotIds};
+use crate::observe::{Sources, Term};
+use crate::randomise::{self, StartValue};
+use crate::signal::{Extractor, Groups};
+use crate::trace_hash::TraceHash;
+
+/// The state that decides everything that follows.
+const INTEGRATION: u32 = MjtState::mjSTATE_INTEGRATION as u32;
+
+/// Warnings after which an episode means nothing.
+const FATAL_WARNINGS: [(MjtWarning, &str, &str); 5] = [
+    (MjtWarning::mjWARN_BADQPOS, "BADQPOS (unstable position)", "coordinate"),
+    (MjtWarning::mjWARN_BADQVEL, "BADQVEL (unstable velocity)", "degree of freedom"),
+    (MjtWarning::mjWARN_BADQACC, "BADQACC (unstable acceleration)", "degree of freedom"),
+    (MjtWarning::mjWARN_CONTACTFULL, "CONTACTFULL (too many contacts)", "contact"),
+    (MjtWarning::mjWARN_CNSTRFULL, "CNSTRFULL (too many constraints)", "constraint"),
+];
+
+/// A world in motion.
+pub struct Simulation {
+    scenario: Arc<Scenario>,
+    data: MjData<Box<MjModel>>,
+    draw: Draw,
+    controller: Controller,
+    groups: Groups,
+    extractors: Vec<Extractor>,
+    terms: Vec<(ArraySpec, Term)>,
+    /// Signals of the last step, `time` first.
+    sample: Vec<f64>,
+    last_action: Vec<f64>,
+    qpos: Vec<f64>,
+    qvel: Vec<f64>,
+    state: Vec<f64>,
+    substep: u32,
+}
+
+impl std::fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation")
+            .field("scenario", &self.scenario.id)
+            .field("time", &self.data.time())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    pub(crate) fn new(scenario: Arc<Scenario>, mut model: Box<MjModel>, seed: u64) -> Result<Self, WorldError> {
+        let draw = draw(&scenario, &mut Generator::new(seed))?;
+        let start = randomise::apply(&mut model, &draw.settings)?;
+        let robots = scenario.robots.iter().map(|r| handle::robot(&model, r)).collect::<Result<Vec<_>, _>>()?;
+        let groups = Groups::resolve(&model, &scenario)?;
+        let extractor = |signal| Extractor::resolve(&model, &scenario, &robots, &groups, signal);
+        let extractors = scenario.signals.iter().map(extractor).collect::<Result<Vec<_>, _>>()?;
+        let controller = Controller::resolve(&model, &scenario, &robots)?;
+        let terms = Term::resolve_all(&model, &scenario, &robots)?;
+        if let Some(camera) = &scenario.camera {
+            handle::camera(&model, &camera.name, "camera.name")?;
+        }
+        let mut data = MjData::new(model);
+        data.set_const();
+        data.reset();
+        place(&mut data, &scenario, &robots, &start);
+        data.forward();
+        let mut simulation = Self {
+            sample: vec![0.0; extractors.len() + 1],
+            last_action: vec![0.0; scenario.control.action.len()],
+            qpos: data.qpos().to_vec(),
+            qvel: data.qvel().to_vec(),
+            state: data.state(INTEGRATION).into_vec(),
+            scenario,
+            data,
+            draw,
+            controller,
+            groups,
+            extractors,
+            terms,
+            substep: 0,
+        };
+        simulation.check().map_err(WorldError::UnstableStart)?;
+        simulation.measure(0.0);
+        Ok(simulation)
+    }
+
+    /// What the episode drew.
+    #[must_use]
+    pub fn draw(&self) -> &Draw {
+        &self.draw
+    }
+
+    /// The arrays of an observation, in wire order.
+    #[must_use]
+    pub fn observation_spec(&self) -> Vec<ArraySpec> {
+        self.terms.iter().map(|(spec, _)| spec.clone()).collect()
+    }
+
+    /// Simulated seconds.
+    #[must_use]
+    pub fn time_s(&self) -> f64 {
+        self.data.time()
+    }
+
+    /// Positions (rad, m) of all coordinates at the start of the last step.
+    #[must_use]
+    pub fn qpos(&self) -> &[f64] {
+        &self.qpos
+    }
+
+    /// Velocities (rad/s, m/s) at the start of the last step.
+    #[must_use]
+    pub fn qvel(&self) -> &[f64] {
+        &self.qvel
+    }
+
+    /// Signals of the last step, `time` first.
+    #[must_use]
+    pub fn sample(&self) -> &[f64] {
+        &self.sample
+    }
+
+    /// Appends the observation's arrays as raw little-endian doubles. Brings the kinematics up to date first, so that
+    /// positions belong to the present and not to the start of the last physics step.
+    pub fn observe(&mut self, out: &mut Vec<u8>) {
+        self.data.kinematics();
+        self.data.com_pos();
+        self.data.com_vel();
+        let from = Sources { data: &self.data, sample: &self.sample, last_action: &self.last_action };
+        self.terms.iter().for_each(|(_, term)| term.write(&from, out));
+    }
+
+    /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns whether
+    /// one was. The caller has checked length and finiteness.
+    pub fn act(&mut self, action: &[f64]) -> bool {
+        let mut clipped = false;
+        for ((slot, value), spec) in self.last_action.iter_mut().zip(action).zip(&self.scenario.control.action) {
+            *slot = value.clamp(spec.low, spec.high);
+            clipped |= *slot != *value;
+        }
+        self.controller.act(&mut self.data, &self.last_action);
+        self.substep = 0;
+        clipped
+    }
+
+    /// One physics step. The signals of its start stand in [`Self::sample`] afterwards.
+    ///
+    /// # Errors
+    /// [`Unstable`] when MuJoCo warned; the sample is then still that of the step's start.
+    pub fn step(&mut self) -> Result<(), Unstable> {
+        self.substep += 1;
+        let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
+        self.controller.before_step(&mut self.data, elapsed_s);
+        self.qpos.copy_from_slice(self.data.qpos());
+        self.qvel.copy_from_slice(self.data.qvel());
+        let time_s = self.data.time();
+        self.data.step();
+        self.measure(time_s);
+        self.check()
+    }
+
+    /// The action of the current control step, clipped.
+    #[must_use]
+    pub fn action(&self) -> &[f64] {
+        &self.last_action
+    }
+
+    /// The chain of hashes at the episode's start.
+    pub fn start_hash(&mut self) -> TraceHash {
+        let draws: Vec<f64> = self.draw.parameters.iter().map(|(_, value)| *value).collect();
+        TraceHash::start(self.integration_state(), &draws)
+    }
+
+    /// MuJoCo's integration state, which decides everything that follows.
+    pub fn integration_state(&mut self) -> &[f64] {
+        self.data.read_state_into(INTEGRATION, &mut self.state);
+        &self.state
+    }
+
+    /// Sets all coordinates and brings the world's poses up to date, for rendering.
+    pub fn pose(&mut self, qpos: &[f64]) {
+        let slot = self.data.qpos_mut();
+        if slot.len() == qpos.len() {
+            slot.copy_from_slice(qpos);
+            self.data.forward();
+        }
+    }
+
+    /// The scenario's camera, by name.
+    pub(crate) fn camera(&self) -> Option<String> {
+        self.scenario.camera.as_ref().map(|camera| camera.name.clone())
+    }
+
+    pub(crate) fn data_mut(&mut self) -> &mut MjData<Box<MjModel>> {
+        &mut self.data
+    }
+
+    fn measure(&mut self, time_s: f64) {
+        self.sample[0] = time_s;
+        for (slot, extractor) in self.sample[1..].iter_mut().zip(&mut self.extractors) {
+            *slot = extractor.value(&mut self.data, &self.groups, &self.qpos, &self.qvel);
+        }
+    }
+
+    fn check(&self) -> Result<(), Unstable> {
+        let warnings = self.data.warning();
+        for (warning, kind, what) in FATAL_WARNINGS {
+            let stat = &warnings[warning as usize];
+            if stat.number > 0 {
+                return Err(Unstable { kind, what, index: stat.lastinfo });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Start posture of the robots (grippers open, servos at rest), then the drawn start values.
+fn place(data: &mut MjData<Box<MjModel>>, scenario: &Scenario, robots: &[RobotIds], start: &[StartValue]) {
+    for (robot, ids) in scenario.robots.iter().zip(robots) {
+        for (i, q) in robot.qpos.iter().enumerate() {
+            data.qpos_mut()[ids.qpos[i]] = *q;
+            data.ctrl_mut()[ids.actuators[i]] = *q;
+        }
+        if let Some((actuator, fingers, open_m)) = &ids.gripper {
+            fingers.iter().for_each(|finger| data.qpos_mut()[*finger] = *open_m);
+            data.ctrl_mut()[*actuator] = *open_m;
+        }
+    }
+    for value in start {
+        match value {
+            StartValue::Position(index, value) => data.qpos_mut()[*index] = *value,
+            StartValue::Velocity(index, value) => data.qvel_mut()[*index] = *value,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Building: the scene, the robots on their mounts, our settings on top.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_scenario::{Robot, Scenario};
+use mujoco_rs::prelude::*;
+
+use crate::error::WorldError;
+use crate::{Simulation, guard};
+
+/// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
+const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
+/// Samples per pixel of rendered frames.
+const RENDER_SAMPLES: i32 = 4;
+/// Pixels of the shadow map's side.
+const SHADOW_SIZE: i32 = 1024;
+
+/// A compiled scenario, from which episodes are made.
+#[derive(Debug)]
+pub struct World {
+    scenario: Arc<Scenario>,
+    model: MjModel,
+}
+
+impl World {
+    /// Compiles the scenario's MJCF with its robots, for frames of `width` x `height` pixels.
+    ///
+    /// # Errors
+    /// [`WorldError`] names the file or key at fault.
+    pub fn build(scenario: Arc<Scenario>, width: u32, height: u32) -> Result<Self, WorldError> {
+        let mut spec = read(&scenario.folder, &scenario.world.scene)?;
+        for robot in &scenario.robots {
+            attach(&mut spec, robot)?;
+        }
+        let file = scenario.world.scene.clone();
+        let mut model = spec.compile().map_err(|e| WorldError::Mjcf { file, message: e.to_string() })?;
+        let options = model.opt_mut();
+        let (scenario_s, scene_s) = (scenario.world.timestep_s, options.timestep);
+        // Gains and contact parameters are tuned for a step; one of the two figures would be a mistake.
+        if (scenario_s - scene_s).abs() > f64::EPSILON {
+            return Err(WorldError::Timestep { scenario_s, scene_s });
+        }
+        options.disableflags |= DISABLE_AUTORESET;
+        let visual = model.vis_mut();
+        visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
+        visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
+        visual.quality.offsamples = RENDER_SAMPLES;
+        visual.quality.shadowsize = SHADOW_SIZE;
+        guard::check(&model)?;
+        let world = Self { scenario, model };
+        // Every name must resolve before the first episode, so that a scenario's author hears of it at once.
+        world.simulation(0)?;
+        Ok(world)
+    }
+
+    /// The scenario.
+    #[must_use]
+    pub fn scenario(&self) -> &Arc<Scenario> {
+        &self.scenario
+    }
+
+    /// The episode whose world `seed` draws, at its start.
+    ///
+    /// # Errors
+    /// [`WorldError`] when the draw or the start state is impossible.
+    pub fn simulation(&self, seed: u64) -> Result<Simulation, WorldError> {
+        Simulation::new(Arc::clone(&self.scenario), Box::new(self.model.clone()), seed)
+    }
+}
+
+fn read(folder: &Path, file: &str) -> Result<MjSpec, WorldError> {
+    let fail = |message: String| WorldError::Mjcf { file: file.to_owned(), message };
+    let plain = Path::new(file).components().all(|c| matches!(c, std::path::Component::Normal(_)));
+    if !plain {
+        return Err(fail("must be a path inside the folder".to_owned()));
+    }
+    MjSpec::from_xml(folder.join(file)).map_err(|e| fail(e.to_string()))
+}
+
+fn attach(spec: &mut MjSpec, robot: &Robot) -> Result<(), WorldError> {
+    let mut child = read(&robot.folder, &robot.model.model)?;
+    let missing = |what: String| WorldError::Missing { key: format!("robot {:?}", robot.name), what };
+    let site = spec.site_mut(&robot.mount).ok_or_else(|| missing(format!("site {:?} in the scene", robot.mount)))?;
+    let prefix = format!("{}/", robot.name);
+    site.attach_by_deep_copy(&mut child, &prefix, "")
+        .map_err(|e| WorldError::Mjcf { file: robot.model.model.clone(), message: e.to_string() })?;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! A formula tied to columns of samples at a fixed period.
+use std::sync::Arc;
+
+use crate::error::BindError;
+use crate::lower::lower;
+use crate::monitor::Monitor;
+use crate::offline::After;
+use crate::outcome::{End, Outcome};
+use crate::plan::{Op, OpId, Plan};
+use crate::syntax::Formula;
+
+/// Operations whose values [`Bound::at`] keeps on the stack.
+const FEW_OPS: usize = 32;
+
+/// A formula ready to be evaluated. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    pub(crate) plan: Arc<Plan>,
+}
+
+impl Formula {
+    /// Ties the formula to samples that hold `signals` in this order, one sample every `period_s` seconds. The samples
+    /// may hold more signals than the formula uses.
+    ///
+    /// # Errors
+    /// [`BindError`]: a signal that the samples do not hold, a time bound between two samples, a window longer than
+    /// [`MAX_HORIZON_STEPS`](crate::MAX_HORIZON_STEPS), or a senseless period.
+    pub fn bind(&self, signals: &[impl AsRef<str>], period_s: f64) -> Result<Bound, BindError> {
+        let names: Vec<&str> = signals.iter().map(AsRef::as_ref).collect();
+        Ok(Bound { plan: Arc::new(lower(self, &names, period_s)?) })
+    }
+}
+
+impl Bound {
+    /// The outcome of a recorded trace: one column a signal, in the order given to [`Formula::bind`]. Linear in the
+    /// length, independent of the windows. Columns of different lengths are cut to the shortest.
+    ///
+    /// # Panics
+    /// If there are fewer columns than signals.
+    pub fn evaluate(&self, columns: &[&[f64]], end: End) -> Outcome {
+        self.plan.outcome(columns, self.length(columns), end)
+    }
+
+    /// A monitor of the same formula, to be fed one sample at a time.
+    pub fn monitor(&self) -> Monitor {
+        Monitor::new(Arc::clone(&self.plan))
+    }
+
+    /// The robustness at each sample of what the formula says of a sample: the body of an outermost unbounded `always`
+    /// (or of a conjunction of them), whose least value is the robustness of the trace; of any other formula, the
+    /// formula itself as if the trace began there. Windows are clipped to the trace. Where the body looks only beyond
+    /// the end it is `+inf`, as it limits nothing.
+    ///
+    /// # Panics
+    /// If there are fewer columns than signals.
+    pub fn pointwise(&self, columns: &[&[f64]]) -> Vec<f64> {
+        let n = self.length(columns);
+        let Some(body) = self.plan.body else { return self.plan.each(columns, n) };
+        let mut out = self.plan.column(body, columns, n, After::Nothing);
+        out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::INFINITY);
+        out
+    }
+
+    /// The robustness of one sample, for formulas without temporal operators; `None` for the others.
+    pub fn at(&self, sample: &[f64]) -> Option<f64> {
+        let plan = &*self.plan;
+        if !plan.facts[plan.root].instant {
+            return None;
+        }
+        if let Op::Leaf(leaf) = &plan.ops[plan.root] {
+            return Some(plan.leaves[*leaf].at(sample));
+        }
+        let mut few = [0.0; FEW_OPS];
+        let mut many = Vec::new();
+        let values = if plan.root < FEW_OPS {
+            &mut few[..]
+        } else {
+            many.resize(plan.root + 1, 0.0);
+            &mut many[..]
+        };
+        Some(plan.instant(plan.root, sample, values))
+    }
+
+    /// Whether the formula has no temporal operator, so that [`Bound::at`] answers.
+    pub fn is_instant(&self) -> bool {
+        self.plan.facts[self.plan.root].instant
+    }
+
+    pub(crate) fn length(&self, columns: &[&[f64]]) -> usize {
+        assert!(columns.len() >= self.plan.width, "a trace has one column for each signal given to bind");
+        columns.iter().map(|column| column.len()).min().unwrap_or(0)
+    }
+}
+
+impl Plan {
+    /// The outcome over the first `n` samples of `columns`.
+    pub(crate) fn outcome(&self, columns: &[&[f64]], n: usize, end: End) -> Outcome {
+        if n == 0 {
+            return Outcome::EMPTY;
+        }
+        let first = |op, after| self.first(op, columns, n, after);
+        let vacuous = self.active.is_some_and(|active| first(active, After::Nothing) < 0.0);
+        let robustness = first(self.root, After::Nothing);
+        match end {
+            End::Complete => Outcome::complete(robustness, vacuous),
+            End::Cut => {
+                let interval = (first(self.root, After::Worst), first(self.root, After::Best));
+                Outcome::cut(robustness, interval, vacuous)
+            }
+        }
+    }
+
+    /// The formula at every sample, with the values of the outside.
+    fn each(&self, columns: &[&[f64]], n: usize) -> Vec<f64> {
+        let mut table: Vec<Vec<f64>> = vec![Vec::new(); self.root + 1];
+        for op in self.outside(self.root) {
+            table[op] = match &self.ops[op] {
+                Op::Pick { fold, kids } => {
+                    (0..n).map(|i| kids.iter().fold(f64::NAN, |best, kid| fold.of(best, table[*kid][i]))).collect()
+                }
+                _ => {
+                    let mut out = self.column(op, columns, n, After::Nothing);
+                    let empty = self.empty(op);
+                    out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = empty);
+                    out
+                }
+            };
+        }
+        std::mem::take(&mut table[self.root])
+    }
+
+    /// The value on one sample of an operation without temporal operators; `values` holds the operations up to it.
+    fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
+        for id in 0..=op {
+            values[id] = match &self.ops[id] {
+                Op::Leaf(leaf) => self.leaves[*leaf].at(sample),
+                Op::Fixed(value) => *value,
+                Op::Pick { fold, kids } => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, values[*kid])),
+                _ => f64::NAN,
+            };
+        }
+        values[op]
+    }
+}

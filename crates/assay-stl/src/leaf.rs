@@ -1,0 +1,250 @@
+//! Predicates as flat programs: from the signals of one sample to one margin, without recursion or allocation.
+
+/// Samples handled at once when a whole column is evaluated.
+const CHUNK: usize = 512;
+
+/// Stack height up to which a program on one sample allocates nothing.
+const FEW: usize = 8;
+
+/// One step of a program on a stack.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Instruction {
+    Constant(f64),
+    Load(usize),
+    Minus,
+    Abs,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Min,
+    Max,
+}
+
+/// How the margin is computed; the first two are the plain limit on one signal.
+#[derive(Debug, Clone)]
+enum Shape {
+    /// signal - constant
+    Above {
+        column: usize,
+        limit: f64,
+    },
+    /// constant - signal
+    Below {
+        column: usize,
+        limit: f64,
+    },
+    Program {
+        code: Box<[Instruction]>,
+        stack: usize,
+    },
+}
+
+/// How a margin becomes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The margin itself.
+    Robust,
+    /// `+inf` where the predicate is true, else `-inf`: margin > 0, or >= 0 unless `strict`.
+    Crisp { strict: bool },
+}
+
+/// A predicate.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf {
+    shape: Shape,
+    reading: Reading,
+}
+
+impl Leaf {
+    /// From postfix code that leaves the margin on the stack.
+    pub(crate) fn new(code: Vec<Instruction>, reading: Reading) -> Self {
+        use Instruction::{Constant, Load, Sub};
+        let shape = match code[..] {
+            [Load(column), Constant(limit), Sub] => Shape::Above { column, limit },
+            [Constant(limit), Load(column), Sub] => Shape::Below { column, limit },
+            _ => Shape::Program { stack: stack_needed(&code), code: code.into() },
+        };
+        Self { shape, reading }
+    }
+
+    /// The value on one sample. A signal missing from the sample counts as NaN.
+    #[inline]
+    pub(crate) fn at(&self, sample: &[f64]) -> f64 {
+        let load = |column: usize| sample.get(column).copied().unwrap_or(f64::NAN);
+        let margin = match &self.shape {
+            Shape::Above { column, limit } => load(*column) - limit,
+            Shape::Below { column, limit } => limit - load(*column),
+            Shape::Program { code, stack } if *stack <= FEW => run(code, sample, &mut [f64::NAN; FEW]),
+            Shape::Program { code, stack } => run(code, sample, &mut vec![f64::NAN; *stack]),
+        };
+        self.reading.read(margin)
+    }
+
+    /// The values on the first `out.len()` samples of `columns`.
+    pub(crate) fn fill(&self, columns: &[&[f64]], out: &mut [f64]) {
+        let n = out.len();
+        match &self.shape {
+            Shape::Above { column, limit } => {
+                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.reading.read(x - limit));
+            }
+            Shape::Below { column, limit } => {
+                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.reading.read(limit - x));
+            }
+            Shape::Program { code, stack } => {
+                let mut scratch = vec![0.0; CHUNK * stack];
+                for (k, chunk) in out.chunks_mut(CHUNK).enumerate() {
+                    run_chunk(code, columns, k * CHUNK, chunk.len(), &mut scratch);
+                    chunk.iter_mut().zip(&scratch).for_each(|(o, m)| *o = self.reading.read(*m));
+                }
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// NaN is never satisfied, and a zero is a positive zero (see `fold`).
+    #[inline(always)]
+    fn read(self, margin: f64) -> f64 {
+        let truth = match self {
+            Reading::Robust => return if margin.is_nan() { f64::NEG_INFINITY } else { margin + 0.0 },
+            Reading::Crisp { strict: true } => margin > 0.0,
+            Reading::Crisp { strict: false } => margin >= 0.0,
+        };
+        if truth { f64::INFINITY } else { f64::NEG_INFINITY }
+    }
+}
+
+impl Instruction {
+    /// The result of a binary instruction; a NaN operand gives NaN, in `min` and `max` too.
+    #[inline(always)]
+    pub(crate) fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Instruction::Add => a + b,
+            Instruction::Sub => a - b,
+            Instruction::Mul => a * b,
+            Instruction::Div => a / b,
+            Instruction::Min if a < b || a.is_nan() => a,
+            Instruction::Max if a > b || a.is_nan() => a,
+            _ => b,
+        }
+    }
+
+    fn pushes(self) -> bool {
+        matches!(self, Instruction::Constant(_) | Instruction::Load(_))
+    }
+
+    fn unary(self) -> bool {
+        matches!(self, Instruction::Minus | Instruction::Abs)
+    }
+}
+
+fn stack_needed(code: &[Instruction]) -> usize {
+    let (mut height, mut most) = (0_usize, 0);
+    for step in code {
+        if step.pushes() {
+            height += 1;
+        } else if !step.unary() {
+            height -= 1;
+        }
+        most = most.max(height);
+    }
+    most
+}
+
+/// Runs postfix code on one sample, on a `stack` that is high enough for it.
+#[inline(always)]
+fn run(code: &[Instruction], sample: &[f64], stack: &mut [f64]) -> f64 {
+    let (mut top, mut height) = (f64::NAN, 0);
+    for step in code {
+        // The top of the stack lives in a local; a push saves it below.
+        match step {
+            Instruction::Constant(value) => {
+                stack[height] = top;
+                height += 1;
+                top = *value;
+            }
+            Instruction::Load(column) => {
+                stack[height] = top;
+                height += 1;
+                top = sample.get(*column).copied().unwrap_or(f64::NAN);
+            }
+            Instruction::Minus => top = -top,
+            Instruction::Abs => top = top.abs(),
+            binary => {
+                height -= 1;
+                top = binary.apply(stack[height], top);
+            }
+        }
+    }
+    top
+}
+
+/// Runs postfix code on `count` samples from `start`; the margins end in the first `count` places of `scratch`.
+fn run_chunk(code: &[Instruction], columns: &[&[f64]], start: usize, count: usize, scratch: &mut [f64]) {
+    let mut height = 0;
+    for step in code {
+        if step.pushes() {
+            let target = &mut scratch[height * CHUNK..][..count];
+            match step {
+                Instruction::Load(column) => target.copy_from_slice(&columns[*column][start..start + count]),
+                Instruction::Constant(value) => target.fill(*value),
+                _ => {}
+            }
+            height += 1;
+        } else if step.unary() {
+            let target = &mut scratch[(height - 1) * CHUNK..][..count];
+            match step {
+                Instruction::Minus => target.iter_mut().for_each(|x| *x = -*x),
+                _ => target.iter_mut().for_each(|x| *x = x.abs()),
+            }
+        } else {
+            height -= 1;
+            let (below, above) = scratch.split_at_mut(height * CHUNK);
+            let target = &mut below[(height - 1) * CHUNK..][..count];
+            target.iter_mut().zip(&above[..count]).for_each(|(a, b)| *a = step.apply(*a, *b));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Instruction::{Abs, Add, Constant, Div, Load, Max, Min, Minus, Mul, Sub};
+
+    #[test]
+    fn columns_and_samples_agree_to_the_bit() {
+        let code =
+            vec![Load(0), Minus, Load(1), Abs, Add, Load(0), Load(1), Min, Mul, Load(1), Constant(3.0), Div, Max];
+        let leaf = Leaf::new(code, Reading::Robust);
+        let a: Vec<f64> = (0..1500).map(|i| (f64::from(i) * 0.37).sin()).collect();
+        let b: Vec<f64> = (0..1500).map(|i| (f64::from(i) * 0.11).cos()).collect();
+        let mut out = vec![0.0; 1500];
+        leaf.fill(&[&a, &b], &mut out);
+        for (i, value) in out.iter().enumerate() {
+            assert_eq!(value.to_bits(), leaf.at(&[a[i], b[i]]).to_bits());
+        }
+    }
+
+    #[test]
+    fn nan_is_never_satisfied() {
+        for code in [vec![Load(0), Constant(1.0), Sub], vec![Constant(1.0), Load(0), Sub], vec![Load(0), Load(1), Min]]
+        {
+            for reading in [Reading::Robust, Reading::Crisp { strict: false }] {
+                let leaf = Leaf::new(code.clone(), reading);
+                assert_eq!(leaf.at(&[f64::NAN, 5.0]), f64::NEG_INFINITY);
+            }
+        }
+        assert!(Min.apply(1.0, f64::NAN).is_nan() && Max.apply(f64::NAN, 1.0).is_nan());
+        let missing = Leaf::new(vec![Load(7), Constant(1.0), Sub], Reading::Robust);
+        assert_eq!(missing.at(&[1.0]), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn crisp_reading_knows_strictness() {
+        let at = |strict, x| Leaf::new(vec![Load(0), Constant(1.0), Sub], Reading::Crisp { strict }).at(&[x]);
+        assert_eq!(at(true, 1.0), f64::NEG_INFINITY);
+        assert_eq!(at(false, 1.0), f64::INFINITY);
+        assert_eq!(at(true, 1.5), f64::INFINITY);
+    }
+}

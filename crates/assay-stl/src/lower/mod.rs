@@ -1,0 +1,197 @@
+//! From the formula as written to its plan: time bounds in samples, negations pushed down to the predicates, bounded
+//! `since` made of simpler operations, and the second formula that tells whether the first was exercised at all.
+mod activity;
+mod predicate;
+mod time;
+
+use std::collections::HashMap;
+
+use crate::error::BindError;
+use crate::fold::Fold;
+use crate::leaf::Leaf;
+use crate::limits::MAX_HORIZON_STEPS;
+use crate::plan::{Facts, Op, OpId, Plan, Steps};
+use crate::syntax::{Formula, Id, Logic, Node, Pair, Temporal};
+use activity::Activity;
+
+/// The plan of `formula` over samples whose columns are `signals`, one every `period_s` seconds.
+pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Result<Plan, BindError> {
+    if !(period_s.is_finite() && period_s > 0.0) {
+        return Err(BindError::Period { period_s });
+    }
+    let find = |name: &String| {
+        let found = signals.iter().position(|signal| signal == name);
+        found.ok_or_else(|| BindError::UnknownSignal { name: name.clone() })
+    };
+    let columns = formula.signals.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let mut low = Lower {
+        formula,
+        period_s,
+        columns: &columns,
+        leaves: vec![],
+        ops: vec![],
+        facts: vec![],
+        memo: HashMap::new(),
+    };
+    let root = low.node(formula.root, Form { positive: true, crisp: false })?;
+    let body = low.body(root);
+    let active = match low.active(formula.root)? {
+        Activity::Always => None,
+        Activity::Op(op) => Some(op),
+    };
+    let span = low.facts.iter().map(|facts| facts.span).max().unwrap_or(0);
+    if span > MAX_HORIZON_STEPS {
+        let steps = u64::try_from(span).unwrap_or(u64::MAX);
+        return Err(BindError::Horizon { steps, limit: MAX_HORIZON_STEPS });
+    }
+    let Lower { leaves, ops, facts, .. } = low;
+    Ok(Plan { leaves, ops, facts, root, active, body, used: columns, width: signals.len() })
+}
+
+/// Which of a node's forms: itself or its negation, as a margin or as a plain truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Form {
+    positive: bool,
+    crisp: bool,
+}
+
+impl Form {
+    fn negated(self) -> Self {
+        Self { positive: !self.positive, ..self }
+    }
+
+    /// The fold an operator becomes, given its fold when not negated.
+    fn fold(self, fold: Fold) -> Fold {
+        if self.positive { fold } else { fold.dual() }
+    }
+}
+
+struct Lower<'a> {
+    formula: &'a Formula,
+    period_s: f64,
+    columns: &'a [usize],
+    leaves: Vec<Leaf>,
+    ops: Vec<Op>,
+    facts: Vec<Facts>,
+    memo: HashMap<(Id, Form), OpId>,
+}
+
+impl Lower<'_> {
+    fn add(&mut self, op: Op) -> OpId {
+        self.facts.push(Facts::of(&op, &self.facts));
+        self.ops.push(op);
+        self.ops.len() - 1
+    }
+
+    fn pick(&mut self, fold: Fold, kids: &[OpId]) -> OpId {
+        let mut flat = Vec::new();
+        for kid in kids {
+            match &self.ops[*kid] {
+                Op::Pick { fold: inner, kids } if *inner == fold => flat.extend_from_slice(kids),
+                _ => flat.push(*kid),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if let [only] = flat[..] { only } else { self.add(Op::Pick { fold, kids: flat }) }
+    }
+
+    fn node(&mut self, id: Id, form: Form) -> Result<OpId, BindError> {
+        if let Some(done) = self.memo.get(&(id, form)) {
+            return Ok(*done);
+        }
+        let op = match self.formula.nodes[id] {
+            Node::Not(kid) => self.node(kid, form.negated())?,
+            Node::Logic(logic, a, b) => self.logic(logic, a, b, form)?,
+            Node::Temporal(temporal, interval, kid) => {
+                let kid = self.node(kid, form)?;
+                let steps = self.steps(temporal, interval)?;
+                let (fold, ahead) = meaning(temporal);
+                let fold = form.fold(fold);
+                self.add(if ahead { Op::Ahead { fold, steps, kid } } else { Op::Behind { fold, steps, kid } })
+            }
+            Node::Pair(pair, interval, a, b) => {
+                let (left, right) = (self.node(a, form)?, self.node(b, form)?);
+                let steps = self.interval(interval)?;
+                let outer = form.fold(Fold::Max);
+                match pair {
+                    Pair::Until => self.add(Op::Until { outer, steps, left, right }),
+                    Pair::Since => self.since(outer, steps, left, right),
+                }
+            }
+            Node::Compare(comparison, a, b) => self.predicate(comparison, a, b, form),
+            // The parser lets no number stand for a truth.
+            Node::Number(_) | Node::Signal(_) | Node::Minus(_) | Node::Abs(_) | Node::Arithmetic(..) => {
+                self.add(Op::Fixed(f64::NEG_INFINITY))
+            }
+        };
+        self.memo.insert((id, form), op);
+        Ok(op)
+    }
+
+    fn logic(&mut self, logic: Logic, a: Id, b: Id, form: Form) -> Result<OpId, BindError> {
+        let not = form.negated();
+        Ok(match logic {
+            Logic::And | Logic::Or => {
+                let kids = [self.node(a, form)?, self.node(b, form)?];
+                self.pick(form.fold(if logic == Logic::And { Fold::Min } else { Fold::Max }), &kids)
+            }
+            Logic::Implies => {
+                let kids = [self.node(a, not)?, self.node(b, form)?];
+                self.pick(form.fold(Fold::Max), &kids)
+            }
+            Logic::Iff | Logic::Xor => {
+                let plain = Form { positive: true, ..form };
+                let [a, not_a] = [self.node(a, plain)?, self.node(a, plain.negated())?];
+                let [b, not_b] = [self.node(b, plain)?, self.node(b, plain.negated())?];
+                if (logic == Logic::Iff) == form.positive {
+                    let sides = [self.pick(Fold::Max, &[not_a, b]), self.pick(Fold::Max, &[a, not_b])];
+                    self.pick(Fold::Min, &sides)
+                } else {
+                    let sides = [self.pick(Fold::Min, &[a, not_b]), self.pick(Fold::Min, &[not_a, b])];
+                    self.pick(Fold::Max, &sides)
+                }
+            }
+        })
+    }
+
+    /// Bounded `since`: some witness in the window, the unbounded `since` at the window's near end, and the left side
+    /// ever since (the discrete form of Donzé, Ferrère and Maler 2013, lemma 2).
+    fn since(&mut self, outer: Fold, steps: Steps, left: OpId, right: OpId) -> OpId {
+        let whole = self.add(Op::Since { outer, left, right });
+        if steps == Steps::ALL {
+            return whole;
+        }
+        let gate = self.add(Op::Behind { fold: outer, steps, kid: right });
+        let near = Steps { from: steps.from, to: Some(steps.from) };
+        let mut kids = vec![self.add(Op::Behind { fold: outer, steps: near, kid: whole })];
+        if steps.from > 0 {
+            let after = Steps { from: 0, to: Some(steps.from - 1) };
+            kids.push(self.add(Op::Behind { fold: outer.dual(), steps: after, kid: left }));
+        }
+        self.add(Op::Gate { fold: outer.dual(), gate, kids, empty: outer.empty() })
+    }
+
+    /// What an unbounded `always`, or a conjunction of them, says of each sample.
+    fn body(&mut self, root: OpId) -> Option<OpId> {
+        let inner = |op: &Op| match op {
+            Op::Ahead { fold: Fold::Min, steps: Steps::ALL, kid } => Some(*kid),
+            _ => None,
+        };
+        if let Op::Pick { fold: Fold::Min, kids } = &self.ops[root] {
+            let bodies = kids.iter().map(|kid| inner(&self.ops[*kid])).collect::<Option<Vec<_>>>()?;
+            return Some(self.pick(Fold::Min, &bodies));
+        }
+        inner(&self.ops[root])
+    }
+}
+
+/// The fold of a temporal operator, and whether it looks ahead. `next` is weak: beyond the end it holds.
+fn meaning(temporal: Temporal) -> (Fold, bool) {
+    match temporal {
+        Temporal::Always | Temporal::Next => (Fold::Min, true),
+        Temporal::Eventually => (Fold::Max, true),
+        Temporal::Historically => (Fold::Min, false),
+        Temporal::Once => (Fold::Max, false),
+    }
+}

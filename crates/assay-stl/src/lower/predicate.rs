@@ -1,0 +1,82 @@
+//! Comparisons of arithmetic to flat programs.
+use super::{Form, Lower};
+use crate::leaf::{Instruction, Leaf, Reading};
+use crate::plan::{Op, OpId};
+use crate::syntax::{Arithmetic, Comparison, Id, Node};
+
+impl Lower<'_> {
+    /// A comparison as a margin that is positive where it, or its negation, holds.
+    pub(super) fn predicate(&mut self, comparison: Comparison, a: Id, b: Id, form: Form) -> OpId {
+        use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+        let holds = match (comparison, form.positive) {
+            (op, true) => op,
+            (Ge, false) => Lt,
+            (Gt, false) => Le,
+            (Le, false) => Gt,
+            (Lt, false) => Ge,
+            (Eq, false) => Ne,
+            (Ne, false) => Eq,
+        };
+        let mut code = Vec::new();
+        let (first, second) = if matches!(holds, Le | Lt) { (b, a) } else { (a, b) };
+        self.number(first, &mut code);
+        self.number(second, &mut code);
+        code.push(Instruction::Sub);
+        if matches!(holds, Eq | Ne) {
+            code.push(Instruction::Abs);
+        }
+        if holds == Eq {
+            code.push(Instruction::Minus);
+        }
+        let reading =
+            if form.crisp { Reading::Crisp { strict: matches!(holds, Gt | Lt | Ne) } } else { Reading::Robust };
+        self.leaves.push(Leaf::new(code, reading));
+        self.add(Op::Leaf(self.leaves.len() - 1))
+    }
+
+    /// Appends the code of a number; what does not depend on signals is computed here.
+    fn number(&self, id: Id, code: &mut Vec<Instruction>) {
+        use Instruction::Constant;
+        let start = code.len();
+        match self.formula.nodes[id] {
+            Node::Number(value) => code.push(Constant(value)),
+            Node::Signal(index) => code.push(Instruction::Load(self.columns[index])),
+            Node::Minus(kid) | Node::Abs(kid) => {
+                let step =
+                    if matches!(self.formula.nodes[id], Node::Abs(_)) { Instruction::Abs } else { Instruction::Minus };
+                self.number(kid, code);
+                match code[start..] {
+                    [Constant(value)] => {
+                        code[start] = Constant(if step == Instruction::Abs { value.abs() } else { -value });
+                    }
+                    _ => code.push(step),
+                }
+            }
+            Node::Arithmetic(op, a, b) => {
+                let step = instruction(op);
+                self.number(a, code);
+                self.number(b, code);
+                match code[start..] {
+                    [Constant(a), Constant(b)] => {
+                        code.truncate(start);
+                        code.push(Constant(step.apply(a, b)));
+                    }
+                    _ => code.push(step),
+                }
+            }
+            // The parser lets no truth stand for a number.
+            _ => code.push(Constant(f64::NAN)),
+        }
+    }
+}
+
+fn instruction(op: Arithmetic) -> Instruction {
+    match op {
+        Arithmetic::Add => Instruction::Add,
+        Arithmetic::Sub => Instruction::Sub,
+        Arithmetic::Mul => Instruction::Mul,
+        Arithmetic::Div => Instruction::Div,
+        Arithmetic::Min => Instruction::Min,
+        Arithmetic::Max => Instruction::Max,
+    }
+}

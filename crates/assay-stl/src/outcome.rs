@@ -1,0 +1,63 @@
+//! What a trace made of a formula.
+
+/// How the recorded trace ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The episode ran its course (success or time limit): windows are clipped to the trace, and what was not met by
+    /// its end is not met.
+    Complete,
+    /// The episode broke off: what the recorded samples do not settle is undetermined.
+    Cut,
+}
+
+/// Whether a formula held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Robustness at least 0 (or, cut, certain to be).
+    Satisfied,
+    /// Robustness below 0 (or, cut, certain to be).
+    Violated,
+    /// The samples do not settle it: a cut or an empty trace.
+    Undetermined,
+}
+
+/// The result of a formula on a trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The verdict.
+    pub status: Status,
+    /// Robustness of the trace clipped to its samples, in the units of the formula's predicates; infinite where
+    /// nothing limits it, `-inf` on an empty trace. Never NaN.
+    pub robustness: f64,
+    /// Least and greatest robustness that any continuation could give. Both ends equal the robustness if
+    /// [`End::Complete`].
+    pub interval: (f64, f64),
+    /// Nothing in the formula was exercised: no premise of its implications held, or its windows were empty.
+    pub vacuous: bool,
+}
+
+impl Outcome {
+    /// Of a trace without samples: nothing was seen, so nothing is settled, however it ended.
+    pub(crate) const EMPTY: Self = Self {
+        status: Status::Undetermined,
+        robustness: f64::NEG_INFINITY,
+        interval: (f64::NEG_INFINITY, f64::INFINITY),
+        vacuous: true,
+    };
+
+    /// Of a complete trace.
+    pub(crate) fn complete(robustness: f64, vacuous: bool) -> Self {
+        let status = if robustness < 0.0 { Status::Violated } else { Status::Satisfied };
+        Self { status, robustness, interval: (robustness, robustness), vacuous }
+    }
+
+    /// Of a trace that broke off. A window that clipping emptied may lie outside the interval: it is brought inside.
+    pub(crate) fn cut(robustness: f64, interval: (f64, f64), vacuous: bool) -> Self {
+        let status = match interval {
+            (_, upper) if upper < 0.0 => Status::Violated,
+            (lower, _) if lower >= 0.0 => Status::Satisfied,
+            _ => Status::Undetermined,
+        };
+        Self { status, robustness: robustness.max(interval.0).min(interval.1), interval, vacuous }
+    }
+}

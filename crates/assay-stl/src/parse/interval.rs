@@ -1,0 +1,59 @@
+//! `[a:b]` after a temporal operator.
+use super::{Parser, error};
+use crate::error::ParseError;
+use crate::lex::Kind;
+use crate::limits::MAX_TEMPORAL;
+use crate::syntax::{Interval, UNBOUNDED};
+
+impl Parser<'_> {
+    /// The optional `[a:b]` after a temporal operator, which is counted here.
+    pub(super) fn temporal_interval(&mut self) -> Result<Interval, ParseError> {
+        self.temporal += 1;
+        if self.temporal > MAX_TEMPORAL {
+            return Err(self.unexpected(&format!("at most {MAX_TEMPORAL} temporal operators in a formula")));
+        }
+        if self.peek().kind != Kind::Symbol("[") {
+            return Ok(UNBOUNDED);
+        }
+        self.take();
+        let from = self.time(false)?;
+        match self.peek().kind {
+            Kind::Symbol(":" | ",") => self.take(),
+            _ => return Err(self.unexpected("`:` or `,` and an upper bound, or a unit (`s`, `ms`)")),
+        };
+        let start = self.peek();
+        let to = self.time(true)?;
+        if to < from {
+            return Err(error(start, &format!("an upper bound of at least {from} s")));
+        }
+        self.symbol("]", "`]` or a unit (`s`, `ms`)")?;
+        Ok(Interval { from, to: to.is_finite().then_some(to) })
+    }
+
+    /// A time in seconds; `inf` only where `open`.
+    fn time(&mut self, open: bool) -> Result<f64, ParseError> {
+        let expected =
+            if open { "a time bound (a number, a constant or `inf`)" } else { "a time bound (a number or a constant)" };
+        let token = self.peek();
+        let value = match token.kind {
+            Kind::Number(value) => value,
+            Kind::Word("inf") if open => f64::INFINITY,
+            Kind::Word(_) => match self.constant(token)? {
+                Some(value) if value >= 0.0 => value,
+                Some(value) => {
+                    return Err(ParseError { found: format!("{value}"), ..error(token, "a time bound of at least 0") });
+                }
+                None => return Err(self.unexpected(expected)),
+            },
+            _ => return Err(self.unexpected(expected)),
+        };
+        self.take();
+        let scale = match self.peek().kind {
+            Kind::Word("s") => 1.0_f64,
+            Kind::Word("ms") => 1000.0,
+            _ => return Ok(value),
+        };
+        self.take();
+        Ok(value / scale)
+    }
+}

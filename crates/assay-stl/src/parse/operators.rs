@@ -1,0 +1,73 @@
+//! The words and symbols between and before operands.
+use super::precedence;
+use crate::lex::Kind;
+use crate::syntax::{Arithmetic, Comparison, Logic, Pair, Temporal};
+
+/// Whether an expression is a number or a truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Number,
+    Truth,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Infix {
+    Arithmetic(Arithmetic),
+    Compare(Comparison),
+    Logic(Logic),
+    Pair(Pair),
+}
+
+impl Infix {
+    pub(super) fn read(kind: Kind<'_>) -> Option<Self> {
+        let (Kind::Word(text) | Kind::Symbol(text)) = kind else { return None };
+        Some(match text {
+            "+" => Infix::Arithmetic(Arithmetic::Add),
+            "-" => Infix::Arithmetic(Arithmetic::Sub),
+            "*" => Infix::Arithmetic(Arithmetic::Mul),
+            "/" => Infix::Arithmetic(Arithmetic::Div),
+            ">=" => Infix::Compare(Comparison::Ge),
+            ">" => Infix::Compare(Comparison::Gt),
+            "<=" => Infix::Compare(Comparison::Le),
+            "<" => Infix::Compare(Comparison::Lt),
+            "==" => Infix::Compare(Comparison::Eq),
+            "!=" | "!==" => Infix::Compare(Comparison::Ne),
+            "and" | "&" => Infix::Logic(Logic::And),
+            "or" | "|" => Infix::Logic(Logic::Or),
+            "implies" | "->" => Infix::Logic(Logic::Implies),
+            "iff" | "<->" => Infix::Logic(Logic::Iff),
+            "xor" => Infix::Logic(Logic::Xor),
+            "until" | "U" => Infix::Pair(Pair::Until),
+            "since" | "S" => Infix::Pair(Pair::Since),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn precedence(self) -> u8 {
+        match self {
+            Infix::Arithmetic(op) => precedence::arithmetic(op),
+            Infix::Compare(_) => precedence::COMPARISON,
+            Infix::Logic(op) => precedence::logic(op),
+            Infix::Pair(op) => precedence::pair(op),
+        }
+    }
+
+    pub(super) fn operands(self) -> Sort {
+        if matches!(self, Infix::Arithmetic(_) | Infix::Compare(_)) { Sort::Number } else { Sort::Truth }
+    }
+
+    pub(super) fn chains(self) -> bool {
+        !matches!(self, Infix::Compare(_) | Infix::Pair(_) | Infix::Logic(Logic::Implies))
+    }
+}
+
+pub(super) fn temporal(word: &str) -> Option<Temporal> {
+    Some(match word {
+        "always" | "G" => Temporal::Always,
+        "eventually" | "F" => Temporal::Eventually,
+        "historically" | "H" => Temporal::Historically,
+        "once" | "O" => Temporal::Once,
+        "next" | "X" => Temporal::Next,
+        _ => return None,
+    })
+}

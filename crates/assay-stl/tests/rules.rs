@@ -1,0 +1,221 @@
+//! The rules the crate promises, one test each, on traces small enough to check by hand.
+#![expect(clippy::unwrap_used, reason = "tests")]
+use assay_stl::{BindError, Bound, End, Formula, Outcome, Span, Status};
+
+const INF: f64 = f64::INFINITY;
+
+fn bound(text: &str) -> Bound {
+    Formula::parse(text, &[("limit", 2.0)]).unwrap().bind(&["a", "b"], 1.0).unwrap()
+}
+
+/// Offline and streaming, which must not differ.
+fn run(text: &str, a: &[f64], b: &[f64], end: End) -> Outcome {
+    let bound = bound(text);
+    let mut monitor = bound.monitor();
+    for (a, b) in a.iter().zip(b) {
+        monitor.push(&[*a, *b]);
+    }
+    let outcome = bound.evaluate(&[a, b], end);
+    assert_eq!(monitor.finish(end), outcome, "{text}");
+    outcome
+}
+
+fn robustness(text: &str, a: &[f64]) -> f64 {
+    run(text, a, &vec![0.0; a.len()], End::Complete).robustness
+}
+
+fn cut(text: &str, a: &[f64]) -> Outcome {
+    run(text, a, &vec![0.0; a.len()], End::Cut)
+}
+
+#[test]
+fn operators_mean_what_they_say() {
+    let a = [1.0, 3.0, -2.0, 4.0];
+    assert_eq!(robustness("always (a >= limit)", &a), -4.0);
+    assert_eq!(robustness("eventually (a >= limit)", &a), 2.0);
+    assert_eq!(robustness("always[1:1] (a >= 0)", &a), 3.0);
+    assert_eq!(robustness("next (a >= 0)", &a), 3.0);
+    assert_eq!(robustness("eventually[2:3] (historically[1:1] (a >= 0))", &a), 3.0);
+    assert_eq!(robustness("always (once[0:2] (a >= 0))", &a), 1.0);
+    assert_eq!(robustness("a == 3", &a), -2.0);
+    assert_eq!(robustness("a != 3", &a), 2.0);
+    assert_eq!(robustness("a > 0 iff a > -1", &a), 1.0);
+    assert_eq!(robustness("a > 0 xor a > -1", &a), -1.0);
+    assert_eq!(robustness("min(a, 2) * 3 + abs(-a) / 2 - max(a, 5) >= -a", &a), -0.5);
+}
+
+#[test]
+fn until_needs_its_left_side_only_before_the_witness() {
+    let (a, b) = ([1.0, 1.0, -1.0, 1.0], [-1.0, -1.0, 1.0, -1.0]);
+    assert_eq!(run("a > 0 until b > 0", &a, &b, End::Complete).robustness, 1.0);
+    assert_eq!(run("a > 0 until[3:3] b > 0", &a, &b, End::Complete).robustness, -1.0);
+    assert_eq!(run("always[3:3] (a > 0 since[0:1] b > 0)", &a, &b, End::Complete).robustness, 1.0);
+    assert_eq!(run("always[3:3] (a > 0 since[2:3] b > 0)", &a, &b, End::Complete).robustness, -1.0);
+}
+
+#[test]
+fn a_complete_trace_clips_its_windows() {
+    assert_eq!(robustness("eventually[0:9] (a > 0)", &[-1.0, -3.0]), -1.0);
+    assert_eq!(robustness("always (a > 5 implies eventually[0:9] a < 0)", &[1.0, 7.0, 6.0]), -2.0);
+    // What lies wholly beyond the end is nothing, not the best or the worst.
+    assert_eq!(robustness("eventually always[2:3] (a > 0)", &[-1.0, -2.0, -3.0]), -3.0);
+    assert_eq!(robustness("always eventually[2:3] (a > 0)", &[-1.0, 2.0, 3.0]), 3.0);
+}
+
+#[test]
+fn an_unmet_window_beyond_the_end_is_violated_and_an_empty_always_is_vacuous() {
+    let unmet = run("eventually[5:9] (a > 0)", &[1.0], &[0.0], End::Complete);
+    assert_eq!((unmet.status, unmet.robustness, unmet.vacuous), (Status::Violated, -INF, true));
+    let empty = run("always[5:9] (a > 0)", &[-1.0], &[0.0], End::Complete);
+    assert_eq!((empty.status, empty.robustness, empty.vacuous), (Status::Satisfied, INF, true));
+    let both = run("eventually[5:9] (a > 0) and a > 0", &[1.0], &[0.0], End::Complete);
+    assert_eq!((both.status, both.vacuous), (Status::Violated, false));
+}
+
+#[test]
+fn a_cut_trace_decides_only_what_is_certain() {
+    let open = cut("always (a > 0)", &[1.0, 2.0]);
+    assert_eq!((open.status, open.robustness, open.interval), (Status::Undetermined, 1.0, (-INF, 1.0)));
+    assert_eq!(cut("always (a > 0)", &[1.0, -2.0]).status, Status::Violated);
+    assert_eq!(cut("eventually (a > 0)", &[-1.0, 2.0]).status, Status::Satisfied);
+    assert_eq!(cut("eventually[0:2] (a > 0)", &[-1.0, -2.0]).status, Status::Undetermined);
+    assert_eq!(cut("eventually[0:2] (a > 0)", &[-1.0, -2.0, -3.0]).status, Status::Violated);
+    assert_eq!(cut("always[0:1] (a > 0)", &[1.0, 2.0, -3.0]).status, Status::Satisfied);
+    assert_eq!(cut("always (a > 5 implies eventually[0:2] a < 0)", &[1.0, 6.0, 7.0]).status, Status::Undetermined);
+    assert_eq!(cut("always (a > 5 implies eventually[0:2] a < 0)", &[6.0, 7.0, 1.0]).status, Status::Violated);
+    // What came before the cut still limits what looks back.
+    assert_eq!(cut("always once (a > 0)", &[1.0]).interval, (1.0, 1.0));
+}
+
+#[test]
+fn the_end_is_not_known_to_a_running_monitor() {
+    let bound = bound("always (a > 5 implies eventually[0:2] a < 0)");
+    let mut monitor = bound.monitor();
+    let uppers: Vec<f64> = [1.0, 6.0, 7.0, 3.0, -1.0].iter().map(|a| monitor.push(&[*a, 0.0]).upper).collect();
+    assert_eq!(uppers, [INF, INF, 4.0, -1.0, -1.0]);
+    assert_eq!(monitor.pushed(), 5);
+}
+
+#[test]
+fn a_conjunction_does_not_wait_for_its_slow_side() {
+    let mut monitor = bound("always (a < 5 and eventually[0:9] b > 0)").monitor();
+    assert_eq!(monitor.push(&[1.0, 0.0]).upper, 4.0);
+    assert_eq!(monitor.push(&[7.0, 0.0]).upper, -2.0);
+}
+
+#[test]
+fn a_premise_that_never_held_makes_an_implication_vacuous() {
+    let text = "always (a > 1 implies b < 0)";
+    let vacuous = |a: &[f64]| run(text, a, &vec![-1.0; a.len()], End::Complete).vacuous;
+    assert!(vacuous(&[0.0, 1.0]), "a strict premise does not hold at its limit");
+    assert!(!vacuous(&[0.0, 1.5]));
+    assert!(!run("always (a >= 1 implies b < 0)", &[1.0], &[-1.0], End::Complete).vacuous);
+    assert!(!run("always (a > 1 implies b < 0) and b < 0", &[0.0], &[-1.0], End::Complete).vacuous);
+    assert!(run("always (a > 1 implies (b > 1 implies a > 0))", &[2.0], &[0.0], End::Complete).vacuous);
+    assert!(!run("not eventually not (a > 1 implies b < 0)", &[2.0], &[0.0], End::Complete).vacuous);
+}
+
+#[test]
+fn nan_is_never_satisfied_on_either_side_of_a_negation() {
+    for text in
+        ["always (a > 0)", "always not (a > 0)", "always (a == a)", "eventually not (a != 0)", "always (min(a, 1) > 0)"]
+    {
+        let outcome = run(text, &[f64::NAN], &[0.0], End::Complete);
+        assert_eq!((outcome.status, outcome.robustness), (Status::Violated, -INF), "{text}");
+    }
+    let premise = run("always (a > 0 implies b > 0)", &[f64::NAN], &[-1.0], End::Complete);
+    assert_eq!(premise.status, Status::Violated);
+    assert_eq!(run("always (a / b > 0)", &[0.0], &[0.0], End::Complete).status, Status::Violated);
+}
+
+#[test]
+fn an_empty_trace_settles_nothing() {
+    for text in ["a > 0", "always (a > 0)", "eventually always[0:2] (a > 0)", "always[0:1] eventually (a > 0)"] {
+        for end in [End::Complete, End::Cut] {
+            let outcome = run(text, &[], &[], end);
+            assert_eq!((outcome.status, outcome.interval, outcome.vacuous), (Status::Undetermined, (-INF, INF), true));
+        }
+        assert!(bound(text).spans(&[&[], &[]]).is_empty());
+        assert!(bound(text).pointwise(&[&[], &[]]).is_empty());
+    }
+}
+
+#[test]
+fn zero_is_satisfied() {
+    assert_eq!(run("always (a <= 2)", &[2.0], &[0.0], End::Complete).status, Status::Satisfied);
+    assert_eq!(run("always not (a > 2)", &[2.0], &[0.0], End::Complete).status, Status::Satisfied);
+}
+
+#[test]
+fn spans_are_the_runs_below_zero() {
+    let a = [1.0, -1.0, -3.0, 2.0, -1.0];
+    let zeros = [0.0; 5];
+    let expected = [
+        Span { first: 1, last: 2, worst: 2, robustness: -3.0 },
+        Span { first: 4, last: 4, worst: 4, robustness: -1.0 },
+    ];
+    assert_eq!(bound("always (a >= 0)").spans(&[&a, &zeros]), expected);
+    assert_eq!(bound("not eventually (a < 0)").spans(&[&a, &zeros]), expected);
+    assert_eq!(bound("always (a >= 0) and always (b >= 0)").spans(&[&a, &zeros]), expected);
+    assert_eq!(bound("always (a >= 0)").pointwise(&[&a, &zeros]), a);
+}
+
+#[test]
+fn other_formulas_have_one_span_from_where_it_is_certain() {
+    let (a, zeros) = ([1.0, -1.0, -3.0, 2.0, -1.0], [0.0; 5]);
+    let span = |first, robustness| vec![Span { first, last: 4, worst: first, robustness }];
+    assert_eq!(bound("always[0:2] (a >= 0)").spans(&[&a, &zeros]), span(1, -3.0));
+    assert_eq!(bound("eventually[1:2] (a >= 0)").spans(&[&a, &zeros]), span(2, -1.0));
+    assert_eq!(bound("eventually (a >= 9)").spans(&[&a, &zeros]), span(4, -7.0));
+    assert_eq!(bound("eventually (a >= 9)").spans_at(&[&a, &zeros], End::Cut), []);
+    assert_eq!(bound("eventually (a >= 2)").spans(&[&a, &zeros]), []);
+}
+
+#[test]
+fn cut_spans_leave_out_what_was_still_open() {
+    let bound = bound("always (a > 0 implies eventually[0:2] b > 0)");
+    let (a, b) = ([0.0, 0.0, 1.0, 0.0], [0.0, 0.0, -1.0, -1.0]);
+    assert_eq!(bound.spans(&[&a, &b]).len(), 1);
+    assert_eq!(bound.spans_at(&[&a, &b], End::Cut), []);
+}
+
+#[test]
+fn pointwise_of_other_formulas_is_the_formula_from_there_on() {
+    let (a, zeros) = ([1.0, -1.0, 3.0], [0.0; 3]);
+    assert_eq!(bound("eventually (a >= 0) and a > -5").pointwise(&[&a, &zeros]), [3.0, 3.0, 3.0]);
+    assert_eq!(bound("eventually[1:1] (a >= 0)").pointwise(&[&a, &zeros]), [-1.0, 3.0, -INF]);
+    assert_eq!(bound("always eventually[1:1] (a >= 0)").pointwise(&[&a, &zeros]), [-1.0, 3.0, INF]);
+}
+
+#[test]
+fn only_formulas_without_temporal_operators_have_a_value_at_a_sample() {
+    assert_eq!(bound("a > 1").at(&[3.0, 0.0]), Some(2.0));
+    assert_eq!(bound("a > 1 and (b < 2 or not a < 9)").at(&[3.0, 0.5]), Some(1.5));
+    assert_eq!(bound("a > 1").at(&[]), Some(-INF));
+    assert_eq!(bound("always (a > 1)").at(&[3.0, 0.0]), None);
+    assert!(bound("a > 1").is_instant() && !bound("next (a > 1)").is_instant());
+    let many = (0..40).map(|i| format!("a > {i}")).collect::<Vec<_>>().join(" and ");
+    assert_eq!(bound(&many).at(&[100.0, 0.0]), Some(61.0));
+}
+
+#[test]
+fn binding_checks_signals_and_times() {
+    let bind = |text: &str, period| Formula::parse(text, &[]).unwrap().bind(&["a"], period).unwrap_err();
+    assert_eq!(bind("a > c", 1.0), BindError::UnknownSignal { name: "c".to_owned() });
+    let uneven = BindError::NotWholePeriods { bound_s: 0.005, period_s: 0.002 };
+    assert_eq!(bind("always[0:5ms] (a > 0)", 0.002), uneven);
+    assert!(uneven.to_string().contains("0.005 s"));
+    assert!(matches!(bind("always[0:1e9] (a > 0)", 0.002), BindError::Horizon { .. }));
+    assert!(matches!(bind("always[0:1e300] (a > 0)", 0.002), BindError::Horizon { .. }));
+    assert!(matches!(bind("a > 0", 0.0), BindError::Period { .. }));
+    assert!(matches!(bind("a > 0", f64::NAN), BindError::Period { .. }));
+    let nested = format!("{}(a > 0)", "always[0:2000] ".repeat(3));
+    assert!(matches!(bind(&nested, 0.005), BindError::Horizon { steps: 1_200_000, .. }));
+}
+
+#[test]
+fn times_are_whole_periods_despite_rounding() {
+    let thirds = Formula::parse("always[100ms:0.7] (a > 0)", &[]).unwrap();
+    assert!(thirds.bind(&["a"], 0.1).is_ok());
+    assert!(Formula::parse("always[0:10] (a > 0)", &[]).unwrap().bind(&["a"], 0.016_666_667).is_ok());
+}

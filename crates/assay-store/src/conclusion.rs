@@ -1,0 +1,36 @@
+//! The last step of a job: all episodes are in, the verdict is drawn and written.
+
+use assay_model::{AccountId, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId};
+
+/// The right to write a job's conclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConclusionFence {
+    /// The job.
+    pub job_id: JobId,
+    /// Which claim of its conclusion this is, from 1.
+    pub attempt: u32,
+}
+
+/// A JUDGING job to conclude.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConclusionClaim {
+    /// What to show with the outcome.
+    pub fence: ConclusionFence,
+    /// Whose job it is.
+    pub account: AccountId,
+    /// The job.
+    pub header: JobHeader,
+    /// The archive, relative to the data folder.
+    pub policy_path: Option<String>,
+    /// All its episodes, by index.
+    pub episodes: Vec<EpisodeResult>,
+}
+
+/// What a completed job found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Verdict, scores, statistics.
+    pub conclusion: Conclusion,
+    /// What the numbers depend on.
+    pub fingerprint: Fingerprint,
+}

@@ -1,0 +1,36 @@
+//! What assay remembers: keys, jobs, shards, episode results, conclusions.
+//!
+//! Two traits keep the engines apart from the rest: [`Records`] is the truth, [`Queue`] only wakes and balances and may
+//! lose or repeat anything. Each has a conformance suite (module `testing`, behind the feature of that name) that every
+//! backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`].
+//!
+//! Invariants of every [`Records`] backend:
+//! - What was answered is durable: a kill or a power cut after the answer loses nothing.
+//! - Every change names the state and the attempt it expects. A worker whose lease was given to another is *fenced*: it
+//!   changes nothing, and is told so.
+//! - An episode's result is written once.
+//! - Time comes in as an argument.
+//!
+//! Where to begin: [`Records`], then [`Claim`] and [`Fence`].
+
+mod conclusion;
+mod error;
+mod job;
+mod key;
+mod local_queue;
+mod queue;
+mod records;
+mod shard;
+pub mod sqlite;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
+pub use error::StoreError;
+pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
+pub use key::{KeyId, KeyRecord};
+pub use local_queue::LocalQueue;
+pub use queue::{Queue, Work};
+pub use records::Records;
+pub use shard::{Claim, Fence, Lease, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
+pub use sqlite::SqliteRecords;

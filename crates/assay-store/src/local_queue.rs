@@ -1,0 +1,47 @@
+//! The queue of a single process.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::{Queue, Work};
+
+/// Hints kept; more are dropped (the workers are busy anyway, and poll when they are done).
+const CAPACITY: usize = 4096;
+
+/// A bounded line in memory.
+#[derive(Debug)]
+pub struct LocalQueue {
+    sender: mpsc::Sender<Work>,
+    receiver: Mutex<mpsc::Receiver<Work>>,
+}
+
+impl LocalQueue {
+    /// An empty line.
+    #[must_use]
+    pub fn new() -> Self {
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        Self { sender, receiver: Mutex::new(receiver) }
+    }
+}
+
+impl Default for LocalQueue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Queue for LocalQueue {
+    async fn publish(&self, work: Work) {
+        if self.sender.try_send(work).is_err() {
+            tracing::debug!(?work, "the queue is full; a worker will find it in the records");
+        }
+    }
+
+    async fn next(&self, timeout: Duration) -> Option<Work> {
+        let receive = async { self.receiver.lock().await.recv().await };
+        tokio::time::timeout(timeout, receive).await.ok().flatten()
+    }
+}

@@ -1,0 +1,131 @@
+//! The trait of the truth.
+
+use std::fmt;
+
+use assay_model::{AccountId, EpisodeResult, JobId};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Returned, StoreError,
+};
+
+/// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
+///
+/// # Errors
+/// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
+#[async_trait]
+pub trait Records: Send + Sync + fmt::Debug {
+    // -- keys
+
+    /// Keeps a new key; [`StoreError::Exists`] if its id is taken.
+    async fn create_key(&self, key: KeyRecord) -> Result<(), StoreError>;
+
+    /// Keeps `key` if no key has ever existed (revoked ones count); tells whether it did.
+    async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError>;
+
+    /// The key with this id, revoked or not.
+    async fn key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// All keys (of an account), oldest first, revoked ones included.
+    async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// Refuses the key from now on; false if there is none or it was revoked before.
+    async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Notes a use.
+    async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Whether any key was ever made.
+    async fn any_key_ever(&self) -> Result<bool, StoreError>;
+
+    // -- jobs
+
+    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken. Returns its shards' number.
+    async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
+
+    /// A job as it stands; `None` also when `account` is given and is not its owner.
+    async fn job(&self, account: Option<&AccountId>, id: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// A page of jobs and the number of all that match (`before`, `limit` and `offset` apart).
+    async fn jobs(&self, filter: &JobFilter) -> Result<(Vec<JobRecord>, u64), StoreError>;
+
+    /// A page of a job's results, by index.
+    async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError>;
+
+    /// Jobs by state.
+    async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// Stops a job that has not ended. Its workers learn it at their next heartbeat or result.
+    async fn cancel_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp)
+    -> Result<Cancelled, StoreError>;
+
+    /// Ends a job as FAILED, whoever works on it; false if it had ended before.
+    async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError>;
+
+    // -- shards
+
+    /// Takes a queued shard until `now + lease`: of the account that holds the fewest shards, the oldest.
+    async fn claim_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// Prolongs a lease to `now + lease`.
+    async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;
+
+    /// Writes one result. The last one of a shard ends the shard, the last one of a job moves it to JUDGING.
+    /// [`StoreError::Invalid`] for an episode that is not of the shard.
+    async fn record_episode(&self, fence: Fence, result: EpisodeResult, now: Timestamp)
+    -> Result<Recorded, StoreError>;
+
+    /// Hands a shard back (the worker is leaving): counts as no failure.
+    async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError>;
+
+    /// Gives a shard up because *we* could not run it (a lane died). After [`crate::MAX_RETRIES`] retries without a new
+    /// episode the job is FAILED, blame `platform`, with `reason` as its message.
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<Returned, StoreError>;
+
+    // -- conclusions
+
+    /// Takes a JUDGING job that nobody concludes, the oldest, until `now + lease`.
+    async fn claim_conclusion(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<ConclusionClaim>, StoreError>;
+
+    /// Prolongs the lease of a conclusion.
+    async fn heartbeat_conclusion(
+        &self,
+        fence: ConclusionFence,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Lease, StoreError>;
+
+    /// Hands a conclusion back; with a `reason` it counts as a failure, as in [`Records::fail_shard`].
+    async fn return_conclusion(
+        &self,
+        fence: ConclusionFence,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Returned, StoreError>;
+
+    /// Writes the outcome: JUDGING becomes COMPLETED. False if the claim is not valid any more.
+    async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError>;
+
+    // -- upkeep
+
+    /// Requeues what belonged to workers whose leases ran out; to be called at start and every few seconds.
+    async fn reconcile(&self, now: Timestamp) -> Result<Reconciled, StoreError>;
+
+    /// Everything that can be claimed now, at most `limit` entries: primes a queue at start.
+    async fn claimable(&self, limit: u32) -> Result<Vec<crate::Work>, StoreError>;
+
+    /// Answers if the engine works (for readiness).
+    async fn ping(&self) -> Result<(), StoreError>;
+}

@@ -1,0 +1,157 @@
+//! [`Records`] over the statements of the other files.
+
+use assay_model::{AccountId, EpisodeResult, JobId};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use super::row::value;
+use super::{SqliteRecords, conclusions, jobs, keys, reconcile, shards};
+use crate::{
+    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, StoreError, Work,
+};
+
+#[async_trait]
+impl Records for SqliteRecords {
+    async fn create_key(&self, key: KeyRecord) -> Result<(), StoreError> {
+        self.write("creating a key", move |db| keys::create(db, &key)).await
+    }
+
+    async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError> {
+        self.write("creating the first key", move |db| keys::create_first(db, &key)).await
+    }
+
+    async fn key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        self.read("reading a key", |db| keys::get(db, id))
+    }
+
+    async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read("listing keys", |db| keys::list(db, account))
+    }
+
+    async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.write("revoking a key", move |db| keys::revoke(db, &id, now)).await
+    }
+
+    async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.write("noting a key's use", move |db| keys::touch(db, &id, now)).await
+    }
+
+    async fn any_key_ever(&self) -> Result<bool, StoreError> {
+        self.read("looking for keys", keys::any_ever)
+    }
+
+    async fn create_job(&self, job: NewJob) -> Result<u32, StoreError> {
+        self.write("accepting a job", move |db| jobs::create(db, &job)).await
+    }
+
+    async fn job(&self, account: Option<&AccountId>, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        self.read("reading a job", |db| jobs::get(db, account, id))
+    }
+
+    async fn jobs(&self, filter: &JobFilter) -> Result<(Vec<JobRecord>, u64), StoreError> {
+        self.read("listing jobs", |db| jobs::list(db, filter))
+    }
+
+    async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError> {
+        self.read("reading results", |db| jobs::episodes(db, id, offset, limit))
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.read("counting jobs", jobs::counts)
+    }
+
+    async fn cancel_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<Cancelled, StoreError> {
+        let account = account.cloned();
+        self.write("cancelling a job", move |db| jobs::cancel(db, account.as_ref(), id, now)).await
+    }
+
+    async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError> {
+        self.write("failing a job", move |db| jobs::fail(db, id, &failure, now)).await
+    }
+
+    async fn claim_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let worker = worker.to_owned();
+        self.write("claiming a shard", move |db| shards::claim(db, &worker, now, lease)).await
+    }
+
+    async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
+        self.write("prolonging a lease", move |db| shards::heartbeat(db, fence, now, lease)).await
+    }
+
+    async fn record_episode(
+        &self,
+        fence: Fence,
+        result: EpisodeResult,
+        now: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        self.write("recording a result", move |db| shards::record(db, fence, &result, now)).await
+    }
+
+    async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError> {
+        self.write("handing a shard back", move |db| shards::release(db, fence)).await
+    }
+
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<Returned, StoreError> {
+        let reason = reason.to_owned();
+        self.write("giving a shard up", move |db| shards::give_up(db, fence, &reason, now)).await
+    }
+
+    async fn claim_conclusion(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<ConclusionClaim>, StoreError> {
+        let worker = worker.to_owned();
+        self.write("claiming a conclusion", move |db| conclusions::claim(db, &worker, now, lease)).await
+    }
+
+    async fn heartbeat_conclusion(
+        &self,
+        fence: ConclusionFence,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Lease, StoreError> {
+        self.write("prolonging a lease", move |db| conclusions::heartbeat(db, fence, now, lease)).await
+    }
+
+    async fn return_conclusion(
+        &self,
+        fence: ConclusionFence,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Returned, StoreError> {
+        let reason = reason.map(str::to_owned);
+        self.write("handing a conclusion back", move |db| conclusions::hand_back(db, fence, reason.as_deref(), now))
+            .await
+    }
+
+    async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError> {
+        self.write("completing a job", move |db| conclusions::complete(db, fence, &outcome, now)).await
+    }
+
+    async fn reconcile(&self, now: Timestamp) -> Result<Reconciled, StoreError> {
+        self.write("reconciling", move |db| reconcile::reconcile(db, now)).await
+    }
+
+    async fn claimable(&self, limit: u32) -> Result<Vec<Work>, StoreError> {
+        self.read("looking for work", |db| reconcile::claimable(db, limit))
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.read("asking the database", |db| value::<i64>(db, "SELECT count(*) FROM sqlite_schema", []).map(drop))
+    }
+}

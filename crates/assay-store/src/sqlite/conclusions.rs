@@ -1,0 +1,85 @@
+//! JUDGING: one worker draws the conclusion.
+
+use assay_model::{Blame, JobEvent, JobId, JobStatus};
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Connection;
+
+use super::fail::Sql;
+use super::jobs::{self, expect_one};
+use super::row::{change, first, json, micros, parsed, to_json, value};
+use super::shards::until;
+use crate::{ConclusionClaim, ConclusionFence, Failure, Lease, MAX_RETRIES, Outcome, Returned, StoreError};
+
+pub(super) fn claim(
+    db: &Connection,
+    worker: &str,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> Sql<Option<ConclusionClaim>> {
+    let sql = "SELECT job_id FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NULL ORDER BY job_id LIMIT 1";
+    let Some(job_id) = first(db, sql, [], |row| parsed::<JobId>(row, "job_id"))? else { return Ok(None) };
+    let id = job_id.to_string();
+    let sql = "UPDATE jobs SET judge_attempt = judge_attempt + 1, judge_worker = ?2, judge_lease_until = ?3
+               WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NULL";
+    expect_one(change(db, sql, (&id, worker, until(now, lease)))?, "a job to conclude")?;
+    let sql = "SELECT job_id, account, header, policy_path, judge_attempt, num_episodes FROM jobs WHERE job_id = ?1";
+    first(db, sql, [&id], |row| {
+        let attempt = row.get("judge_attempt")?;
+        Ok(ConclusionClaim {
+            fence: ConclusionFence { job_id, attempt },
+            account: parsed(row, "account")?,
+            header: json(row, "header")?,
+            policy_path: row.get("policy_path")?,
+            episodes: jobs::episodes(db, job_id, 0, row.get("num_episodes")?)?,
+        })
+    })
+}
+
+pub(super) fn heartbeat(db: &Connection, fence: ConclusionFence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+    let sql = "UPDATE jobs SET judge_lease_until = max(judge_lease_until, ?3)
+               WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NOT NULL AND judge_attempt = ?2";
+    let changed = change(db, sql, (fence.job_id.to_string(), fence.attempt, until(now, lease)))?;
+    Ok(if changed == 1 { Lease::Held } else { Lease::Lost })
+}
+
+pub(super) fn hand_back(
+    db: &Connection,
+    fence: ConclusionFence,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Sql<Returned> {
+    let id = fence.job_id.to_string();
+    let sql = "UPDATE jobs SET judge_worker = NULL, judge_lease_until = NULL, judge_failures = judge_failures + ?3
+               WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NOT NULL AND judge_attempt = ?2";
+    if change(db, sql, (&id, fence.attempt, u32::from(reason.is_some())))? == 0 {
+        return Ok(Returned::Fenced);
+    }
+    let failures: u32 = value(db, "SELECT judge_failures FROM jobs WHERE job_id = ?1", [&id])?;
+    match reason {
+        Some(reason) if failures > MAX_RETRIES => {
+            let failure = Failure { blame: Blame::Platform, message: reason.to_owned() };
+            jobs::fail(db, fence.job_id, &failure, now)?;
+            Ok(Returned::JobFailed)
+        }
+        _ => Ok(Returned::Requeued),
+    }
+}
+
+pub(super) fn complete(db: &Connection, fence: ConclusionFence, outcome: &Outcome, now: Timestamp) -> Sql<bool> {
+    let from = JobStatus::Judging;
+    let to = from.after(JobEvent::Concluded).map_err(|e| StoreError::corrupt(fence.job_id, "status", e))?;
+    let sql = "UPDATE jobs SET status = ?4, completed_at = ?5, verdict = ?6, conclusion = ?7, fingerprint = ?8,
+                               judge_worker = NULL, judge_lease_until = NULL
+               WHERE job_id = ?1 AND judge_attempt = ?2 AND status = ?3 AND judge_worker IS NOT NULL";
+    let values = (
+        fence.job_id.to_string(),
+        fence.attempt,
+        from.as_str(),
+        to.as_str(),
+        micros(now),
+        outcome.conclusion.verdict.to_string(),
+        to_json(&outcome.conclusion)?,
+        to_json(&outcome.fingerprint)?,
+    );
+    Ok(change(db, sql, values)? == 1)
+}

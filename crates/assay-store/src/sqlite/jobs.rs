@@ -1,0 +1,181 @@
+//! The table of jobs: accepting, reading, listing, ending.
+
+use assay_model::{AccountId, EpisodeResult, JobEvent, JobId, JobStatus};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, named_params};
+
+use super::fail::{Sql, is_taken};
+use super::row::{all, change, first, json, micros, name, parsed, time, time_or_null, to_json, value};
+use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, StoreError};
+
+const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
+                       conclusion, fingerprint, failure, \
+                       CASE status WHEN 'QUEUED' THEN (SELECT count(*) FROM jobs AS older \
+                       WHERE older.status = 'QUEUED' AND older.job_id <= jobs.job_id) END AS position";
+
+pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
+    let episodes = job.header.plan.episodes;
+    if episodes == 0 {
+        return Err(StoreError::Invalid("a job has at least one episode".into()).into());
+    }
+    let id = job.header.job_id.to_string();
+    let inserted = db
+        .prepare_cached(
+            "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at)
+             VALUES (:id, :account, :scenario, 'QUEUED', :header, :policy, :episodes, :created)",
+        )?
+        .execute(named_params! {
+            ":id": id,
+            ":account": job.account.as_str(),
+            ":scenario": job.header.scenario.as_str(),
+            ":header": to_json(&job.header)?,
+            ":policy": job.policy_path,
+            ":episodes": episodes,
+            ":created": micros(job.header.created_at),
+        });
+    match inserted {
+        Ok(_) => {}
+        Err(e) if is_taken(&e) => return Err(StoreError::Exists { what: "job", id }.into()),
+        Err(e) => return Err(e.into()),
+    }
+    let size = job.shard_episodes.get();
+    let shards = episodes.div_ceil(size);
+    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state)
+               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED')";
+    for shard in 0..shards {
+        let start = shard * size;
+        let end = start.saturating_add(size).min(episodes);
+        change(db, sql, (&id, shard, job.account.as_str(), start, end))?;
+    }
+    Ok(shards)
+}
+
+pub(super) fn get(db: &Connection, account: Option<&AccountId>, id: JobId) -> Sql<Option<JobRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)");
+    first(db, &sql, (id.to_string(), account.map(AccountId::as_str)), read)
+}
+
+pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, u64)> {
+    let account = filter.account.as_ref().map(AccountId::as_str);
+    let scenario = filter.scenario.as_ref().map(assay_model::ScenarioId::as_str);
+    let status = filter.status.map(JobStatus::as_str);
+    let before = filter.before.map(|id| id.to_string());
+    // Texts of their own for both cases: `?1 IS NULL OR` would keep SQLite from using the account's index.
+    let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
+    let matching = format!("{owner} AND (?2 IS NULL OR scenario = ?2) AND (?3 IS NULL OR status = ?3)");
+    let page = format!(
+        "SELECT {COLUMNS} FROM jobs WHERE {matching} AND (?4 IS NULL OR job_id < ?4)
+         ORDER BY job_id DESC LIMIT ?5 OFFSET ?6"
+    );
+    let jobs = all(db, &page, (account, scenario, status, before, filter.limit, filter.offset), read)?;
+    let total: i64 = value(db, &format!("SELECT count(*) FROM jobs WHERE {matching}"), (account, scenario, status))?;
+    Ok((jobs, total.unsigned_abs()))
+}
+
+pub(super) fn episodes(db: &Connection, id: JobId, offset: u32, limit: u32) -> Sql<Vec<EpisodeResult>> {
+    let sql = "SELECT job_id, result FROM episodes WHERE job_id = ?1 ORDER BY episode LIMIT ?2 OFFSET ?3";
+    all(db, sql, (id.to_string(), limit, offset), |row| json(row, "result"))
+}
+
+pub(super) fn counts(db: &Connection) -> Sql<Counts> {
+    let mut counts = Counts::default();
+    let rows =
+        all(db, "SELECT status, count(*) AS n, min(created_at) AS oldest FROM jobs GROUP BY status", [], |row| {
+            Ok((status(row)?, row.get::<_, i64>("n")?.unsigned_abs(), time(row, "oldest")?))
+        })?;
+    for (status, n, oldest) in rows {
+        *match status {
+            JobStatus::Queued => &mut counts.queued,
+            JobStatus::Running => &mut counts.running,
+            JobStatus::Judging => &mut counts.judging,
+            JobStatus::Completed => &mut counts.completed,
+            JobStatus::Failed => &mut counts.failed,
+            JobStatus::Cancelled => &mut counts.cancelled,
+        } = n;
+        if !status.is_final() {
+            counts.oldest_open = Some(counts.oldest_open.map_or(oldest, |known| known.min(oldest)));
+        }
+    }
+    Ok(counts)
+}
+
+pub(super) fn cancel(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Sql<Cancelled> {
+    let owned = "SELECT status FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)";
+    let Some(from) = first(db, owned, (id.to_string(), account.map(AccountId::as_str)), status)? else {
+        return Ok(Cancelled::NotFound);
+    };
+    let Ok(to) = from.after(JobEvent::Cancelled) else { return Ok(Cancelled::Already(from)) };
+    end(db, id, (from, to), now, None)?;
+    Ok(Cancelled::Done)
+}
+
+pub(super) fn fail(db: &Connection, id: JobId, failure: &Failure, now: Timestamp) -> Sql<bool> {
+    let Some(from) = first(db, "SELECT status FROM jobs WHERE job_id = ?1", [id.to_string()], status)? else {
+        return Ok(false);
+    };
+    let Ok(to) = from.after(JobEvent::GaveUp) else { return Ok(false) };
+    end(db, id, (from, to), now, Some(failure))?;
+    Ok(true)
+}
+
+/// Ends a job without a verdict, and with it what is left of its shards.
+fn end(
+    db: &Connection,
+    id: JobId,
+    (from, to): (JobStatus, JobStatus),
+    now: Timestamp,
+    failure: Option<&Failure>,
+) -> Sql<()> {
+    let sql = "UPDATE jobs SET status = ?3, completed_at = ?4, failure = ?5, judge_worker = NULL,
+               judge_lease_until = NULL WHERE job_id = ?1 AND status = ?2";
+    let failure = failure.map(to_json).transpose()?;
+    let changed = change(db, sql, (id.to_string(), from.as_str(), to.as_str(), micros(now), failure))?;
+    expect_one(changed, "a job that was just read in this state")?;
+    let sql = "UPDATE shards SET state = 'ABANDONED', worker = NULL, lease_until = NULL
+               WHERE job_id = ?1 AND state IN ('QUEUED', 'LEASED')";
+    change(db, sql, [id.to_string()]).map(drop)
+}
+
+/// The changes of one transaction see each other, so a row that was just read cannot have moved.
+pub(super) fn expect_one(changed: usize, what: &'static str) -> Sql<()> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Invalid(format!("{changed} rows changed instead of {what}")).into())
+    }
+}
+
+pub(super) fn status(row: &Row<'_>) -> Sql<JobStatus> {
+    let text: String = row.get("status")?;
+    Ok(JobStatus::parse(&text)
+        .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
+}
+
+fn read(row: &Row<'_>) -> Sql<JobRecord> {
+    let state = match status(row)? {
+        JobStatus::Queued => JobState::Queued { position: row.get("position")? },
+        JobStatus::Running => JobState::Running { started_at: time(row, "started_at")? },
+        JobStatus::Judging => JobState::Judging { started_at: time(row, "started_at")? },
+        JobStatus::Completed => JobState::Completed {
+            started_at: time(row, "started_at")?,
+            completed_at: time(row, "completed_at")?,
+            outcome: Box::new(Outcome { conclusion: json(row, "conclusion")?, fingerprint: json(row, "fingerprint")? }),
+        },
+        JobStatus::Failed => JobState::Failed {
+            started_at: time_or_null(row, "started_at")?,
+            completed_at: time(row, "completed_at")?,
+            failure: json(row, "failure")?,
+        },
+        JobStatus::Cancelled => JobState::Cancelled {
+            started_at: time_or_null(row, "started_at")?,
+            completed_at: time(row, "completed_at")?,
+        },
+    };
+    Ok(JobRecord {
+        account: parsed(row, "account")?,
+        header: json(row, "header")?,
+        policy_path: row.get("policy_path")?,
+        state,
+        episodes_done: row.get("episodes_done")?,
+    })
+}

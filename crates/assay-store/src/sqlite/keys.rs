@@ -1,0 +1,82 @@
+//! The table of keys.
+
+use assay_model::AccountId;
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, named_params};
+
+use super::fail::{Fail, Sql, is_taken};
+use super::row::{all, change, first, micros, name, parsed, time, time_or_null, value};
+use crate::{KeyId, KeyRecord, StoreError};
+
+const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
+
+pub(super) fn create(db: &Connection, key: &KeyRecord) -> Sql<()> {
+    let inserted = db
+        .prepare_cached(
+            "INSERT INTO keys (id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at)
+             VALUES (:id, :account, :name, :scopes, :hash, :created, :expires, :revoked, :used)",
+        )?
+        .execute(named_params! {
+            ":id": key.id.as_str(),
+            ":account": key.account.as_str(),
+            ":name": key.name,
+            ":scopes": key.scopes.to_string(),
+            ":hash": key.secret_hash,
+            ":created": micros(key.created_at),
+            ":expires": key.expires_at.map(micros),
+            ":revoked": key.revoked_at.map(micros),
+            ":used": key.last_used_at.map(micros),
+        });
+    match inserted {
+        Ok(_) => Ok(()),
+        Err(e) if is_taken(&e) => Err(StoreError::Exists { what: "key", id: key.id.to_string() }.into()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+pub(super) fn create_first(db: &Connection, key: &KeyRecord) -> Sql<bool> {
+    if any_ever(db)? {
+        return Ok(false);
+    }
+    create(db, key).map(|()| true)
+}
+
+pub(super) fn get(db: &Connection, id: &KeyId) -> Sql<Option<KeyRecord>> {
+    first(db, &format!("SELECT {COLUMNS} FROM keys WHERE id = ?1"), [id.as_str()], read)
+}
+
+pub(super) fn list(db: &Connection, account: Option<&AccountId>) -> Sql<Vec<KeyRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM keys WHERE ?1 IS NULL OR account = ?1 ORDER BY created_at, id");
+    all(db, &sql, [account.map(AccountId::as_str)], read)
+}
+
+pub(super) fn revoke(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<bool> {
+    let sql = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+    Ok(change(db, sql, (id.as_str(), micros(now)))? == 1)
+}
+
+pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<()> {
+    let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at, 0) < ?2";
+    change(db, sql, (id.as_str(), micros(now))).map(drop)
+}
+
+pub(super) fn any_ever(db: &Connection) -> Sql<bool> {
+    value(db, "SELECT EXISTS (SELECT 1 FROM keys)", [])
+}
+
+fn read(row: &Row<'_>) -> Sql<KeyRecord> {
+    let id: String = row.get("id")?;
+    let id = KeyId::parse(&id)
+        .ok_or_else(|| Fail::Store(StoreError::corrupt(name(row), "id", std::io::Error::other("not a key id"))))?;
+    Ok(KeyRecord {
+        id,
+        account: parsed(row, "account")?,
+        name: row.get("name")?,
+        scopes: parsed(row, "scopes")?,
+        secret_hash: row.get("secret_hash")?,
+        created_at: time(row, "created_at")?,
+        expires_at: time_or_null(row, "expires_at")?,
+        revoked_at: time_or_null(row, "revoked_at")?,
+        last_used_at: time_or_null(row, "last_used_at")?,
+    })
+}

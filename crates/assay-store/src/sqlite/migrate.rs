@@ -1,0 +1,122 @@
+//! Schema versions. Each `.sql` file of `migrations/` is one step; `PRAGMA user_version` counts the steps done.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fail::database;
+use crate::StoreError;
+
+/// All steps, oldest first; a released one is never edited.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// The schema that this version needs.
+pub(super) fn newest(migrations: &[&str]) -> u32 {
+    u32::try_from(migrations.len()).unwrap_or(u32::MAX)
+}
+
+pub(super) fn version(db: &Connection) -> Result<u32, StoreError> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| database("reading the schema version", e))
+}
+
+/// Refuses a database that a newer version wrote.
+pub(super) fn refuse_newer(file: &Path, found: u32, migrations: &[&str]) -> Result<(), StoreError> {
+    let known = newest(migrations);
+    if found > known { Err(StoreError::NewerSchema { file: file.to_owned(), found, known }) } else { Ok(()) }
+}
+
+/// Brings `db` (the open `file`) to the newest schema. An existing database is copied first to
+/// `FILE.before-v<new version>`.
+pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+    let found = version(db)?;
+    refuse_newer(file, found, migrations)?;
+    if found == newest(migrations) {
+        return Ok(());
+    }
+    if found > 0 {
+        copy_before(db, file, newest(migrations))?;
+    }
+    for (done, sql) in (1_u32..).zip(migrations).filter(|(number, _)| *number > found) {
+        let mut step = || -> rusqlite::Result<()> {
+            let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute_batch(sql)?;
+            transaction.pragma_update(None, "user_version", done)?;
+            transaction.commit()
+        };
+        step().map_err(|e| database("migrating the schema", e))?;
+        tracing::info!(schema = done, "the database has a new schema");
+    }
+    Ok(())
+}
+
+fn copy_before(db: &Connection, file: &Path, new: u32) -> Result<(), StoreError> {
+    let named = |suffix: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(format!(".before-v{new}{suffix}"));
+        PathBuf::from(name)
+    };
+    let (copy, partial) = (named(""), named(".partial"));
+    let io = |e| StoreError::file("write the copy", &partial, e);
+    match std::fs::remove_file(&partial) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
+        _ => {}
+    }
+    let target = partial.to_string_lossy();
+    db.execute("VACUUM INTO ?1", [&target]).map_err(|e| database("copying the database before its migration", e))?;
+    File::open(&partial).and_then(|f| f.sync_all()).map_err(io)?;
+    std::fs::rename(&partial, &copy).map_err(io)?;
+    if let Some(folder) = file.parent() {
+        File::open(folder).and_then(|f| f.sync_all()).map_err(io)?;
+    }
+    tracing::info!(copy = %copy.display(), "copied the database before its migration");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    const V1: &str = "CREATE TABLE t (x INTEGER) STRICT; INSERT INTO t VALUES (7);";
+    const V2: &str = "ALTER TABLE t ADD COLUMN y INTEGER; UPDATE t SET y = x + 1;";
+
+    #[test]
+    fn an_existing_database_is_copied_then_migrated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("assay.db");
+        let mut db = Connection::open(&file).unwrap();
+        migrate(&mut db, &file, &[V1]).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a new database needs no copy");
+
+        migrate(&mut db, &file, &[V1, V2]).unwrap();
+        assert_eq!(version(&db).unwrap(), 2);
+        assert_eq!(db.query_row("SELECT y FROM t", [], |r| r.get::<_, i64>(0)), Ok(8));
+        let old = Connection::open(folder.path().join("assay.db.before-v2")).unwrap();
+        assert_eq!(version(&old).unwrap(), 1);
+        assert_eq!(old.query_row("SELECT x FROM t", [], |r| r.get::<_, i64>(0)), Ok(7));
+    }
+
+    #[test]
+    fn a_step_that_fails_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("assay.db");
+        let mut db = Connection::open(&file).unwrap();
+        migrate(&mut db, &file, &[V1]).unwrap();
+        let broken = "INSERT INTO t VALUES (8); SELECT nonsense;";
+        migrate(&mut db, &file, &[V1, broken]).unwrap_err();
+        assert_eq!(version(&db).unwrap(), 1);
+        assert_eq!(db.query_row("SELECT count(*) FROM t", [], |r| r.get::<_, i64>(0)), Ok(1));
+        migrate(&mut db, &file, &[V1, V2]).unwrap();
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("assay.db");
+        let mut db = Connection::open(&file).unwrap();
+        migrate(&mut db, &file, &[V1, V2]).unwrap();
+        let error = migrate(&mut db, &file, &[V1]).unwrap_err();
+        assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1, .. }), "{error}");
+    }
+}

@@ -1,0 +1,26 @@
+//! Records in one SQLite file, `assay.db` in the data folder.
+//!
+//! One thread writes: it takes all commands that wait, runs them in one transaction (each in a savepoint of its own, so
+//! that one that fails takes nothing else with it), commits with `synchronous=FULL`, and only then answers them. Reads
+//! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
+//!
+//! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
+//! `conclusions.rs` and `reconcile.rs`; the tables in `migrations/`.
+
+mod backend;
+mod checkpoint;
+mod conclusions;
+mod fail;
+mod jobs;
+mod keys;
+mod lock;
+mod migrate;
+mod open;
+mod readers;
+mod reconcile;
+mod row;
+mod shards;
+mod writer;
+
+pub use lock::DataLock;
+pub use open::SqliteRecords;

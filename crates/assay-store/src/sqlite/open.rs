@@ -1,0 +1,127 @@
+//! Opening the database of a data folder.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::checkpoint::Checkpointer;
+use super::fail::{Sql, database};
+use super::lock::DataLock;
+use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
+use super::readers::Readers;
+use super::writer::Writer;
+use crate::StoreError;
+
+const FILE_NAME: &str = "assay.db";
+/// How long a statement waits for another process (`assay keys`, a backup) to finish its own.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Prepared statements kept per connection.
+const STATEMENTS: usize = 64;
+
+/// The records of one data folder.
+#[derive(Debug)]
+pub struct SqliteRecords {
+    // Declared, and so dropped, in this order: the lock goes last.
+    writer: Writer,
+    readers: Readers,
+    _lock: Option<DataLock>,
+}
+
+impl SqliteRecords {
+    /// Opens (or creates) the records of `folder` for a server: nobody else may serve from it. Whoever held a lease
+    /// before is dead, so all leases run out at once; the next [`crate::Records::reconcile`] requeues their work.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`], [`StoreError::NewerSchema`], or what the file system and SQLite say.
+    pub fn open(folder: &Path, holder: &str) -> Result<Self, StoreError> {
+        let file = prepare(folder)?;
+        let lock = DataLock::take(folder, holder)?;
+        let mut db = writable(&file)?;
+        migrate(&mut db, &file, MIGRATIONS)?;
+        // A new file is safe only once its folder is.
+        let synced = File::open(folder).and_then(|f| f.sync_all());
+        synced.map_err(|e| StoreError::file("sync", folder, e))?;
+        super::reconcile::expire_all(&db).map_err(|fail| fail.while_doing("expiring old leases"))?;
+        Self::assemble(db, file, Some(lock))
+    }
+
+    /// Opens the records for a short task beside a server that may be running (`assay keys`). Creates and migrates them
+    /// only if no server holds the folder.
+    ///
+    /// # Errors
+    /// As [`SqliteRecords::open`], and [`StoreError::OlderSchema`] while an older server is running.
+    pub fn open_beside(folder: &Path, holder: &str) -> Result<Self, StoreError> {
+        let file = prepare(folder)?;
+        let lock = match DataLock::take(folder, holder) {
+            Ok(lock) => Some(lock),
+            Err(StoreError::Locked { .. }) if file.exists() => None,
+            Err(other) => return Err(other),
+        };
+        let mut db = writable(&file)?;
+        if lock.is_some() {
+            migrate(&mut db, &file, MIGRATIONS)?;
+        } else {
+            let (found, known) = (version(&db)?, newest(MIGRATIONS));
+            refuse_newer(&file, found, MIGRATIONS)?;
+            if found < known {
+                return Err(StoreError::OlderSchema { file, found, known });
+            }
+        }
+        Self::assemble(db, file, lock)
+    }
+
+    fn assemble(db: Connection, file: PathBuf, lock: Option<DataLock>) -> Result<Self, StoreError> {
+        let second = connect(&file).map_err(|e| database("opening the database", e))?;
+        let mut wal = file.clone().into_os_string();
+        wal.push("-wal");
+        let thread = |e| StoreError::file("start a thread for", &file, e);
+        let checkpointer = Checkpointer::start(second, wal.into()).map_err(thread)?;
+        let writer = Writer::start(db, checkpointer).map_err(thread)?;
+        Ok(Self { writer, readers: Readers::new(file), _lock: lock })
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        doing: &'static str,
+        query: impl FnOnce(&Connection) -> Sql<T>,
+    ) -> Result<T, StoreError> {
+        self.readers.read(doing, query)
+    }
+
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.write(doing, operation).await
+    }
+}
+
+fn prepare(folder: &Path) -> Result<PathBuf, StoreError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|e| StoreError::file("create the data folder", folder, e))?;
+    Ok(folder.join(FILE_NAME))
+}
+
+fn writable(file: &Path) -> Result<Connection, StoreError> {
+    let open = || -> rusqlite::Result<Connection> {
+        let db = connect(file)?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        Ok(db)
+    };
+    open().map_err(|e| database("opening the database", e))
+}
+
+/// A connection with everything that is not kept in the file.
+pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
+    let db = Connection::open(file)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(db)
+}

@@ -1,0 +1,59 @@
+//! Connections that only read.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use super::fail::{Sql, database};
+use super::open::connect;
+use crate::StoreError;
+
+/// Idle connections kept.
+const MAX_IDLE: usize = 8;
+
+/// A pool that never waits. Reads run on the caller's thread: they take some ten microseconds from the page cache, less
+/// than handing them to another thread would. No more connections exist at a time than threads that read.
+#[derive(Debug)]
+pub(super) struct Readers {
+    file: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(file: PathBuf) -> Self {
+        Self { file, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Runs `query` on a connection; all its statements see one state of the database.
+    pub(super) fn read<T>(
+        &self,
+        doing: &'static str,
+        query: impl FnOnce(&Connection) -> Sql<T>,
+    ) -> Result<T, StoreError> {
+        let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut db = match pooled {
+            Some(db) => db,
+            None => self.open().map_err(|e| database("opening the database", e))?,
+        };
+        let result = in_snapshot(&mut db, query).map_err(|fail| fail.while_doing(doing));
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(db);
+        }
+        result
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let db = connect(&self.file)?;
+        db.pragma_update(None, "query_only", true)?;
+        Ok(db)
+    }
+}
+
+fn in_snapshot<T>(db: &mut Connection, query: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
+    let snapshot = db.transaction()?;
+    let value = query(&snapshot)?;
+    snapshot.commit()?;
+    Ok(value)
+}

@@ -1,0 +1,168 @@
+//! The table of shards, and the results written against them.
+
+use assay_model::{Blame, EpisodeResult, JobEvent, JobId};
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::fail::Sql;
+use super::jobs::{self, expect_one, status};
+use super::row::{all, change, first, json, micros, parsed, to_json, value};
+use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, StoreError};
+
+/// Longest reason kept with a shard, in bytes.
+const MAX_REASON_BYTES: usize = 2048;
+
+/// Of the account that holds the fewest shards, the oldest shard. The recursion steps from account to account through
+/// the index, so the length of the queue does not matter.
+const NEXT: &str = "
+    WITH RECURSIVE waiting (account) AS (
+        SELECT min(account) FROM shards WHERE state = 'QUEUED'
+        UNION ALL
+        SELECT (SELECT min(account) FROM shards WHERE state = 'QUEUED' AND account > waiting.account)
+        FROM waiting WHERE waiting.account IS NOT NULL
+    ), heads AS (
+        SELECT account,
+               (SELECT min(job_id) FROM shards WHERE state = 'QUEUED' AND account = waiting.account) AS job_id,
+               (SELECT count(*) FROM shards WHERE state = 'LEASED' AND account = waiting.account) AS held
+        FROM waiting WHERE account IS NOT NULL
+    )
+    SELECT job_id, (SELECT min(shard) FROM shards
+                    WHERE state = 'QUEUED' AND account = heads.account AND job_id = heads.job_id) AS shard
+    FROM heads ORDER BY held, job_id LIMIT 1";
+
+pub(super) fn claim(db: &Connection, worker: &str, now: Timestamp, lease: SignedDuration) -> Sql<Option<Claim>> {
+    let next = first(db, NEXT, [], |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
+    let Some((job_id, shard)) = next else { return Ok(None) };
+    let id = job_id.to_string();
+    let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
+    expect_one(change(db, sql, (&id, shard, worker, until(now, lease)))?, "a queued shard")?;
+
+    let sql = "SELECT job_id, status FROM jobs WHERE job_id = ?1";
+    let from =
+        first(db, sql, [&id], status)?.ok_or_else(|| StoreError::Invalid(format!("a shard without job {id}")))?;
+    let to = from.after(JobEvent::Started).map_err(|e| StoreError::corrupt(&id, "status", e))?;
+    let sql = "UPDATE jobs SET status = ?3, started_at = coalesce(started_at, ?4) WHERE job_id = ?1 AND status = ?2";
+    expect_one(change(db, sql, (&id, from.as_str(), to.as_str(), micros(now)))?, "the shard's job")?;
+
+    let sql = "SELECT s.job_id, s.account, s.attempt, s.failures, s.last_failure, s.first_episode, s.end_episode,
+                      j.header, j.policy_path
+               FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
+    first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
+}
+
+fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> Sql<Claim> {
+    let (start, end): (u32, u32) = (row.get("first_episode")?, row.get("end_episode")?);
+    let sql = "SELECT episode FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
+    let done: Vec<u32> = all(db, sql, (job_id.to_string(), start, end), |row| Ok(row.get(0)?))?;
+    Ok(Claim {
+        fence: Fence { job_id, shard, attempt: row.get("attempt")? },
+        account: parsed(row, "account")?,
+        header: json(row, "header")?,
+        policy_path: row.get("policy_path")?,
+        episodes: (start..end).filter(|episode| !done.contains(episode)).collect(),
+        failures: row.get("failures")?,
+        last_failure: row.get("last_failure")?,
+    })
+}
+
+pub(super) fn heartbeat(db: &Connection, fence: Fence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+    let sql = "UPDATE shards SET lease_until = max(lease_until, ?4)
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+    let changed = change(db, sql, (fence.job_id.to_string(), fence.shard, fence.attempt, until(now, lease)))?;
+    Ok(if changed == 1 { Lease::Held } else { Lease::Lost })
+}
+
+pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now: Timestamp) -> Sql<Recorded> {
+    let id = fence.job_id.to_string();
+    let mine = "SELECT first_episode, end_episode, state, attempt FROM shards WHERE job_id = ?1 AND shard = ?2";
+    let row = |row: &Row<'_>| {
+        let range: std::ops::Range<u32> = row.get(0)?..row.get(1)?;
+        Ok((range, row.get::<_, String>(2)?, row.get::<_, u32>(3)?))
+    };
+    let Some((range, state, attempt)) = first(db, mine, (&id, fence.shard), row)? else { return Ok(Recorded::Fenced) };
+    if !range.contains(&result.episode) {
+        let text = format!("episode {} is not of shard {} ({range:?}) of {id}", result.episode, fence.shard);
+        return Err(StoreError::Invalid(text).into());
+    }
+    // Asked again by the worker that wrote it (its answer was lost), this is no reason to stop; by anyone else it is.
+    let writer = "SELECT attempt FROM episodes WHERE job_id = ?1 AND episode = ?2";
+    let written_by: Option<u32> =
+        db.prepare_cached(writer)?.query_row((&id, result.episode), |row| row.get(0)).optional()?;
+    if attempt != fence.attempt || (state != "LEASED" && written_by.is_none()) {
+        return Ok(Recorded::Fenced);
+    }
+    if written_by.is_some() {
+        return Ok(Recorded::Duplicate);
+    }
+    insert(db, &id, fence, result, now)?;
+    let left_in_job = count_episode(db, &id)?;
+    let left_in_shard = left_in_shard(db, &id, fence, &range)?;
+    Ok(Recorded::New { left_in_shard, left_in_job })
+}
+
+fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: Timestamp) -> Sql<()> {
+    let status = serde_json::to_value(result.status).ok().and_then(|v| v.as_str().map(str::to_owned));
+    let sql = "INSERT INTO episodes (job_id, episode, shard, attempt, status, recorded_at, result)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let values = (id, result.episode, fence.shard, fence.attempt, status, micros(now), to_json(result)?);
+    expect_one(change(db, sql, values)?, "one result")?;
+    let sql = "UPDATE shards SET failures = 0, lapses = 0
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+    expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")
+}
+
+/// Counts a new result; the last one moves the job to JUDGING. Returns how many the job still lacks.
+fn count_episode(db: &Connection, id: &str) -> Sql<u32> {
+    let sql = "UPDATE jobs SET episodes_done = episodes_done + 1 WHERE job_id = ?1 AND status = 'RUNNING'";
+    expect_one(change(db, sql, [id])?, "the running job")?;
+    let left = value(db, "SELECT num_episodes - episodes_done FROM jobs WHERE job_id = ?1", [id])?;
+    if left == 0 {
+        let sql = "UPDATE jobs SET status = 'JUDGING'
+                   WHERE job_id = ?1 AND status = 'RUNNING' AND episodes_done = num_episodes";
+        expect_one(change(db, sql, [id])?, "the running job")?;
+    }
+    Ok(left)
+}
+
+fn left_in_shard(db: &Connection, id: &str, fence: Fence, range: &std::ops::Range<u32>) -> Sql<u32> {
+    let sql = "SELECT count(*) FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
+    let done: u32 = value(db, sql, (id, range.start, range.end))?;
+    let left = (range.end - range.start).saturating_sub(done);
+    if left == 0 {
+        let sql = "UPDATE shards SET state = 'DONE', worker = NULL, lease_until = NULL
+                   WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+        expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")?;
+    }
+    Ok(left)
+}
+
+pub(super) fn release(db: &Connection, fence: Fence) -> Sql<Returned> {
+    let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+    let changed = change(db, sql, (fence.job_id.to_string(), fence.shard, fence.attempt))?;
+    Ok(if changed == 1 { Returned::Requeued } else { Returned::Fenced })
+}
+
+pub(super) fn give_up(db: &Connection, fence: Fence, reason: &str, now: Timestamp) -> Sql<Returned> {
+    let reason = assay_model::sanitise(reason, MAX_REASON_BYTES);
+    let id = fence.job_id.to_string();
+    let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, failures = failures + 1,
+                                 last_failure = ?4
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+    if change(db, sql, (&id, fence.shard, fence.attempt, &reason))? == 0 {
+        return Ok(Returned::Fenced);
+    }
+    let failures: u32 = value(db, "SELECT failures FROM shards WHERE job_id = ?1 AND shard = ?2", (&id, fence.shard))?;
+    if failures <= MAX_RETRIES {
+        return Ok(Returned::Requeued);
+    }
+    let failure = Failure { blame: Blame::Platform, message: reason };
+    jobs::fail(db, fence.job_id, &failure, now)?;
+    Ok(Returned::JobFailed)
+}
+
+/// When a lease taken now runs out.
+pub(super) fn until(now: Timestamp, lease: SignedDuration) -> i64 {
+    micros(now.saturating_add(lease).unwrap_or(Timestamp::MAX))
+}

@@ -1,0 +1,99 @@
+//! The one thread that writes, with group commit.
+
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::checkpoint::Checkpointer;
+use super::fail::{Sql, database};
+use crate::StoreError;
+
+/// Commands that may wait; more callers wait for room.
+const CAPACITY: usize = 1024;
+/// Commands of one transaction at most, so that the first does not wait for ever.
+const MAX_BATCH: usize = 256;
+
+type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Runs inside the open transaction, or is told why there is none.
+type Command = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>;
+
+/// A handle on the writing thread; dropping it finishes what waits and ends the thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    sender: Option<mpsc::Sender<Command>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(db: Connection, checkpointer: Checkpointer) -> Result<Self, std::io::Error> {
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        let thread = std::thread::Builder::new()
+            .name("assay-db-writer".into())
+            .spawn(move || run(db, receiver, &checkpointer))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    /// Runs `operation` in a transaction and answers when it is durable. If the caller goes away meanwhile, the
+    /// operation may still happen.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let command: Command = Box::new(move |db| {
+            let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
+            Box::new(move |committed| {
+                // The caller may be gone; then nobody wants the answer.
+                let _ = answer.send(committed.and(result));
+            })
+        });
+        let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
+        sender.send(command).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the database writer panicked");
+        }
+    }
+}
+
+fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
+    let savepoint = db.savepoint()?;
+    let value = operation(&savepoint)?;
+    savepoint.commit()?;
+    Ok(value)
+}
+
+fn run(mut db: Connection, mut receiver: mpsc::Receiver<Command>, checkpointer: &Checkpointer) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while receiver.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
+        let (answers, committed) = commit(&mut db, &mut batch);
+        for answer in answers {
+            answer(committed.clone());
+        }
+        checkpointer.nudge();
+    }
+}
+
+fn commit(db: &mut Connection, batch: &mut Vec<Command>) -> (Vec<Answer>, Result<(), StoreError>) {
+    if let Err(e) = db.execute_batch("BEGIN IMMEDIATE") {
+        let error = database("beginning a transaction", e);
+        return (batch.drain(..).map(|command| command(Err(error.clone()))).collect(), Err(error));
+    }
+    let answers = batch.drain(..).map(|command| command(Ok(&mut *db))).collect();
+    let committed = db.execute_batch("COMMIT").map_err(|e| {
+        // SQLite may have rolled back by itself; then this says so and there is nothing to do.
+        let _ = db.execute_batch("ROLLBACK");
+        database("committing", e)
+    });
+    (answers, committed)
+}

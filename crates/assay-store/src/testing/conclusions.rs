@@ -1,0 +1,83 @@
+//! From JUDGING to the end.
+
+use assay_model::JobId;
+
+use super::fixtures::{LEASE, at, episode, job, outcome};
+use super::shards::claim;
+use crate::{Cancelled, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, Returned, Work};
+
+async fn judging(records: &dyn Records) -> JobId {
+    records.create_job(job(1, "lab", 2, 2)).await.unwrap();
+    let claim = claim(records).await;
+    for index in [1, 0] {
+        records.record_episode(claim.fence, episode(index), at(2)).await.unwrap();
+    }
+    claim.fence.job_id
+}
+
+async fn take(records: &dyn Records, now: i64) -> ConclusionClaim {
+    records.claim_conclusion("w", at(now), LEASE).await.unwrap().unwrap()
+}
+
+pub(super) async fn are_drawn_once(records: &dyn Records) {
+    let id = judging(records).await;
+    assert_eq!(records.claimable(9).await.unwrap(), [Work::Conclusion { job_id: id }]);
+    let taken = take(records, 3).await;
+    assert_eq!(taken.episodes, [episode(0), episode(1)]);
+    assert_eq!(taken.header.job_id, id);
+    assert!(records.claim_conclusion("other", at(3), LEASE).await.unwrap().is_none());
+    let found = outcome(&taken.header, &taken.episodes);
+    assert!(records.complete_job(taken.fence, found.clone(), at(4)).await.unwrap());
+    assert!(!records.complete_job(taken.fence, found.clone(), at(5)).await.unwrap());
+    let record = records.job(None, id).await.unwrap().unwrap();
+    let report = record.report(&taken.episodes);
+    assert_eq!((report.verdict, report.completed_at), (Some(found.conclusion.verdict), Some(at(4))));
+    let expected = JobState::Completed { started_at: at(1), completed_at: at(4), outcome: Box::new(found) };
+    assert_eq!(record.state, expected);
+    assert_eq!(records.counts().await.unwrap().completed, 1);
+    assert!(matches!(records.cancel_job(None, id, at(6)).await.unwrap(), Cancelled::Already(_)));
+}
+
+pub(super) async fn a_dead_worker_is_replaced(records: &dyn Records) {
+    let id = judging(records).await;
+    let stale = take(records, 3).await;
+    assert_eq!(records.heartbeat_conclusion(stale.fence, at(5), LEASE).await.unwrap(), Lease::Held);
+    assert!(records.reconcile(at(14)).await.unwrap().requeued.is_empty());
+    assert_eq!(records.reconcile(at(15)).await.unwrap().requeued, [Work::Conclusion { job_id: id }]);
+    let fresh = take(records, 16).await;
+    assert_eq!(fresh.fence.attempt, 2);
+    let found = outcome(&fresh.header, &fresh.episodes);
+    assert!(!records.complete_job(stale.fence, found.clone(), at(17)).await.unwrap(), "fenced");
+    assert_eq!(records.heartbeat_conclusion(stale.fence, at(17), LEASE).await.unwrap(), Lease::Lost);
+    assert_eq!(records.return_conclusion(stale.fence, None, at(17)).await.unwrap(), Returned::Fenced);
+    assert!(records.complete_job(fresh.fence, found, at(17)).await.unwrap());
+}
+
+pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {
+    let id = judging(records).await;
+    for _ in 0..2 * MAX_RETRIES {
+        let taken = take(records, 3).await;
+        assert_eq!(records.return_conclusion(taken.fence, None, at(3)).await.unwrap(), Returned::Requeued);
+    }
+    for failure in 0..=MAX_RETRIES {
+        let taken = take(records, 3).await;
+        let returned = records.return_conclusion(taken.fence, Some("the disk is full"), at(4)).await.unwrap();
+        assert_eq!(returned, if failure < MAX_RETRIES { Returned::Requeued } else { Returned::JobFailed });
+    }
+    let found = records.job(None, id).await.unwrap().unwrap();
+    let JobState::Failed { failure, .. } = found.state else { panic!("{:?}", found.state) };
+    assert_eq!(failure.message, "the disk is full");
+}
+
+pub(super) async fn lapses_are_bounded(records: &dyn Records) {
+    let id = judging(records).await;
+    let mut now = 100;
+    for _ in 0..MAX_LAPSES {
+        take(records, now).await;
+        now += 10;
+        assert_eq!(records.reconcile(at(now)).await.unwrap().requeued.len(), 1);
+    }
+    take(records, now).await;
+    assert_eq!(records.reconcile(at(now + 10)).await.unwrap().failed, [id]);
+    assert!(records.claim_conclusion("w", at(now), LEASE).await.unwrap().is_none());
+}

@@ -1,0 +1,108 @@
+//! Small values for tests.
+
+use std::num::NonZeroU32;
+
+use assay_model::{
+    EpisodeResult, EpisodeStatus, Fingerprint, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes, Termination,
+    conclude,
+};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{KeyId, KeyRecord, NewJob, Outcome};
+
+/// The lease of all tests.
+pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(10);
+
+/// `seconds` after an arbitrary moment.
+#[must_use]
+pub fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_750_000_000 + seconds).unwrap()
+}
+
+/// Job number `number` of `account`, in shards of `shard` episodes. Higher numbers are younger.
+#[must_use]
+pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
+    let id = uuid::Builder::from_unix_timestamp_millis(1_750_000_000_000 + number, &[7; 10]).into_uuid();
+    NewJob {
+        account: account.parse().unwrap(),
+        header: JobHeader {
+            job_id: JobId(id),
+            scenario: "cartpole_keepin".parse().unwrap(),
+            scenario_version: "1.0.0".into(),
+            scenario_digest: "00".repeat(32),
+            policy_name: format!("policy {number}"),
+            policy_sha256: Some("11".repeat(32)),
+            policy_identity: PolicyIdentity::Measured,
+            seed: u64::MAX - number,
+            record: Record::Violations,
+            plan: Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 },
+            created_at: at(0),
+            warnings: vec!["a warning".into()],
+        },
+        policy_path: Some(format!("policies/{number}.zip")),
+        shard_episodes: NonZeroU32::new(shard).unwrap(),
+    }
+}
+
+/// A result of episode `index`.
+#[must_use]
+pub fn episode(index: u32) -> EpisodeResult {
+    EpisodeResult {
+        episode: index,
+        seed: u64::MAX - u64::from(index),
+        status: EpisodeStatus::Completed,
+        termination: Termination::Success,
+        success: true,
+        progress_score: 1.0,
+        safety_score: 1.0 / 3.0,
+        composite_score: 2.0 / 3.0,
+        steps: 100,
+        sim_time_s: 2.0,
+        wall_time_s: 0.1,
+        stages: vec![],
+        clauses: vec![],
+        violations: vec![],
+        unsafe_time_s: 0.0,
+        policy_latency_ms: None,
+        deadline_misses: 0,
+        clipped_actions: 0,
+        video_url: None,
+        log_url: None,
+        trace_hash: Some(format!("{index:064x}")),
+        judge: None,
+        error: None,
+    }
+}
+
+/// What a job with these results finds.
+#[must_use]
+pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
+    Outcome {
+        conclusion: conclude(&header.plan, header.policy_identity, episodes).unwrap(),
+        fingerprint: Fingerprint {
+            mujoco: "3.17.0".into(),
+            libmujoco_sha256: "22".repeat(32),
+            cpu_features: vec!["avx2".into()],
+            glibc: "2.36".into(),
+            numpy: "2.2.0".into(),
+            blas_core: "HASWELL".into(),
+            scorer_version: "1".into(),
+        },
+    }
+}
+
+/// A key with this id.
+#[must_use]
+pub fn key(id: &str, account: &str) -> KeyRecord {
+    KeyRecord {
+        id: KeyId::parse(id).unwrap(),
+        account: account.parse().unwrap(),
+        name: "a key".into(),
+        scopes: Scopes::all(),
+        secret_hash: [9; 32],
+        created_at: at(0),
+        expires_at: Some(at(1000)),
+        revoked_at: None,
+        last_used_at: None,
+    }
+}

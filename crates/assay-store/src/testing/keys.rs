@@ -1,0 +1,44 @@
+//! Keys.
+
+use super::fixtures::{at, key};
+use crate::{KeyId, KeyRecord, Records, StoreError};
+
+pub(super) async fn come_back_as_they_were(records: &dyn Records) {
+    assert!(!records.any_key_ever().await.unwrap());
+    let (first, second) = (key("one", "lab"), KeyRecord { expires_at: None, ..key("two", "other") });
+    records.create_key(first.clone()).await.unwrap();
+    records.create_key(second.clone()).await.unwrap();
+    assert_eq!(records.key(&first.id).await.unwrap(), Some(first.clone()));
+    assert_eq!(records.key(&KeyId::parse("three").unwrap()).await.unwrap(), None);
+    assert_eq!(records.keys(None).await.unwrap(), [first, second.clone()]);
+    assert_eq!(records.keys(Some(&second.account)).await.unwrap(), [second]);
+}
+
+pub(super) async fn are_unique(records: &dyn Records) {
+    records.create_key(key("one", "lab")).await.unwrap();
+    let again = records.create_key(key("one", "thief")).await;
+    assert!(matches!(again, Err(StoreError::Exists { what: "key", .. })), "{again:?}");
+    assert_eq!(records.keys(None).await.unwrap(), [key("one", "lab")]);
+}
+
+pub(super) async fn end_by_revocation(records: &dyn Records) {
+    let one = key("one", "lab");
+    records.create_key(one.clone()).await.unwrap();
+    records.touch_key(&one.id, at(5)).await.unwrap();
+    records.touch_key(&one.id, at(3)).await.unwrap();
+    assert!(records.revoke_key(&one.id, at(7)).await.unwrap());
+    assert!(!records.revoke_key(&one.id, at(8)).await.unwrap(), "revoked before");
+    assert!(!records.revoke_key(&KeyId::parse("two").unwrap(), at(8)).await.unwrap());
+    let found = records.key(&one.id).await.unwrap().unwrap();
+    assert_eq!((found.last_used_at, found.revoked_at), (Some(at(5)), Some(at(7))));
+    assert!(!found.is_valid(at(9)));
+    assert!(one.is_valid(at(999)) && !one.is_valid(at(1000)), "expiry is exclusive");
+}
+
+pub(super) async fn first_key_is_first_once(records: &dyn Records) {
+    assert!(records.create_first_key(key("one", "lab")).await.unwrap());
+    assert!(!records.create_first_key(key("two", "lab")).await.unwrap());
+    records.revoke_key(&KeyId::parse("one").unwrap(), at(1)).await.unwrap();
+    assert!(!records.create_first_key(key("two", "lab")).await.unwrap(), "a revoked key has existed");
+    assert!(records.any_key_ever().await.unwrap());
+}

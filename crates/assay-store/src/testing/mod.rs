@@ -1,0 +1,54 @@
+//! The conformance suites: what every backend must do. Run [`records`] and [`queue`] from a backend's tests.
+#![expect(clippy::unwrap_used, reason = "a suite of tests")]
+
+mod conclusions;
+mod fixtures;
+mod jobs;
+mod keys;
+mod leases;
+mod queue;
+mod shards;
+
+pub use fixtures::{at, episode, job, key, outcome};
+pub use queue::queue;
+
+use crate::Records;
+
+/// Runs every case against a fresh store that `make` returns.
+///
+/// # Panics
+/// When the backend does not conform.
+pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
+    macro_rules! run {
+        ($($case:path),* $(,)?) => { $( $case(&make().await).await; )* };
+    }
+    run![
+        keys::come_back_as_they_were,
+        keys::are_unique,
+        keys::end_by_revocation,
+        keys::first_key_is_first_once,
+        jobs::come_back_as_they_were,
+        jobs::are_unique,
+        jobs::belong_to_their_account,
+        jobs::are_listed_newest_first,
+        jobs::can_be_cancelled,
+        jobs::can_be_failed_once,
+        shards::cover_each_episode_once,
+        shards::run_a_job_to_judging,
+        shards::are_fair_between_accounts,
+        shards::refuse_foreign_episodes,
+        shards::released_ones_count_no_failure,
+        shards::failing_too_often_fails_the_job,
+        shards::progress_forgives_failures,
+        shards::parallel_claims_never_meet,
+        leases::a_stale_worker_is_fenced,
+        leases::a_repeated_answer_is_a_duplicate,
+        leases::a_heartbeat_keeps_the_shard,
+        leases::lapses_are_bounded,
+        leases::an_ended_job_loses_its_workers,
+        conclusions::are_drawn_once,
+        conclusions::a_dead_worker_is_replaced,
+        conclusions::failing_too_often_fails_the_job,
+        conclusions::lapses_are_bounded,
+    ];
+}

@@ -1,0 +1,98 @@
+//! The data folder: lock, schema, what survives a restart.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use assay_store::testing::{at, job, key};
+use assay_store::{Records, SqliteRecords, StoreError};
+use jiff::SignedDuration;
+
+const LEASE: SignedDuration = SignedDuration::from_hours(1);
+
+#[tokio::test]
+async fn a_second_server_is_refused_and_told_who_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = SqliteRecords::open(folder.path(), "assay serve").unwrap();
+    let refused = SqliteRecords::open(folder.path(), "assay serve").unwrap_err();
+    let text = refused.to_string();
+    assert!(matches!(refused, StoreError::Locked { .. }), "{text}");
+    assert!(text.contains(&format!("assay serve (process {})", std::process::id())), "{text}");
+    drop(first);
+    SqliteRecords::open(folder.path(), "assay serve").unwrap();
+}
+
+#[tokio::test]
+async fn keys_can_be_made_beside_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
+    server.create_job(job(1, "lab", 1, 1)).await.unwrap();
+    let claim = server.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let beside = SqliteRecords::open_beside(folder.path(), "assay keys").unwrap();
+    beside.create_key(key("one", "lab")).await.unwrap();
+    drop(beside);
+    assert!(server.key(&key("one", "lab").id).await.unwrap().is_some());
+    let held = server.heartbeat(claim.fence, at(1), LEASE).await.unwrap();
+    assert_eq!(held, assay_store::Lease::Held, "the server's leases are left alone");
+    assert!(server.reconcile(at(2)).await.unwrap().requeued.is_empty());
+}
+
+#[tokio::test]
+async fn beside_nobody_a_folder_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new/data");
+    SqliteRecords::open_beside(&data, "assay keys").unwrap().create_key(key("one", "lab")).await.unwrap();
+    let server = SqliteRecords::open(&data, "assay serve").unwrap();
+    assert!(server.any_key_ever().await.unwrap());
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&data.metadata().unwrap().permissions()) & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_restart_frees_all_leases_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || SqliteRecords::open(folder.path(), "assay serve").unwrap();
+    let records = open();
+    records.create_job(job(1, "lab", 2, 2)).await.unwrap();
+    let stale = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    drop(records);
+    let records = open();
+    assert_eq!(records.reconcile(at(1)).await.unwrap().requeued.len(), 1);
+    let fresh = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    assert_eq!((fresh.fence.attempt, fresh.episodes), (stale.fence.attempt + 1, vec![0, 1]));
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(SqliteRecords::open(folder.path(), "assay serve").unwrap());
+    let file = folder.path().join("assay.db");
+    let db = rusqlite::Connection::open(&file).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    for refused in [SqliteRecords::open(folder.path(), "a"), SqliteRecords::open_beside(folder.path(), "b")] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+        assert!(error.to_string().contains("use a newer assay"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("assay.db"), "not a database, although it is long enough to be one".repeat(20))
+        .unwrap();
+    let error = SqliteRecords::open(folder.path(), "assay serve").unwrap_err();
+    assert!(matches!(error, StoreError::Database { transient: false, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn one_bad_command_spoils_no_other_of_its_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = SqliteRecords::open(folder.path(), "assay serve").unwrap();
+    records.create_job(job(0, "lab", 1, 1)).await.unwrap();
+    let all = [1, 0, 2, 0, 3].map(|number| records.create_job(job(number, "lab", 3, 1)));
+    let [a, b, c, d, e] = all;
+    let (a, b, c, d, e) = tokio::join!(a, b, c, d, e);
+    assert_eq!([a, c, e].map(Result::unwrap), [3, 3, 3]);
+    for refused in [b, d] {
+        assert!(matches!(refused, Err(StoreError::Exists { .. })), "{refused:?}");
+    }
+    assert_eq!(records.claimable(100).await.unwrap().len(), 10);
+}

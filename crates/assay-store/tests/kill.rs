@@ -1,0 +1,172 @@
+//! kill -9 at random moments: nothing acknowledged is lost, nothing is counted twice.
+//!
+//! This program is both the victim and the judge, so it brings its own `main`: with `ASSAY_STORE_VICTIM` set it accepts
+//! jobs and works on them, and notes every answer it got in a file; without, it starts victims, kills them, opens what
+//! they left and compares.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use assay_model::JobId;
+use assay_store::testing::{at, episode, job, outcome};
+use assay_store::{JobState, Recorded, Records, SqliteRecords};
+use jiff::SignedDuration;
+
+const ROUNDS: u64 = 15;
+const EPISODES: u32 = 5;
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+const VICTIM: &str = "ASSAY_STORE_VICTIM";
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    match std::env::var(VICTIM) {
+        Ok(round) => runtime.block_on(victim(round.parse().unwrap())),
+        Err(_) => runtime.block_on(judge()),
+    }
+}
+
+fn notes(folder: &Path) -> PathBuf {
+    folder.join("answers.txt")
+}
+
+/// Accepts jobs and works on them until killed.
+async fn victim(round: u64) {
+    let folder = std::env::current_dir().unwrap();
+    let records = Arc::new(SqliteRecords::open(&folder, "a victim").unwrap());
+    let file = Arc::new(OpenOptions::new().append(true).create(true).open(notes(&folder)).unwrap());
+    records.reconcile(at(0)).await.unwrap();
+    let next = Arc::new(AtomicU64::new(round * 1_000_000));
+    for _ in 0..4 {
+        let (records, file, next) = (records.clone(), file.clone(), next.clone());
+        tokio::spawn(async move {
+            loop {
+                let new = job(next.fetch_add(1, Ordering::Relaxed), "lab", EPISODES, 2);
+                let id = new.header.job_id;
+                records.create_job(new).await.unwrap();
+                note(&file, &format!("job {id}"));
+            }
+        });
+    }
+    for _ in 0..4 {
+        let (records, file) = (records.clone(), file.clone());
+        tokio::spawn(async move { while work(&records, &file).await.is_some() {} });
+    }
+    std::future::pending().await
+}
+
+/// Takes one shard or conclusion to its end; `None` when there is nothing to do (which a victim never sees for long).
+async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
+    if let Some(claim) = records.claim_conclusion("w", at(1), LEASE).await.unwrap() {
+        let found = outcome(&claim.header, &claim.episodes);
+        assert!(records.complete_job(claim.fence, found, at(2)).await.unwrap());
+        note(file, &format!("completed {}", claim.fence.job_id));
+        return Some(());
+    }
+    let Some(claim) = records.claim_shard("w", at(1), LEASE).await.unwrap() else {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        return records.claimable(1).await.unwrap().first().map(drop);
+    };
+    for index in &claim.episodes {
+        let mut result = episode(*index);
+        result.steps = claim.fence.attempt;
+        let recorded = records.record_episode(claim.fence, result, at(2)).await.unwrap();
+        assert!(matches!(recorded, Recorded::New { .. }), "{recorded:?}");
+        note(file, &format!("episode {} {index} {}", claim.fence.job_id, claim.fence.attempt));
+    }
+    Some(())
+}
+
+/// One write, so that a kill leaves whole lines.
+fn note(mut file: &File, line: &str) {
+    file.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+async fn judge() {
+    let folder = tempfile::tempdir().unwrap();
+    let chance = RandomState::new();
+    for round in 0..ROUNDS {
+        let mut child = start(folder.path(), round);
+        tokio::time::sleep(Duration::from_millis(20 + chance.hash_one(round) % 250)).await;
+        assert!(child.try_wait().unwrap().is_none(), "the victim of round {round} ended by itself");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let records = SqliteRecords::open(folder.path(), "the judge").unwrap();
+        compare(&records, folder.path()).await;
+    }
+    finish(folder.path()).await;
+}
+
+fn start(folder: &Path, round: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap()).env(VICTIM, round.to_string()).current_dir(folder).spawn().unwrap()
+}
+
+#[derive(Default)]
+struct Answers {
+    jobs: BTreeSet<JobId>,
+    /// Attempt by job and index.
+    episodes: BTreeMap<(JobId, u32), u32>,
+    completed: BTreeSet<JobId>,
+}
+
+fn read_answers(folder: &Path) -> Answers {
+    let mut answers = Answers::default();
+    for line in std::fs::read_to_string(notes(folder)).unwrap_or_default().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let id: JobId = words[1].parse().unwrap();
+        let fresh = match words[0] {
+            "job" => answers.jobs.insert(id),
+            "completed" => answers.completed.insert(id),
+            _ => answers.episodes.insert((id, words[2].parse().unwrap()), words[3].parse().unwrap()).is_none(),
+        };
+        assert!(fresh, "answered twice: {line}");
+    }
+    answers
+}
+
+async fn compare(records: &SqliteRecords, folder: &Path) {
+    let answers = read_answers(folder);
+    for id in &answers.jobs {
+        let record = records.job(None, *id).await.unwrap().unwrap_or_else(|| panic!("job {id} is lost"));
+        let episodes = records.episodes(*id, 0, 100).await.unwrap();
+        assert_eq!(record.episodes_done as usize, episodes.len(), "the counter of {id} is wrong");
+        let indices: BTreeSet<u32> = episodes.iter().map(|e| e.episode).collect();
+        assert_eq!(indices.len(), episodes.len(), "an episode of {id} is there twice");
+        for ((_, index), attempt) in answers.episodes.range((*id, 0)..=(*id, u32::MAX)) {
+            let found = episodes.iter().find(|e| e.episode == *index);
+            assert_eq!(found.map(|e| e.steps), Some(*attempt), "episode {index} of {id}");
+        }
+        let completed = matches!(record.state, JobState::Completed { .. });
+        assert!(completed || !answers.completed.contains(id), "the conclusion of {id} is lost");
+    }
+}
+
+/// Works off what is left: every accepted job gets its verdict.
+async fn finish(folder: &Path) {
+    let records = SqliteRecords::open(folder, "the judge").unwrap();
+    records.reconcile(at(0)).await.unwrap();
+    let file = OpenOptions::new().append(true).open(notes(folder)).unwrap();
+    while work(&records, &file).await.is_some() {}
+    compare(&records, folder).await;
+    let answers = read_answers(folder);
+    let counts = records.counts().await.unwrap();
+    assert!(!answers.jobs.is_empty(), "no victim lived long enough to accept a job");
+    assert_eq!((counts.queued, counts.running, counts.judging, counts.failed), (0, 0, 0, 0));
+    assert!(counts.completed >= answers.jobs.len() as u64);
+    drop(records);
+    let db = rusqlite::Connection::open(folder.join("assay.db")).unwrap();
+    let verdict: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(verdict, "ok");
+    eprintln!(
+        "{ROUNDS} kills: {} jobs, {} episodes acknowledged, none lost, none twice",
+        answers.jobs.len(),
+        answers.episodes.len()
+    );
+}

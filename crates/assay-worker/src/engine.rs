@@ -1,0 +1,147 @@
+//! What an installation can run: jails, the lane program, the pool of warm interpreters, the scenarios.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use assay_jail::{Jail, Program, default_cache_root, native_program, stage_readable};
+use assay_model::Fingerprint;
+use assay_policy::{Pool, PoolConfig, Runtime};
+use assay_scenario::Library;
+use tempfile::TempDir;
+
+use crate::{Installation, fingerprint};
+
+/// Where a lane program stands in its jail.
+const LANE_INSIDE: &str = "/assay/assay-lane";
+
+/// How much of the machine to use.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineOptions {
+    /// Lanes that run at the same time.
+    pub lanes: usize,
+}
+
+/// Everything that lanes share.
+#[derive(Debug)]
+pub struct Engine {
+    jail: Jail,
+    lane: Program,
+    robots: PathBuf,
+    pool: Pool,
+    /// The pool's folder; dropped after the pool.
+    _work: TempDir,
+    library: Library,
+    fingerprint: Fingerprint,
+    cache_root: PathBuf,
+    lanes: usize,
+}
+
+/// Why nothing can be run here.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No jail.
+    #[error("policies and simulators can't be isolated here; see `assay doctor`")]
+    Jail(#[from] assay_jail::JailError),
+    /// The lane program can't be put into a jail.
+    #[error("the lane program")]
+    Lane(#[from] assay_jail::ProgramError),
+    /// Files that the jail's user can't reach.
+    #[error("files for the jail")]
+    Stage(#[from] assay_jail::StageError),
+    /// No Python for policies.
+    #[error("the Python that runs policies")]
+    Runtime(#[from] assay_policy::RuntimeError),
+    /// The pool of interpreters did not start.
+    #[error("the pool of interpreters")]
+    Pool(#[from] assay_policy::PoolError),
+    /// A broken scenario in the library.
+    #[error("the scenario library")]
+    Library(#[from] assay_scenario::LibraryError),
+    /// No folder for temporary files.
+    #[error("a temporary folder")]
+    Scratch(#[source] io::Error),
+    /// A file that the fingerprint needs.
+    #[error("the fingerprint: {0}")]
+    Fingerprint(String, #[source] io::Error),
+}
+
+impl Engine {
+    /// Prepares everything that does not depend on a job; the pool begins to warm up.
+    ///
+    /// # Errors
+    /// [`EngineError`] names the missing piece.
+    pub fn start(installation: &Installation, options: EngineOptions) -> Result<Self, EngineError> {
+        let cache_root = default_cache_root();
+        let jail = Jail::find()?;
+        let lane = native_program(&installation.lane, Path::new(LANE_INSIDE), &cache_root)?;
+        let runtime = Runtime::at(&installation.python(), &cache_root)?;
+        let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy)?;
+        // One member runs and one loads on each lane; one more is warm when both are taken.
+        let members = options.lanes + 1;
+        let work = scratch("policies").map_err(|e| EngineError::Scratch(e))?;
+        let pool = Pool::new(PoolConfig::new(members, runtime, work.path()))?;
+        Ok(Self {
+            jail,
+            lane,
+            robots: stage_readable(&installation.robots(), &cache_root)?,
+            pool,
+            _work: work,
+            library: Library::open(&installation.scenarios(), &installation.robots())?,
+            fingerprint,
+            cache_root,
+            lanes: options.lanes,
+        })
+    }
+
+    /// The built-in scenarios.
+    #[must_use]
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// What results depend on, on this machine.
+    #[must_use]
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// Lanes that may run at the same time.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    pub(crate) fn jail(&self) -> &Jail {
+        &self.jail
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(crate) fn lane_program(&self) -> &Program {
+        &self.lane
+    }
+
+    pub(crate) fn robots(&self) -> &Path {
+        &self.robots
+    }
+
+    /// The scenario's folder where jails can read it.
+    pub(crate) fn staged(&self, folder: &Path) -> Result<PathBuf, assay_jail::StageError> {
+        stage_readable(folder, &self.cache_root)
+    }
+}
+
+/// A new folder that disappears when it is dropped; others can enter it but not list it.
+pub(crate) fn scratch(what: &str) -> io::Result<TempDir> {
+    let permissions = std::fs::Permissions::from_mode(0o711);
+    tempfile::Builder::new().prefix(&format!("assay-{what}-")).permissions(permissions).tempdir()
+}
+
+/// The processor that lane number `lane` is pinned to.
+pub(crate) fn core_of(lane: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    lane % cores
+}

@@ -1,0 +1,80 @@
+//! One job from start to end, without records: the command line's way.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use assay_model::EpisodeResult;
+
+use crate::engine::core_of;
+use crate::session::{Session, SessionEvents};
+use crate::{Cancel, Engine, Job, SessionError};
+
+/// What an evaluation tells while it runs; called from several threads.
+pub trait EvaluationEvents: Sync {
+    /// `step` of `of` control steps of an episode are done.
+    fn progress(&self, episode: u32, step: u32, of: u32);
+    /// An episode is complete.
+    fn finished(&self, result: &EpisodeResult);
+}
+
+/// What to run.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// Policy, scenario, seed.
+    pub job: Job,
+    /// Episodes 0..n.
+    pub episodes: u32,
+    /// Lanes to spread them over.
+    pub lanes: usize,
+}
+
+struct Collector<'a> {
+    results: Mutex<BTreeMap<u32, EpisodeResult>>,
+    events: &'a dyn EvaluationEvents,
+}
+
+impl SessionEvents for Collector<'_> {
+    fn progress(&self, episode: u32, step: u32, of: u32) {
+        self.events.progress(episode, step, of);
+    }
+
+    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+        self.events.finished(&result);
+        let mut results = self.results.lock().map_err(|_| "a lane panicked".to_owned())?;
+        results.insert(result.episode, result);
+        Ok(())
+    }
+}
+
+/// Runs all episodes and returns them in order of index: the same whatever the number of lanes.
+///
+/// # Errors
+/// [`SessionError`]: cancelled, or our own or the scenario's fault. What the policy does wrong is in the results.
+pub fn evaluate(
+    engine: &Engine,
+    evaluation: &Evaluation,
+    cancel: &Cancel,
+    events: &dyn EvaluationEvents,
+) -> Result<Vec<EpisodeResult>, SessionError> {
+    let collector = Collector { results: Mutex::new(BTreeMap::new()), events };
+    let counter = AtomicU32::new(0);
+    let next = || {
+        let episode = counter.fetch_add(1, Ordering::SeqCst);
+        (episode < evaluation.episodes).then_some(episode)
+    };
+    let lanes = evaluation.lanes.clamp(1, evaluation.episodes.max(1) as usize);
+    let outcome = thread::scope(|scope| {
+        let run = |lane: usize| {
+            let session = Session::new(engine, &evaluation.job, core_of(lane), cancel)?;
+            session.run(next, &collector)
+        };
+        let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
+        let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)
+    });
+    outcome?;
+    let results = collector.results.into_inner().map_err(|_| SessionError::Platform("a lane panicked".to_owned()))?;
+    Ok(results.into_values().collect())
+}

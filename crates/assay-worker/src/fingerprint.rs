@@ -1,0 +1,66 @@
+//! What a result depends on beside archive, scenario and seed.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use assay_model::Fingerprint;
+use sha2::{Digest, Sha256};
+
+use crate::EngineError;
+
+/// Version of the clauses' and scores' code: raised whenever the same trace would be judged differently.
+pub(crate) const SCORER_VERSION: &str = "1";
+/// CPU features that numeric libraries choose their code by.
+const FEATURES: [&str; 6] = ["avx", "avx2", "fma", "avx512f", "avx512dq", "sse4_2"];
+/// Kernel that OpenBLAS is pinned to in the jail.
+const BLAS_CORE: &str = "Haswell";
+
+/// Reads the machine's fingerprint.
+pub(crate) fn collect(libmujoco: &Path, numpy: &str) -> Result<Fingerprint, EngineError> {
+    let fail = |path: &Path, source| EngineError::Fingerprint(path.display().to_string(), source);
+    let version = libmujoco.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
+    Ok(Fingerprint {
+        mujoco: version.map_or_else(String::new, |(_, version)| version.to_owned()),
+        libmujoco_sha256: sha256(libmujoco).map_err(|e| fail(libmujoco, e))?,
+        cpu_features: cpu_features(),
+        glibc: glibc_version(),
+        numpy: numpy.to_owned(),
+        blas_core: BLAS_CORE.to_owned(),
+        scorer_version: SCORER_VERSION.to_owned(),
+    })
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+struct HashWriter<'a>(&'a mut Sha256);
+
+impl io::Write for HashWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn cpu_features() -> Vec<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+    let has = |feature: &&str| flags.split_whitespace().any(|flag| flag == *feature);
+    FEATURES.iter().filter(|feature| has(feature)).map(|feature| (*feature).to_owned()).collect()
+}
+
+/// The C library tells its version in the name of its own file's package: ask the loader.
+fn glibc_version() -> String {
+    let output = std::process::Command::new("/lib64/ld-linux-x86-64.so.2").arg("--version").output();
+    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    first.rsplit(' ').next().unwrap_or_default().trim_end_matches('.').to_owned()
+}

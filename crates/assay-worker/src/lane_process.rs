@@ -1,0 +1,202 @@
+//! One lane: a simulator in its jail and the control socket to it.
+
+use std::io::{self, IoSlice, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use assay_jail::{Bind, Child, Exit, Profile, Spec, give_to_jail};
+use assay_model::lane::{Command, Done, MAX_MESSAGE_BYTES, Reply, Run};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tempfile::TempDir;
+
+use crate::engine::scratch;
+use crate::{Cancel, Engine};
+
+/// How often a waiting worker looks at its cancel flag.
+const TICK: Duration = Duration::from_millis(50);
+/// A lane that compiles a scenario longer than this is killed.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+/// A lane that says nothing for this long is killed. Longer than any policy may keep it waiting.
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+/// Time for a killed lane to be gone.
+const EXIT_LIMIT: Duration = Duration::from_secs(2);
+/// Longest part of a lane's log that is kept in an error, in bytes.
+const LOG_BYTES: usize = 2000;
+
+/// A running lane.
+#[derive(Debug)]
+pub(crate) struct LaneProcess {
+    child: Child,
+    control: UnixStream,
+    scratch: TempDir,
+    /// What MuJoCo says it is.
+    pub(crate) mujoco: String,
+}
+
+/// Why a lane yields nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneError {
+    /// It can't be started.
+    #[error("a lane can't be started")]
+    Spawn(#[from] assay_jail::SpawnError),
+    /// The scenario can't be run.
+    #[error("the scenario can't be run: {0}")]
+    Refused(String),
+    /// It ended or had to be killed; `step` is the last control step it told of.
+    #[error("a lane died ({exit}) after control step {step}: {log}")]
+    Died {
+        /// How it ended.
+        exit: String,
+        /// Last known control step.
+        step: u32,
+        /// The end of its log.
+        log: String,
+    },
+    /// It could not do its part.
+    #[error("a lane failed: {0}")]
+    Failed(String),
+    /// The job was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// A socket or folder of ours.
+    #[error("the lane's socket or folder")]
+    Io(#[from] io::Error),
+}
+
+impl LaneProcess {
+    /// Starts a lane for the scenario in `folder` on processor `core` and waits until it has compiled it. The calling
+    /// thread must outlive the lane.
+    pub(crate) fn start(engine: &Engine, folder: &Path, core: usize, cancel: &Cancel) -> Result<Self, LaneError> {
+        let scratch = scratch("lane")?;
+        give_to_jail(scratch.path())?;
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_read_timeout(Some(TICK))?;
+        let mut spec = engine.lane_spec(Profile::Step, "step", folder, scratch.path());
+        spec.pass_fd = Some(OwnedFd::from(theirs));
+        spec.core = Some(core);
+        let child = engine.jail().spawn(spec)?;
+        let mut lane = Self { child, control, scratch, mujoco: String::new() };
+        match lane.receive(COMPILE_LIMIT, 0, cancel)? {
+            Reply::Ready { mujoco } => lane.mujoco = mujoco,
+            Reply::Refused { message } => return Err(LaneError::Refused(message)),
+            other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
+        }
+        Ok(lane)
+    }
+
+    /// Runs an episode with the policy behind `policy`; `progress` gets control steps done and in all.
+    pub(crate) fn run(
+        &mut self,
+        run: Run,
+        policy: BorrowedFd<'_>,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(u32, u32),
+    ) -> Result<Done, LaneError> {
+        self.send(&Command::Run(run), policy).map_err(|_| self.died(0))?;
+        let mut last_step = 0;
+        loop {
+            match self.receive(SILENCE_LIMIT, last_step, cancel)? {
+                Reply::Progress { step, of, .. } => {
+                    last_step = step;
+                    progress(step, of);
+                }
+                Reply::Done(done) => return Ok(*done),
+                Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
+                Reply::Ready { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
+            }
+        }
+    }
+
+    /// The folder that the lane wrote an episode's evidence to.
+    pub(crate) fn evidence(&self, folder: &str) -> PathBuf {
+        self.scratch.path().join(folder)
+    }
+
+    fn send(&self, command: &Command, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let body = serde_json::to_vec(command)?;
+        let mut message = u32::try_from(body.len()).map_err(io::Error::other)?.to_le_bytes().to_vec();
+        message.extend_from_slice(&body);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [descriptor];
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        // A command is far smaller than a socket's buffer, so it goes in one piece.
+        let sent = sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        if sent == message.len() { Ok(()) } else { Err(io::Error::other("a command was cut")) }
+    }
+
+    fn receive(&mut self, limit: Duration, step: u32, cancel: &Cancel) -> Result<Reply, LaneError> {
+        let until = Instant::now() + limit;
+        let mut length = [0; 4];
+        self.fill(&mut length, until, step, cancel)?;
+        let length = u32::from_le_bytes(length);
+        if length > MAX_MESSAGE_BYTES {
+            return Err(LaneError::Failed("an answer longer than allowed".to_owned()));
+        }
+        let mut body = vec![0; length as usize];
+        self.fill(&mut body, until, step, cancel)?;
+        serde_json::from_slice(&body).map_err(|e| LaneError::Failed(format!("an answer that is no JSON: {e}")))
+    }
+
+    fn fill(&mut self, mut slot: &mut [u8], until: Instant, step: u32, cancel: &Cancel) -> Result<(), LaneError> {
+        while !slot.is_empty() {
+            if cancel.is_cancelled() {
+                return Err(LaneError::Cancelled);
+            }
+            match self.control.read(slot) {
+                Ok(0) => return Err(self.died(step)),
+                Ok(n) => slot = &mut slot[n..],
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    if Instant::now() > until {
+                        return Err(self.died(step));
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.died(step)),
+            }
+        }
+        Ok(())
+    }
+
+    fn died(&mut self, step: u32) -> LaneError {
+        let exit = self.child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| self.child.kill());
+        let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
+        LaneError::Died { exit: describe(&exit), step, log: assay_model::sanitise(&log, LOG_BYTES) }
+    }
+}
+
+fn describe(exit: &Exit) -> String {
+    match (exit.signal, exit.code) {
+        (Some(signal), _) => format!("signal {signal}"),
+        (None, Some(code)) => format!("status {code}"),
+        (None, None) => "unknown".to_owned(),
+    }
+}
+
+/// Binds that every lane has, beside its own program.
+pub(crate) fn places(scenario: &Path, robots: &Path, scratch: &Path) -> [Bind; 3] {
+    [Bind::read_only(scenario, "/scenario"), Bind::read_only(robots, "/robots"), Bind::writable(scratch, "/scratch")]
+}
+
+/// Arguments of a lane in mode `mode`, for [`places`].
+pub(crate) fn arguments(program: &Path, mode: &str) -> [String; 5] {
+    [program.display().to_string(), mode.into(), "/scenario".into(), "/robots".into(), "/scratch".into()]
+}
+
+impl Engine {
+    /// The jail of a lane program in mode `mode` (`step` or `render`).
+    pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, scenario: &Path, scratch: &Path) -> Spec {
+        let program = self.lane_program();
+        let mut spec = Spec::new(profile, arguments(&program.path, mode));
+        spec.binds.extend(program.binds.iter().cloned());
+        spec.binds.extend(places(scenario, self.robots(), scratch));
+        spec.env.extend(program.env.iter().cloned());
+        // The same code paths in libm on every processor; Mesa keeps no cache that one job could leave to another.
+        spec.env.push(("GLIBC_TUNABLES".into(), "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4".into()));
+        spec.env.push(("MESA_SHADER_CACHE_DISABLE".into(), "true".into()));
+        spec
+    }
+}

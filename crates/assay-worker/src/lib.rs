@@ -1,0 +1,25 @@
+//! Runs evaluations: lanes and policies in their jails, results recorded, jobs concluded.
+//!
+//! Two ways in share everything below them: [`evaluate`] runs one job to its end for the command line; [`Service`]
+//! leases shards from the records, episode by episode, for the server.
+//!
+//! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one
+//! simulator).
+
+mod cancel;
+mod engine;
+mod evaluate;
+mod fingerprint;
+mod installation;
+mod lane_process;
+mod service;
+mod session;
+mod video;
+
+pub use cancel::Cancel;
+pub use engine::{Engine, EngineError, EngineOptions};
+pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
+pub use installation::{Installation, InstallationError};
+pub use service::{Service, ServiceOptions};
+pub use session::{Job, SessionError};
+pub use video::check_rendering;

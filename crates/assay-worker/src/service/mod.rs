@@ -1,0 +1,176 @@
+//! The server's worker: leases shards from the records, runs them on its lanes, concludes jobs.
+//!
+//! One long-lived thread per lane (children die with the thread that spawned them), one that prolongs leases, one that
+//! puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
+//! found again when a lease runs out.
+
+mod claims;
+mod conclude;
+mod shard;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use assay_model::Clock;
+use assay_store::{Queue, Records, Work};
+use jiff::SignedDuration;
+use tokio::runtime::Handle;
+
+use crate::engine::core_of;
+use crate::{Cancel, Engine};
+use claims::Claims;
+
+/// A lease that is not prolonged runs out after this long.
+const LEASE: SignedDuration = SignedDuration::from_secs(15);
+/// How often leases are prolonged: a lease survives two lost beats.
+const HEARTBEAT: Duration = Duration::from_secs(4);
+/// How often the records are put right.
+const RECONCILE: Duration = Duration::from_secs(3);
+/// An idle lane looks into the records at least this often.
+const POLL: Duration = Duration::from_secs(1);
+/// How often waiting threads look at the stop flag.
+const TICK: Duration = Duration::from_millis(50);
+/// Hints published at the start for what is left from before.
+const MAX_PRIMED: u32 = 4096;
+
+/// What a service works with.
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// Runs episodes.
+    pub engine: Arc<Engine>,
+    /// The truth.
+    pub records: Arc<dyn Records>,
+    /// Wakes lanes.
+    pub queue: Arc<dyn Queue>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The data folder: `policies/` is read, `jobs/ID/` written.
+    pub data: PathBuf,
+    /// The records' runtime.
+    pub runtime: Handle,
+}
+
+/// A running worker.
+#[derive(Debug)]
+pub struct Service {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the worker's threads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: ServiceOptions,
+    pub(crate) claims: Claims,
+    /// No new work is taken.
+    pub(crate) stopping: Cancel,
+    /// The worker's name in the records.
+    pub(crate) name: String,
+}
+
+impl Service {
+    /// Starts a thread per lane of the engine, and two for upkeep.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
+        let name = format!("worker-{}", std::process::id());
+        let lanes = options.engine.lanes();
+        let shared = Arc::new(Shared { options, claims: Claims::default(), stopping: Cancel::new(), name });
+        let mut service = Self { shared, threads: Vec::new() };
+        for lane in 0..lanes {
+            service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
+        }
+        service.spawn("heartbeat".to_owned(), |shared| shared.beat())?;
+        service.spawn("reconcile".to_owned(), |shared| shared.upkeep())?;
+        Ok(service)
+    }
+
+    /// Takes no new work; episodes that run may end within `limit`, then they are handed back. Returns when all is quiet.
+    pub fn drain(self, limit: Duration) {
+        self.shared.stopping.cancel();
+        let until = Instant::now() + limit;
+        while !self.shared.claims.is_empty() && Instant::now() < until {
+            thread::sleep(TICK);
+        }
+        self.shared.claims.cancel_all();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a worker thread panicked");
+            }
+        }
+    }
+
+    fn spawn(&mut self, name: String, body: impl FnOnce(&Shared) + Send + 'static) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        self.threads.push(thread::Builder::new().name(name).spawn(move || body(&shared))?);
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Waits for an answer of the records.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.options.runtime.block_on(future)
+    }
+
+    fn lane(&self, core: usize) {
+        while !self.stopping.is_cancelled() {
+            let worked = self.conclude_next() || self.shard_next(core);
+            if !worked && !self.stopping.is_cancelled() {
+                // The hint's content does not matter: the records say what there is to do.
+                self.wait(self.options.queue.next(POLL));
+            }
+        }
+    }
+
+    fn beat(&self) {
+        // Leases are prolonged until the last claim is gone, also while the service drains.
+        while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
+            self.sleep(HEARTBEAT);
+            for (fence, cancel) in self.claims.all() {
+                let lease = self.wait(self.options.records.heartbeat(fence, self.options.clock.now(), LEASE));
+                match lease {
+                    Ok(assay_store::Lease::Held) => {}
+                    Ok(assay_store::Lease::Lost) => cancel.cancel(),
+                    Err(error) => tracing::warn!(%error, "a lease could not be prolonged"),
+                }
+            }
+        }
+    }
+
+    fn upkeep(&self) {
+        match self.wait(self.options.records.claimable(MAX_PRIMED)) {
+            Ok(work) => self.publish(work),
+            Err(error) => tracing::error!(%error, "the records could not be read"),
+        }
+        while !self.stopping.is_cancelled() {
+            match self.wait(self.options.records.reconcile(self.options.clock.now())) {
+                Ok(done) => {
+                    for job in &done.failed {
+                        tracing::error!(job.id = %job, "given up: its leases ran out too often");
+                    }
+                    self.publish(done.requeued);
+                }
+                Err(error) => tracing::error!(%error, "the records could not be put right"),
+            }
+            self.sleep(RECONCILE);
+        }
+    }
+
+    pub(crate) fn publish(&self, work: Vec<Work>) {
+        for work in work {
+            self.wait(self.options.queue.publish(work));
+        }
+    }
+
+    /// Sleeps, but not much longer than the service lives.
+    fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until && !(self.stopping.is_cancelled() && self.claims.is_empty()) {
+            thread::sleep(TICK);
+        }
+    }
+}

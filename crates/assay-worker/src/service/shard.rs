@@ -1,0 +1,172 @@
+//! A shard: its episodes on one lane, each recorded as soon as it is complete.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use assay_model::{Blame, EpisodeResult, JobId};
+use assay_policy::{IntakeLimits, intake};
+use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
+
+use super::{LEASE, Shared};
+use crate::engine::scratch;
+use crate::session::{Session, SessionEvents, platform};
+use crate::{Cancel, Job, SessionError};
+
+/// Times that a result is offered to records that fail.
+const RECORD_TRIES: u32 = 5;
+/// Pause before the second try; doubled each time.
+const RECORD_PAUSE: Duration = Duration::from_millis(200);
+/// Folder of the jobs' evidence in the data folder.
+const JOBS: &str = "jobs";
+
+/// How work on a shard ended.
+enum Ended {
+    /// Every episode is recorded.
+    Done,
+    /// The service is stopping, or the shard is no longer ours.
+    HandBack,
+    /// The scenario can't be run.
+    Scenario(String),
+    /// We failed.
+    Platform(String),
+}
+
+struct Recorder<'a> {
+    shared: &'a Shared,
+    fence: Fence,
+}
+
+impl SessionEvents for Recorder<'_> {
+    fn progress(&self, episode: u32, step: u32, of: u32) {
+        tracing::trace!(job.id = %self.fence.job_id, episode, step, of, "progress");
+    }
+
+    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+        let episode = result.episode;
+        match self.record(&result) {
+            Ok(Recorded::New { left_in_job: 0, .. }) => {
+                self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
+                Ok(())
+            }
+            Ok(Recorded::New { .. } | Recorded::Duplicate) => Ok(()),
+            Ok(Recorded::Fenced) => Err(format!("episode {episode} is somebody else's now")),
+            Err(error) => Err(format!("episode {episode} could not be recorded: {error}")),
+        }
+    }
+}
+
+impl Recorder<'_> {
+    fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
+        let options = &self.shared.options;
+        let mut pause = RECORD_PAUSE;
+        let mut tries = 1;
+        loop {
+            let write = options.records.record_episode(self.fence, result.clone(), options.clock.now());
+            match self.shared.wait(write) {
+                Err(error) if tries < RECORD_TRIES => {
+                    tracing::warn!(job.id = %self.fence.job_id, %error, "a result is offered to the records again");
+                    thread::sleep(pause);
+                    (tries, pause) = (tries + 1, pause * 2);
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Claims and runs a shard on the lane of processor `core`; whether there was one.
+    pub(super) fn shard_next(&self, core: usize) -> bool {
+        let claim = self.options.records.claim_shard(&self.name, self.options.clock.now(), LEASE);
+        match self.wait(claim) {
+            Ok(None) => false,
+            Ok(Some(claim)) => {
+                self.shard(&claim, core);
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "shards could not be claimed");
+                false
+            }
+        }
+    }
+
+    fn shard(&self, claim: &Claim, core: usize) {
+        let fence = claim.fence;
+        tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
+        let cancel = self.claims.add(fence);
+        let ended = match self.run(claim, core, &cancel) {
+            Ok(()) if self.stopping.is_cancelled() => Ended::HandBack,
+            Ok(()) => Ended::Done,
+            Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
+            Err(SessionError::Scenario(message)) => Ended::Scenario(message),
+            Err(SessionError::Platform(message)) => Ended::Platform(message),
+        };
+        if let Err(error) = self.settle(claim, ended) {
+            // The lease runs out, and the reconciler sees to it.
+            tracing::error!(job.id = %fence.job_id, %error, "a shard could not be given back");
+        }
+        self.claims.remove(&fence);
+    }
+
+    fn settle(&self, claim: &Claim, ended: Ended) -> Result<(), StoreError> {
+        let (records, now, fence) = (&self.options.records, self.options.clock.now(), claim.fence);
+        let work = Work::Shard { job_id: fence.job_id, shard: fence.shard };
+        match ended {
+            Ended::Done => {}
+            // A shard that is done by now is fenced, which is as good.
+            Ended::HandBack => {
+                self.wait(records.release_shard(fence))?;
+            }
+            Ended::Scenario(message) => {
+                let failure = Failure { blame: Blame::Scenario, message };
+                self.wait(records.fail_job(fence.job_id, failure, now))?;
+            }
+            Ended::Platform(message) => {
+                tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "a shard failed");
+                if self.wait(records.fail_shard(fence, &message, now))? == Returned::Requeued {
+                    self.publish(vec![work]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, claim: &Claim, core: usize, cancel: &Cancel) -> Result<(), SessionError> {
+        let work = scratch("shard").map_err(|e| platform(&e))?;
+        let job = self.job(claim, work.path())?;
+        let recorder = Recorder { shared: self, fence: claim.fence };
+        let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
+        let session = Session::new(&self.options.engine, &job, core, cancel)?.stopping(self.stopping.clone());
+        session.run(|| episodes.pop_front(), &recorder)
+    }
+
+    /// The job as lanes see it: its scenario from the library, its policy unpacked anew.
+    fn job(&self, claim: &Claim, work: &Path) -> Result<Job, SessionError> {
+        let header = &claim.header;
+        let scenario = self.options.engine.library().get(&header.scenario);
+        let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?.clone();
+        if scenario.digest != header.scenario_digest {
+            let message = format!("{} was changed after the job was accepted", header.scenario);
+            return Err(SessionError::Scenario(message));
+        }
+        let archive = claim.policy_path.as_ref().ok_or_else(|| SessionError::Platform("no policy".to_owned()))?;
+        let unpacked = work.join("policy");
+        intake(&self.options.data.join(archive), &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
+        Ok(Job {
+            scenario: Arc::new(scenario),
+            policy: unpacked,
+            seed: header.seed,
+            record: header.record,
+            folder: job_folder(&self.options.data, header.job_id),
+        })
+    }
+}
+
+/// Where a job's evidence lies.
+fn job_folder(data: &Path, job: JobId) -> std::path::PathBuf {
+    data.join(JOBS).join(job.to_string())
+}

@@ -1,0 +1,359 @@
+//! A job's episodes on one lane: the next policy is imported while the current episode runs, and videos are drawn
+//! while the next episodes do.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use assay_model::lane::Run;
+use assay_model::{
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, StageResult,
+    Termination,
+};
+use assay_policy::{Load, PolicyConnection, PolicyFailure, PolicyProcess, Prepared};
+use assay_scenario::Scenario;
+
+use crate::lane_process::{LaneError, LaneProcess};
+use crate::{Cancel, Engine, video};
+
+/// Times that an episode is tried again when the machine, not the policy, kept it from running.
+const MAX_RETRIES: u32 = 3;
+/// Episodes that may wait for their video; a lane that is faster waits.
+const MAX_WAITING_VIDEOS: usize = 4;
+/// A policy that spent at least this share of a stall waiting for the processor is not to blame for it.
+const STARVED_SHARE: f64 = 0.5;
+/// Folder of episodes in a job's folder.
+const EPISODES: &str = "episodes";
+
+/// A job as its lanes see it.
+#[derive(Debug)]
+pub struct Job {
+    /// What it is evaluated on.
+    pub scenario: Arc<Scenario>,
+    /// The unpacked policy.
+    pub policy: PathBuf,
+    /// Seed of all episodes.
+    pub seed: u64,
+    /// Which episodes get a video.
+    pub record: Record,
+    /// Where evidence goes, `episodes/NNN/...` below it.
+    pub folder: PathBuf,
+}
+
+/// Why a job's episodes can't be run. Never the policy's fault.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The job was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The scenario can't be run: its author's fault.
+    #[error("the scenario can't be run: {0}")]
+    Scenario(String),
+    /// The lane or a jail does not work.
+    #[error("{0}")]
+    Platform(String),
+    /// The receiver of results gave up.
+    #[error("{0}")]
+    Rejected(String),
+}
+
+/// What a session tells while it works.
+pub(crate) trait SessionEvents: Sync {
+    /// `step` of `of` control steps are done.
+    fn progress(&self, episode: u32, step: u32, of: u32);
+    /// An episode is complete, with its video if it gets one. An error stops the session.
+    fn finished(&self, result: EpisodeResult) -> Result<(), String>;
+}
+
+/// An episode that has run: its policy is still to be ended, its video to be drawn.
+struct Finished {
+    result: EpisodeResult,
+    world_seed: u64,
+    /// Where its evidence lies, if there is any.
+    folder: Option<PathBuf>,
+    policy: Option<Box<PolicyProcess>>,
+}
+
+/// One lane's work on a job.
+pub(crate) struct Session<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    core: usize,
+    cancel: &'a Cancel,
+    staged: PathBuf,
+    lane: Option<LaneProcess>,
+    /// Raised when no further episode is to be begun.
+    stopping: Cancel,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(engine: &'a Engine, job: &'a Job, core: usize, cancel: &'a Cancel) -> Result<Self, SessionError> {
+        let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+        Ok(Self { engine, job, core, cancel, staged, lane: None, stopping: Cancel::new() })
+    }
+
+    /// Begins no further episode once `stopping` is raised.
+    pub(crate) fn stopping(self, stopping: Cancel) -> Self {
+        Self { stopping, ..self }
+    }
+
+    /// Runs the episodes that `next` hands out. The calling thread must live as long as its lanes and policies.
+    pub(crate) fn run(
+        mut self,
+        mut next: impl FnMut() -> Option<u32>,
+        events: &dyn SessionEvents,
+    ) -> Result<(), SessionError> {
+        let (engine, job, staged) = (self.engine, self.job, self.staged.clone());
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(MAX_WAITING_VIDEOS);
+            let finisher = scope.spawn(move || finish_all(engine, job, &staged, &receiver, events));
+            let outcome = self.run_all(&mut next, &sender, events);
+            drop(sender);
+            let finished = finisher.join().unwrap_or_else(|_| Err("the finishing thread panicked".to_owned()));
+            outcome.and(finished.map_err(SessionError::Rejected))
+        })
+    }
+
+    fn run_all(
+        &mut self,
+        next: &mut dyn FnMut() -> Option<u32>,
+        sender: &SyncSender<Finished>,
+        events: &dyn SessionEvents,
+    ) -> Result<(), SessionError> {
+        let mut upcoming = self.upcoming(next)?;
+        while let Some((episode, prepared)) = upcoming.take() {
+            // The next policy is imported while this one acts.
+            upcoming = self.upcoming(next)?;
+            if self.stopping.is_cancelled() {
+                return Ok(());
+            }
+            let finished = self.episode(episode, prepared, events)?;
+            if sender.send(finished).is_err() {
+                // The finisher stopped: its error is the reason.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, Prepared)>, SessionError> {
+        next().map(|episode| Ok((episode, self.prepare(episode)?))).transpose()
+    }
+
+    fn prepare(&self, episode: u32) -> Result<Prepared, SessionError> {
+        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        self.engine.pool().prepare(&self.job.policy, seeds.policy, Some(self.core)).map_err(|e| platform(&e))
+    }
+
+    /// One episode, tried again where the machine was at fault.
+    fn episode(&mut self, episode: u32, first: Prepared, events: &dyn SessionEvents) -> Result<Finished, SessionError> {
+        let mut prepared = Some(first);
+        let mut deaths: Vec<(String, u32)> = Vec::new();
+        for _ in 0..=MAX_RETRIES {
+            let policy = prepared.take().map_or_else(|| self.prepare(episode), Ok)?;
+            match self.attempt(episode, policy, events) {
+                Ok(Some(finished)) => return Ok(finished),
+                Ok(None) => {}
+                Err(LaneError::Cancelled) => return Err(SessionError::Cancelled),
+                Err(LaneError::Refused(message)) => return Err(SessionError::Scenario(message)),
+                Err(LaneError::Died { exit, step, log }) => {
+                    self.lane = None;
+                    if deaths.contains(&(exit.clone(), step)) {
+                        return Ok(self.killed_by_scenario(episode, step, &exit));
+                    }
+                    tracing::warn!(episode, step, exit, log, "a lane died");
+                    deaths.push((exit, step));
+                }
+                Err(error) => {
+                    self.lane = None;
+                    return Err(platform(&error));
+                }
+            }
+        }
+        Err(SessionError::Platform(format!("episode {episode} could not be run in {} tries", MAX_RETRIES + 1)))
+    }
+
+    /// `None`: the policy stalled because it got no processor; try again.
+    fn attempt(
+        &mut self,
+        episode: u32,
+        prepared: Prepared,
+        events: &dyn SessionEvents,
+    ) -> Result<Option<Finished>, LaneError> {
+        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        let mut policy = match prepared.wait().map_err(|e| LaneError::Failed(platform(&e).to_string()))? {
+            Load::Ready(policy) => policy,
+            Load::Failed(failure) => {
+                let result = not_started(&self.job.scenario, episode, seeds, *failure);
+                return Ok(Some(Finished { result, world_seed: seeds.world, folder: None, policy: None }));
+            }
+        };
+        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
+        let lane = match &mut self.lane {
+            Some(lane) => lane,
+            None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core, self.cancel)?),
+        };
+        let folder = format!("{episode:03}");
+        let run =
+            Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: Some(folder.clone()) };
+        let delay_before = policy.run_delay().unwrap_or_default();
+        let mut progress = |step, of| events.progress(episode, step, of);
+        let done = lane.run(run, stream.as_fd(), self.cancel, &mut progress)?;
+        drop(stream);
+        let starved = policy.run_delay().unwrap_or_default().saturating_sub(delay_before);
+        if done.stalled && starved > Duration::from_secs_f64(STARVED_SHARE * done.result.wall_time_s) {
+            tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
+            return Ok(None);
+        }
+        let destination = self.job.folder.join(EPISODES).join(&folder);
+        move_folder(&lane.evidence(&folder), &destination)?;
+        let (result, policy) = (done.result, Some(policy));
+        Ok(Some(Finished { result, world_seed: seeds.world, folder: Some(destination), policy }))
+    }
+
+    /// A scenario that kills the simulator at the same step twice is to blame for it.
+    fn killed_by_scenario(&self, episode: u32, step: u32, exit: &str) -> Finished {
+        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        let message = format!("the simulator died twice ({exit}) after control step {step}");
+        let error = EpisodeError { code: "simulator_died".to_owned(), message, log_tail: String::new() };
+        let mut result = empty(&self.job.scenario, episode, seeds, error);
+        (result.status, result.termination) = (EpisodeStatus::Invalid, Termination::Unstable);
+        Finished { result, world_seed: seeds.world, folder: None, policy: None }
+    }
+}
+
+/// Draws videos and hands results on, in order, until the lane is done.
+fn finish_all(
+    engine: &Engine,
+    job: &Job,
+    scenario: &Path,
+    receiver: &Receiver<Finished>,
+    events: &dyn SessionEvents,
+) -> Result<(), String> {
+    for Finished { mut result, world_seed, folder, policy } in receiver {
+        if let Some(policy) = policy {
+            end_policy(policy, &mut result);
+        }
+        if let Some(folder) = folder.filter(|_| result.steps > 0) {
+            result.log_url = Some(format!("{EPISODES}/{:03}/trace.parquet", result.episode));
+            let wanted = match job.record {
+                Record::All => true,
+                Record::Violations => result.episode == 0 || !result.violations.is_empty(),
+                Record::None => false,
+            };
+            if wanted {
+                match video::render(engine, scenario, &folder, &result, world_seed) {
+                    Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/video.mp4", result.episode)),
+                    Err(error) => tracing::warn!(episode = result.episode, "no video: {}", platform(&error)),
+                }
+            }
+        }
+        events.finished(result)?;
+    }
+    Ok(())
+}
+
+/// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
+fn end_policy(policy: Box<PolicyProcess>, result: &mut EpisodeResult) {
+    let Some(error) = &mut result.error else {
+        policy.finish();
+        return;
+    };
+    let end = if error.code == "timeout" { policy.abort() } else { policy.finish() };
+    if error.code == "exited"
+        && let Some(failure) = end.failure()
+    {
+        (error.code, error.message) = (failure.code, failure.message);
+    }
+    if error.log_tail.is_empty() {
+        error.log_tail = end.log_tail;
+    }
+}
+
+/// An episode whose policy could not be imported.
+fn not_started(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, failure: PolicyFailure) -> EpisodeResult {
+    let timeout = failure.code == "import_timeout";
+    let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
+    let error = EpisodeError { code: failure.code, message: failure.message, log_tail };
+    let mut result = empty(scenario, episode, seeds, error);
+    if timeout {
+        (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
+    }
+    result
+}
+
+/// An episode without a single step.
+fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeError) -> EpisodeResult {
+    let clause = |clause: &assay_scenario::Clause| ClauseResult {
+        id: clause.id.clone(),
+        level: clause.level,
+        standard: clause.standard.clone(),
+        unit: clause.unit.clone(),
+        limit: clause.limit,
+        status: ClauseStatus::Undetermined,
+        robustness: None,
+        worst_value: None,
+        worst_time_s: None,
+        vacuous: false,
+        violation_count: 0,
+    };
+    let stage = |stage: &assay_scenario::Stage| StageResult {
+        name: stage.name.clone(),
+        points: stage.points,
+        passed: false,
+        time_s: None,
+    };
+    EpisodeResult {
+        episode,
+        seed: seeds.policy,
+        status: EpisodeStatus::PolicyError,
+        termination: Termination::PolicyError,
+        success: false,
+        progress_score: 0.0,
+        safety_score: 0.0,
+        composite_score: 0.0,
+        steps: 0,
+        sim_time_s: 0.0,
+        wall_time_s: 0.0,
+        stages: scenario.stages.iter().map(stage).collect(),
+        clauses: scenario.clauses.iter().map(clause).collect(),
+        violations: Vec::new(),
+        unsafe_time_s: 0.0,
+        policy_latency_ms: None,
+        deadline_misses: 0,
+        clipped_actions: 0,
+        video_url: None,
+        log_url: None,
+        trace_hash: None,
+        judge: None,
+        error: Some(error),
+    }
+}
+
+/// Copies an episode's files to their place and removes the originals (they may lie on different file systems).
+fn move_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        if let Some(name) = path.file_name() {
+            fs::copy(&path, to.join(name))?;
+        }
+    }
+    fs::remove_dir_all(from)
+}
+
+/// An error with all its causes, as our own fault.
+pub(crate) fn platform(error: &dyn std::error::Error) -> SessionError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    SessionError::Platform(text)
+}

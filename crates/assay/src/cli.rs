@@ -1,0 +1,191 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use assay_model::Record;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against safety clauses,
+/// and answers with a verdict that can be checked.
+#[derive(Debug, Parser)]
+#[command(version, styles = STYLES, max_term_width = 110, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  assay init my_policy                                    write a policy to start from
+  assay verify my_policy --scenario tabletop_reach        run it and print the verdict
+  assay verify policy.zip --scenario cartpole_keepin --episodes 29 --out out/run1
+  assay serve --listen 127.0.0.1:8080 --data ./data       the same as a service
+
+Exit codes of verify: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 our own failure, 130 interrupted.")]
+pub(crate) struct Cli {
+    /// Tell more on stderr (twice: even more)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Evaluate a policy on a scenario and print the verdict
+    Verify(Box<Verify>),
+    /// List scenarios, or describe one
+    #[command(subcommand)]
+    Scenario(Scenario),
+    /// Write a policy to start from
+    Init(Init),
+    /// Say what this machine can and cannot do, and what to do about it
+    Doctor(Doctor),
+    /// Run the HTTP service
+    Serve(Serve),
+    /// Make, list and revoke the service's keys
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example: assay completions bash > ~/.local/share/bash-completion/completions/assay")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay verify my_policy --scenario tabletop_reach
+  assay verify policy.zip --scenario tabletop_reach --episodes 29 --out out/run1 --record all
+  assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
+  assay verify policy.zip --scenario cartpole_keepin --episodes 59 --max-violation-probability 0.05")]
+pub(crate) struct Verify {
+    /// The policy: a zip archive, a folder, or a single .py file
+    pub(crate) policy: PathBuf,
+    /// The scenario: an id (see `assay scenario list`) or a scenario's folder
+    #[arg(short, long, value_name = "ID|PATH")]
+    pub(crate) scenario: String,
+    /// Episodes to run
+    #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) episodes: u32,
+    /// Seed of all episodes: the same seed draws the same worlds
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Simulators that run at the same time [default: one per processor]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) lanes: Option<u16>,
+    /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Which episodes get a video: all, violations (and the first), none
+    #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
+    pub(crate) record: Record,
+    /// Certify that violations are rarer than this; otherwise the verdict is INCONCLUSIVE
+    #[arg(long, value_name = "P", value_parser = probability)]
+    pub(crate) max_violation_probability: Option<f64>,
+    /// Confidence level of all bounds
+    #[arg(long, default_value_t = 0.95, value_parser = probability)]
+    pub(crate) confidence: f64,
+    /// Print report.json on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A number strictly between 0 and 1.
+fn probability(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if number > 0.0 && number < 1.0 { Ok(number) } else { Err("must lie between 0 and 1".to_owned()) }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Scenario {
+    /// All scenarios, a line each
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What a policy author needs: task, observation, action, clauses
+    Show {
+        /// Id, or a scenario's folder
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Folder to make
+    pub(crate) dir: PathBuf,
+    /// The scenario that the policy is for
+    #[arg(short, long, default_value = "tabletop_reach", value_name = "ID")]
+    pub(crate) scenario: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The first start writes an admin key to DIR/bootstrap-key and prints where it is. To bring your \
+own key instead, set ASSAY_BOOTSTRAP_KEY.
+
+Example: assay serve --listen 127.0.0.1:8080 --data ./data"
+)]
+pub(crate) struct Serve {
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:8080", env = "ASSAY_LISTEN")]
+    pub(crate) listen: SocketAddr,
+    /// Folder for the database, policies and evidence
+    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+    pub(crate) data: PathBuf,
+    /// Simulators that run at the same time [default: one per processor]
+    #[arg(long, env = "ASSAY_LANES", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) lanes: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Keys {
+    /// Make a key; it is printed once
+    Create {
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// Whose key it is
+        #[arg(long, default_value = "default")]
+        account: String,
+        /// What it may do: read, verify, submit, publish, review, admin
+        #[arg(long, value_delimiter = ',', default_value = "read,verify")]
+        scopes: Vec<String>,
+        /// Days until it expires [default: never]
+        #[arg(long, value_name = "DAYS")]
+        expires_in: Option<u16>,
+    },
+    /// All keys, without their secrets
+    List {
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Refuse a key from now on
+    Revoke {
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// The key's id (the part between the underscores)
+        id: String,
+    },
+}

@@ -1,0 +1,103 @@
+//! `assay doctor`: what this machine can do, and what to do about the rest.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use assay_jail::{Check, default_cache_root, probe};
+use assay_policy::Runtime;
+use assay_worker::{Engine, EngineOptions, Installation};
+use serde_json::json;
+
+use crate::cli::Doctor;
+use crate::exit::{Code, Failure, OrFail};
+
+pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
+    let mut checks = probe();
+    checks.extend(installation_checks());
+    let holds = checks.iter().all(|check| check.holds || !check.required);
+    if arguments.json {
+        let rows: Vec<_> = checks.iter().map(row).collect();
+        super::print(&serde_json::to_string_pretty(&json!({ "holds": holds, "checks": rows })).ours()?);
+    } else {
+        super::print(&table(&checks, holds));
+    }
+    Ok(if holds { Code::Success } else { Code::Unsafe })
+}
+
+fn table(checks: &[Check], holds: bool) -> String {
+    let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let mark = match (check.holds, check.required) {
+            (true, _) => "ok  ",
+            (false, true) => "FAIL",
+            (false, false) => "--  ",
+        };
+        let _ = writeln!(text, "{mark}  {:widest$}  {}", check.name, check.detail);
+        if !check.remedy.is_empty() {
+            let _ = writeln!(text, "      {:widest$}  -> {}", "", check.remedy);
+        }
+    }
+    text.push_str(if holds {
+        "\nEverything that is needed is there.\n"
+    } else {
+        "\nSomething that is needed is missing.\n"
+    });
+    text
+}
+
+fn row(check: &Check) -> serde_json::Value {
+    json!({
+        "name": check.name, "holds": check.holds, "required": check.required,
+        "detail": check.detail, "remedy": check.remedy,
+    })
+}
+
+/// Beyond the jail: programs, libraries, scenarios, and drawing.
+fn installation_checks() -> Vec<Check> {
+    let installation = match Installation::find(std::env::var_os("ASSAY_HOME").map(Into::into)) {
+        Ok(installation) => installation,
+        Err(error) => return vec![failed("installation", &error, "run make build, or set ASSAY_HOME")],
+    };
+    let mut checks = vec![passed("installation", installation.home.display().to_string())];
+    checks.push(python(&installation.python()));
+    match Engine::start(&installation, EngineOptions { lanes: 1 }) {
+        Ok(engine) => {
+            let fingerprint = engine.fingerprint();
+            let hash = fingerprint.libmujoco_sha256.get(..16).unwrap_or_default();
+            checks.push(passed("MuJoCo", format!("{} (sha256 {hash}...)", fingerprint.mujoco)));
+            checks.push(passed("scenarios", format!("{} built in", engine.library().scenarios().len())));
+            checks.push(match assay_worker::check_rendering(&engine) {
+                Ok(()) => passed("rendering", "a frame was drawn with EGL in the jail".to_owned()),
+                Err(error) => Check {
+                    required: false,
+                    ..failed(
+                        "rendering",
+                        &*error,
+                        "without it there are no videos: apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri",
+                    )
+                },
+            });
+        }
+        Err(error) => checks.push(failed("engine", &error, "run make setup and make build")),
+    }
+    checks
+}
+
+fn python(root: &Path) -> Check {
+    match Runtime::at(root, &default_cache_root()) {
+        Ok(runtime) => {
+            passed("Python runtime", format!("{} with numpy {}", runtime.manifest.python, runtime.manifest.numpy))
+        }
+        Err(error) => failed("Python runtime", &error, "run make setup"),
+    }
+}
+
+fn passed(name: &'static str, detail: String) -> Check {
+    Check { name, holds: true, required: true, detail, remedy: String::new() }
+}
+
+fn failed(name: &'static str, error: &dyn std::error::Error, remedy: &str) -> Check {
+    let detail = std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string).collect::<Vec<_>>();
+    Check { name, holds: false, required: true, detail: detail.join(": "), remedy: remedy.to_owned() }
+}

@@ -1,0 +1,81 @@
+//! `assay init`: a policy to start from.
+
+use std::fs;
+
+use anyhow::{Context, anyhow};
+use assay_scenario::{Library, Scenario};
+
+use crate::cli::Init;
+use crate::exit::{Code, Failure, OrFail};
+
+pub(crate) fn run(arguments: &Init) -> Result<Code, Failure> {
+    let installation = super::installation()?;
+    let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
+    let scenario = library.find(&arguments.scenario).usage()?;
+    let dir = &arguments.dir;
+    if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Failure::Usage(anyhow!("{} is not empty; name a new folder", dir.display())));
+    }
+    fs::create_dir_all(dir).with_context(|| format!("can't make {}", dir.display())).usage()?;
+    let path = dir.join("policy.py");
+    fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).usage()?;
+    super::print(&format!(
+        "wrote {}\ntry it:   assay verify {} --scenario {}\nthe task: assay scenario show {}",
+        path.display(),
+        dir.display(),
+        scenario.id,
+        scenario.id
+    ));
+    Ok(Code::Success)
+}
+
+/// A policy that does nothing, with everything its author needs to know beside it.
+fn policy(scenario: &Scenario) -> String {
+    let observations: String = scenario
+        .observations
+        .iter()
+        .map(|o| format!("        #   observation[{:?}]  {}\n", o.name, one_line(&o.description)))
+        .collect();
+    let actions: String = scenario
+        .control
+        .action
+        .iter()
+        .enumerate()
+        .map(|(i, a)| format!("        #   action[{i}]  {} in [{}, {}] {}\n", a.name, a.low, a.high, a.unit))
+        .collect();
+    format!(
+        r#""""A policy for {id}: {name}.
+
+{description}
+"""
+
+import numpy as np
+
+
+class Policy:
+    """One object lives for one episode, in a process of its own, with numpy and the standard library."""
+
+    def reset(self, *, seed, scenario, instruction):
+        """Called once before the first observation."""
+        self.random = np.random.default_rng(seed)
+
+    def act(self, observation):
+        """Called {hz} times a simulated second; returns {dim} numbers.
+
+        observation["time"] and observation["time_remaining"] are seconds.
+        """
+{observations}        # and returns
+{actions}        return np.zeros({dim})
+"#,
+        id = scenario.id,
+        name = one_line(&scenario.name),
+        description = one_line(&scenario.description),
+        hz = scenario.world.control_hz,
+        dim = scenario.control.action.len(),
+    )
+}
+
+/// Text that can't end a Python comment or docstring.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ").replace('\\', "/").replace("\"\"\"", "'''")
+}

@@ -1,0 +1,89 @@
+//! `assay keys create|list|revoke`: directly on the data folder, also while the service runs.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_api::OsEntropy;
+use assay_api::keys::mint;
+use assay_model::{Clock, Scope, Scopes, SystemClock};
+use assay_store::{KeyId, KeyRecord, Records, SqliteRecords};
+use jiff::ToSpan;
+use serde_json::json;
+
+use crate::cli::Keys;
+use crate::exit::{Code, Failure, OrFail};
+
+pub(crate) fn run(command: &Keys) -> Result<Code, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    runtime.block_on(async {
+        match command {
+            Keys::Create { data, account, scopes, expires_in } => create(data, account, scopes, *expires_in).await,
+            Keys::List { data, json } => list(data, *json).await,
+            Keys::Revoke { data, id } => revoke(data, id).await,
+        }
+    })
+}
+
+fn open(data: &Path) -> Result<SqliteRecords, Failure> {
+    if !data.is_dir() {
+        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
+    }
+    SqliteRecords::open_beside(data, "assay keys").ours()
+}
+
+async fn create(data: &Path, account: &str, scopes: &[String], expires_in: Option<u16>) -> Result<Code, Failure> {
+    let account = account.parse().context("--account").usage()?;
+    let scopes = scopes.iter().map(|s| s.trim().parse::<Scope>()).collect::<Result<Scopes, _>>();
+    let scopes = scopes.context("--scopes").usage()?;
+    let now = SystemClock.now();
+    let expires_at = expires_in.map(|days| now.checked_add((i64::from(days) * 24).hours())).transpose().usage()?;
+    let (text, record) = mint(&OsEntropy, now, account, "command line", scopes, expires_at);
+    open(data)?.create_key(record).await.ours()?;
+    eprintln!("assay: keep this key; it is not shown again");
+    super::print(text.reveal());
+    Ok(Code::Success)
+}
+
+async fn list(data: &Path, json: bool) -> Result<Code, Failure> {
+    let keys = open(data)?.keys(None).await.ours()?;
+    if json {
+        let rows: Vec<_> = keys.iter().map(row).collect();
+        super::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).ours()?);
+        return Ok(Code::Success);
+    }
+    let mut text = format!("{:24}  {:16}  {:10}  {:10}  scopes\n", "id", "account", "made", "state");
+    for key in &keys {
+        let made = key.created_at.strftime("%Y-%m-%d").to_string();
+        let _ = writeln!(text, "{:24}  {:16}  {made:10}  {:10}  {}", key.id, key.account, state(key), key.scopes);
+    }
+    super::print(&text);
+    Ok(Code::Success)
+}
+
+fn state(key: &KeyRecord) -> &'static str {
+    let expired = key.expires_at.is_some_and(|at| at <= SystemClock.now());
+    match (key.revoked_at.is_some(), expired) {
+        (true, _) => "revoked",
+        (false, true) => "expired",
+        (false, false) => "valid",
+    }
+}
+
+fn row(key: &KeyRecord) -> serde_json::Value {
+    json!({
+        "id": key.id.as_str(), "account": key.account, "name": key.name, "scopes": key.scopes,
+        "created_at": key.created_at, "expires_at": key.expires_at, "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at, "state": state(key),
+    })
+}
+
+async fn revoke(data: &Path, id: &str) -> Result<Code, Failure> {
+    let unknown = || Failure::Usage(anyhow!("there is no valid key {id:?}; see assay keys list"));
+    let id = KeyId::parse(id).ok_or_else(unknown)?;
+    if !open(data)?.revoke_key(&id, SystemClock.now()).await.ours()? {
+        return Err(unknown());
+    }
+    super::print(&format!("revoked {id}"));
+    Ok(Code::Success)
+}

@@ -1,0 +1,50 @@
+//! One file a command.
+
+mod completions;
+mod doctor;
+mod init;
+mod keys;
+mod scenario;
+mod serve;
+mod verify;
+
+use std::path::PathBuf;
+
+use assay_worker::{Engine, EngineOptions, Installation};
+
+use crate::cli::Command;
+use crate::exit::{Code, Failure, OrFail};
+
+pub(crate) fn run(command: Command) -> Result<Code, Failure> {
+    match command {
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Scenario(command) => scenario::run(&command),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Keys(command) => keys::run(&command),
+        Command::Completions { shell } => completions::run(shell),
+    }
+}
+
+/// The installation that this program belongs to (`ASSAY_HOME`, or found).
+fn installation() -> Result<Installation, Failure> {
+    Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).usage()
+}
+
+/// The engine with `lanes` lanes, one per processor where not given.
+fn engine(installation: &Installation, lanes: Option<u16>) -> Result<Engine, Failure> {
+    let lanes = lanes.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    Engine::start(installation, EngineOptions { lanes }).ours()
+}
+
+/// Writes to standard output; a reader that went away (`| head`) is no error.
+#[expect(clippy::print_stdout, reason = "the one place that does")]
+fn print(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    if !text.ends_with('\n') {
+        let _ = out.write_all(b"\n");
+    }
+}

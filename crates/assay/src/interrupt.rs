@@ -1,0 +1,15 @@
+//! Ctrl-C and SIGTERM.
+
+use std::sync::Arc;
+
+use assay_worker::Cancel;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// A cancel flag that is raised by the first Ctrl-C or SIGTERM.
+pub(crate) fn cancel_on_signal() -> std::io::Result<Cancel> {
+    let cancel = Cancel::new();
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(cancel.flag()))?;
+    }
+    Ok(cancel)
+}

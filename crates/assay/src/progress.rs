@@ -1,0 +1,99 @@
+//! Progress of an evaluation: bars on a terminal, plain lines otherwise.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::sync::Mutex;
+
+use assay_model::EpisodeResult;
+use assay_worker::EvaluationEvents;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+/// Tells how far an evaluation is, on stderr.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bars: Option<Bars>,
+    quiet: bool,
+    episodes: u32,
+    done: Mutex<u32>,
+}
+
+#[derive(Debug)]
+struct Bars {
+    all: MultiProgress,
+    job: ProgressBar,
+    episodes: Mutex<HashMap<u32, ProgressBar>>,
+}
+
+impl Progress {
+    /// `quiet`: say nothing where there is no terminal (with `--json`).
+    pub(crate) fn new(episodes: u32, quiet: bool) -> Self {
+        let bars = std::io::stderr().is_terminal().then(|| Bars::new(episodes));
+        Self { bars, quiet, episodes, done: Mutex::new(0) }
+    }
+
+    /// Removes the bars.
+    pub(crate) fn clear(&self) {
+        if let Some(bars) = &self.bars {
+            // What can't be cleared stays on the screen, which is no harm.
+            let _ = bars.all.clear();
+        }
+    }
+}
+
+impl Bars {
+    fn new(episodes: u32) -> Self {
+        let all = MultiProgress::new();
+        let job = all.add(ProgressBar::new(u64::from(episodes)));
+        job.set_style(style("{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} episodes  {elapsed}"));
+        job.set_prefix("verifying");
+        job.enable_steady_tick(std::time::Duration::from_millis(100));
+        Self { all, job, episodes: Mutex::new(HashMap::new()) }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸ ")
+}
+
+impl EvaluationEvents for Progress {
+    fn progress(&self, episode: u32, step: u32, of: u32) {
+        let Some(bars) = &self.bars else { return };
+        let Ok(mut episodes) = bars.episodes.lock() else { return };
+        let bar = episodes.entry(episode).or_insert_with(|| {
+            let bar = bars.all.add(ProgressBar::new(u64::from(of)));
+            bar.set_style(style("{prefix:>12} [{bar:32.cyan/dim}] step {pos}/{len}"));
+            bar.set_prefix(format!("episode {episode}"));
+            bar
+        });
+        bar.set_position(u64::from(step));
+    }
+
+    fn finished(&self, result: &EpisodeResult) {
+        let done = self.done.lock().map_or(0, |mut done| {
+            *done += 1;
+            *done
+        });
+        match &self.bars {
+            Some(bars) => {
+                bars.job.set_position(u64::from(done));
+                if let Ok(mut episodes) = bars.episodes.lock()
+                    && let Some(bar) = episodes.remove(&result.episode)
+                {
+                    bar.finish_and_clear();
+                }
+            }
+            None if self.quiet => {}
+            None => eprintln!("{}", line(result, done, self.episodes)),
+        }
+    }
+}
+
+fn line(result: &EpisodeResult, done: u32, of: u32) -> String {
+    let outcome = match &result.error {
+        Some(error) => format!("{}: {}", error.code, error.message.lines().next().unwrap_or_default()),
+        None if result.has_critical_violation() => "a critical clause was violated".to_owned(),
+        None if result.success => "success".to_owned(),
+        None => "no success".to_owned(),
+    };
+    format!("[{done}/{of}] episode {} after {:.2} s simulated: {outcome}", result.episode, result.sim_time_s)
+}

@@ -1,0 +1,110 @@
+//! Wiring of the service: records, worker and API in one process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use assay_api::keys::{Bootstrap, bootstrap};
+use assay_api::{
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, StaticCatalog, prepare_folders,
+};
+use assay_model::{Clock, SystemClock};
+use assay_policy::{IntakeLimits, intake};
+use assay_scenario::Scenario;
+use assay_store::{LocalQueue, Records, SqliteRecords};
+use assay_worker::{Engine, Service, ServiceOptions};
+use std::num::NonZeroU32;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Serve;
+
+/// Running episodes may end within this time after SIGTERM, then they are handed back. The whole stop takes less than
+/// 10 s.
+const DRAIN: Duration = Duration::from_secs(6);
+
+/// Unpacks archives to throw them away: only that shows whether every entry is what it says.
+#[derive(Debug)]
+struct ArchiveIntake;
+
+impl Intake for ArchiveIntake {
+    fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
+        let work = tempfile::Builder::new().prefix("assay-intake-").tempdir().map_err(IntakeFailure::Broken)?;
+        match intake(zip, &work.path().join("policy"), &IntakeLimits::default()) {
+            Ok(intake) => Ok(CheckedPolicy { sha256: intake.sha256, warnings: Vec::new() }),
+            Err(error) if error.is_ours() => Err(IntakeFailure::Broken(std::io::Error::other(error))),
+            Err(error) => Err(IntakeFailure::Refused { field: "policy", message: error.to_string() }),
+        }
+    }
+}
+
+/// Serves until SIGTERM or Ctrl-C, then drains.
+pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()> {
+    let data = data_folder(&arguments.data)?;
+    let records: Arc<dyn Records> = Arc::new(SqliteRecords::open(&data, "assay serve")?);
+    prepare_folders(&data)?;
+    first_key(&*records, &data).await?;
+    let listener = TcpListener::bind(arguments.listen)
+        .await
+        .with_context(|| format!("can't listen on {}; is another server there?", arguments.listen))?;
+    let address = listener.local_addr()?;
+    let engine = Arc::new(engine);
+    let state = state(&engine, records, &data);
+    let readiness = state.readiness.clone();
+    let service = Service::start(ServiceOptions {
+        engine,
+        records: Arc::clone(&state.records),
+        queue: Arc::clone(&state.queue),
+        clock: Arc::clone(&state.clock),
+        data,
+        runtime: tokio::runtime::Handle::current(),
+    })?;
+    readiness.set(Ok(()));
+    eprintln!("assay: listening on http://{address}");
+    let served = assay_api::serve(listener, state, stop_signal()?).await;
+    eprintln!("assay: stopping; episodes that run may end within {} s", DRAIN.as_secs());
+    tokio::task::spawn_blocking(move || service.drain(DRAIN)).await?;
+    Ok(served?)
+}
+
+fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(path).with_context(|| format!("--data: can't make {}", path.display()))?;
+    path.canonicalize().with_context(|| format!("--data: can't open {}", path.display()))
+}
+
+async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
+    let given = std::env::var("ASSAY_BOOTSTRAP_KEY").ok();
+    match bootstrap(records, data, given.as_deref(), &OsEntropy, SystemClock.now()).await? {
+        Bootstrap::NotNeeded => {}
+        Bootstrap::FromEnvironment => eprintln!("assay: ASSAY_BOOTSTRAP_KEY is the first key"),
+        Bootstrap::Written(path) => eprintln!("assay: an admin key was written to {}", path.display()),
+    }
+    Ok(())
+}
+
+fn state(engine: &Engine, records: Arc<dyn Records>, data: &Path) -> AppState {
+    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    AppState {
+        records,
+        queue: Arc::new(LocalQueue::new()),
+        catalog: Arc::new(engine.library().scenarios().iter().map(Scenario::card).collect::<StaticCatalog>()),
+        intake: Arc::new(ArchiveIntake),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(OsEntropy),
+        data: data.to_owned(),
+        settings: ApiSettings { lanes, ..ApiSettings::default() },
+        readiness: Readiness::default(),
+    }
+}
+
+fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

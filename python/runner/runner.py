@@ -1,0 +1,327 @@
+"""Runs one policy in its jail: frames come in on descriptor 0, actions go out on it.
+
+The host trusts nothing that is said here: whatever runs in this process can forge any frame, which gives it no more
+than returning an action does. What this file owes is speed, fair errors for honest authors, and that no file of theirs
+stands in for a library.
+
+A frame is a 24-byte little-endian header and a payload:
+    magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64
+"""
+
+import os
+import resource
+import sys
+
+STREAM = os.dup(0)
+os.set_inheritable(STREAM, False)
+os.dup2(os.open("/dev/null", os.O_RDWR), 0)
+os.dup2(2, 1)
+# Threads of this user in the jail's own user namespace, where only this process is.
+resource.setrlimit(resource.RLIMIT_NPROC, (16, 16))
+
+# Imported before the policy, so that the pool hides their time, and so that no file of the policy can shadow them.
+import collections  # noqa: E402, F401
+import dataclasses  # noqa: E402, F401
+import importlib.util  # noqa: E402
+import json  # noqa: E402
+import math  # noqa: E402
+import pathlib  # noqa: E402, F401
+import pickle  # noqa: E402, F401
+import random  # noqa: E402
+import struct  # noqa: E402
+import threading  # noqa: E402, F401
+import time  # noqa: E402
+import traceback  # noqa: E402
+import typing  # noqa: E402, F401
+
+import numpy as np  # noqa: E402
+import numpy.fft  # noqa: E402
+import numpy.linalg  # noqa: E402
+import numpy.random  # noqa: E402, F401
+
+HELLO, LOAD, LOADED, INIT, READY, OBSERVATION, ACTION, ERROR, CLOSE = range(1, 10)
+PROTOCOL = 1
+HEADER = struct.Struct("<4sBBHIIQ")
+TIMES = struct.Struct("<dd")
+MAGIC = b"ASY1"
+FOLDER = "/policy"
+MAIN = "/policy/policy.py"
+DTYPES = {"f64": np.dtype("<f8"), "u8": np.dtype("u1")}
+# Longest JSON that the host sends, and that it reads.
+MAX_REQUEST_BYTES = 1 << 20
+MAX_MESSAGE_CHARS = 2000
+MAX_TRACEBACK_CHARS = 16000
+# Frames of a deep recursion that are shown at each end.
+SHOWN_FRAMES = 8
+
+
+class HostGone(Exception):
+    """The other end of the stream was closed, or does not speak frames: there is nobody to tell."""
+
+
+class BadAction(Exception):
+    """What the policy returned is no action; the message is for its author."""
+
+
+class NoPolicy(Exception):
+    """policy.py defines neither of the two names; the message is for its author."""
+
+
+# ---- frames ----
+
+
+def receive_into(view: memoryview) -> None:
+    """Fill `view` from the stream."""
+    while view:
+        n = os.readv(STREAM, (view,))
+        if n == 0:
+            raise HostGone
+        view = view[n:]
+
+
+def send(kind: int, seq: int, nonce: int, payload: bytes) -> None:
+    frame = memoryview(HEADER.pack(MAGIC, kind, 0, 0, seq, len(payload), nonce) + payload)
+    while frame:
+        frame = frame[os.write(STREAM, frame) :]
+
+
+def request(expected: tuple[int, ...]) -> tuple[int, int, dict]:
+    """Receive one of the rare frames: kind, nonce, and its JSON."""
+    header = bytearray(HEADER.size)
+    receive_into(memoryview(header))
+    magic, kind, _, _, _, length, nonce = HEADER.unpack(header)
+    if magic != MAGIC or kind not in expected or length > MAX_REQUEST_BYTES:
+        raise HostGone
+    payload = bytearray(length)
+    receive_into(memoryview(payload))
+    return kind, nonce, json.loads(payload) if payload else {}
+
+
+# ---- errors ----
+
+
+def own_frames(error: BaseException) -> traceback.TracebackException:
+    """The traceback with only the author's frames, by the names the author knows."""
+    told = traceback.TracebackException.from_exception(error, limit=None, compact=True)
+    todo = [told]
+    for one in todo:
+        frames = [frame for frame in one.stack if frame.filename.startswith(FOLDER + "/")]
+        if len(frames) > 2 * SHOWN_FRAMES:
+            frames = frames[:SHOWN_FRAMES] + frames[-SHOWN_FRAMES:]
+        one.stack = traceback.StackSummary.from_list(
+            [traceback.FrameSummary(short(f.filename), f.lineno, f.name, line=f.line) for f in frames]
+        )
+        if isinstance(getattr(one, "filename", None), str):
+            one.filename = short(one.filename)
+        todo += [nested for nested in (one.__cause__, one.__context__) if nested is not None]
+    return told
+
+
+def short(filename: str) -> str:
+    return filename.removeprefix(FOLDER + "/")
+
+
+def line_of(error: BaseException) -> str:
+    """ "ValueError: what it says", even when saying it fails."""
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001
+        text = "(its message can't be shown)"
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def report(code: str, message: str, error: BaseException | None, seq: int, nonce: int) -> None:
+    """Tell the host, and the log, what went wrong."""
+    text = ""
+    if error is not None:
+        try:
+            text = "".join(own_frames(error).format())[-MAX_TRACEBACK_CHARS:]
+        except BaseException:  # noqa: BLE001
+            text = ""
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(text or message + "\n")
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001, S110
+        pass
+    fault = {"code": code, "message": message[:MAX_MESSAGE_CHARS], "traceback": text}
+    send(ERROR, seq, nonce, json.dumps(fault).encode())
+
+
+def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> None:
+    if isinstance(error, BadAction):
+        report("bad_action", str(error), None, seq, nonce)
+    elif isinstance(error, NoPolicy):
+        report("no_policy", str(error), None, seq, nonce)
+    elif isinstance(error, MemoryError):
+        report("memory", "MemoryError: the policy needs more memory than it has", error, seq, nonce)
+    elif isinstance(error, SystemExit):
+        report(code, f"the policy called exit ({line_of(error)}); return an action instead", error, seq, nonce)
+    elif isinstance(error, SyntaxError) and str(error.filename).startswith(FOLDER):
+        where = f"{short(str(error.filename))}, line {error.lineno}"
+        report("syntax_error", f"{type(error).__name__}: {error.msg} ({where})", error, seq, nonce)
+    else:
+        report(code, line_of(error), error, seq, nonce)
+
+
+# ---- the policy ----
+
+
+def load(seed: int) -> object:
+    """Import policy.py; return what to act with."""
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    sys.path.append(FOLDER)
+    importlib.invalidate_caches()
+    if not os.path.isfile(MAIN):
+        raise NoPolicy("there is no policy.py")
+    spec = importlib.util.spec_from_file_location("policy", MAIN)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["policy"] = module
+    spec.loader.exec_module(module)
+    for name in ("Policy", "policy"):
+        found = getattr(module, name, None)
+        if callable(found):
+            return found
+    raise NoPolicy(
+        "policy.py defines neither `def policy(observation)` nor `class Policy` with `act(self, observation)`"
+    )
+
+
+def begin(found: object, init: dict) -> tuple[object, object]:
+    """Make and reset the policy; return the function that acts, and the one that closes or None."""
+    if not isinstance(found, type):
+        return found, None
+    policy = found()
+    act = getattr(policy, "act", None)
+    if not callable(act):
+        raise NoPolicy(f"class {type(policy).__name__} has no method `act(self, observation)`")
+    reset = getattr(policy, "reset", None)
+    if callable(reset):
+        reset(seed=init["seed"], scenario=init["scenario"], instruction=init["instruction"])
+    return act, getattr(policy, "close", None)
+
+
+def layout(arrays: list[dict]) -> tuple[list[tuple], int]:
+    """Where each array lies in an observation frame: (name, dtype, shape, offset); and the frame's length."""
+    offset, rows = HEADER.size + TIMES.size, []
+    for array in arrays:
+        dtype, shape = DTYPES[array["dtype"]], tuple(array["shape"])
+        rows.append((array["name"], dtype, shape, offset))
+        offset += dtype.itemsize * math.prod(shape)
+    return rows, offset
+
+
+def checked(action: object, dim: int, zeros: np.ndarray) -> bytes:
+    """The action's bytes; raise BadAction when it is none."""
+    try:
+        array = np.asarray(action)
+    except Exception as error:
+        raise BadAction(f"the action can't be made an array: {line_of(error)}") from None
+    if array.dtype.kind not in "fiub":
+        raise BadAction(f"the action must be {dim} numbers, not {described(action)}")
+    if array.shape != (dim,):
+        raise BadAction(f"the action has shape {array.shape}, this scenario needs ({dim},)")
+    array = np.ascontiguousarray(array, dtype="<f8")
+    # 0 * infinity and 0 * NaN are NaN: one product tells whether all are finite, faster than isfinite on few numbers.
+    if array.dot(zeros) != 0.0:
+        wrong = [index for index in range(dim) if not math.isfinite(array[index])]
+        raise BadAction(f"the action is not finite: element {wrong[0]} is {array[wrong[0]]}")
+    return array.tobytes()
+
+
+def described(action: object) -> str:
+    if action is None:
+        return "None (does the policy return anything?)"
+    return f"{type(action).__name__}"
+
+
+def close_policy(closer: object) -> None:
+    if callable(closer):
+        try:
+            closer()
+        except BaseException as error:  # noqa: BLE001
+            sys.stderr.write(f"close() failed: {line_of(error)}\n")
+
+
+def run(found: object, init: dict, nonce: int) -> None:
+    """Answer observations until the host closes."""
+    dim = init["action_dim"]
+    instruction = init["instruction"] or ""
+    rows, length = layout(init["observation"])
+    seq = 0
+    zeros = np.zeros(dim)
+    try:
+        act, closer = begin(found, init)
+    except BaseException as error:  # noqa: BLE001
+        report_exception(error, "exception", seq, nonce)
+        return
+    send(READY, 0, nonce, b"")
+
+    # Bound once: these run at every control step.
+    readv, write, stream, ndarray = os.readv, os.write, STREAM, np.ndarray
+    unpack, unpack_times, pack, header_bytes = HEADER.unpack_from, TIMES.unpack_from, HEADER.pack, HEADER.size
+    action_bytes = 8 * dim
+    while True:
+        # A new buffer each time: the policy may keep or change the arrays, which are views of it.
+        frame = bytearray(length)
+        n = readv(stream, (frame,))
+        if n < length:
+            if n < header_bytes:
+                receive_into(memoryview(frame)[n:header_bytes])
+                n = header_bytes
+            if frame[4] == OBSERVATION:
+                receive_into(memoryview(frame)[n:])
+        magic, kind, _, _, seq, size, _ = unpack(frame)
+        if magic != MAGIC or kind == CLOSE or kind != OBSERVATION or size != length - header_bytes:
+            close_policy(closer)
+            return
+        now, remaining = unpack_times(frame, header_bytes)
+        observation = {name: ndarray(shape, dtype, frame, offset) for name, dtype, shape, offset in rows}
+        observation["time"] = now
+        observation["time_remaining"] = remaining
+        observation["instruction"] = instruction
+        try:
+            action = checked(act(observation), dim, zeros)
+        except BaseException as error:  # noqa: BLE001
+            report_exception(error, "exception", seq, nonce)
+            close_policy(closer)
+            return
+        frame = pack(MAGIC, ACTION, 0, 0, seq, action_bytes, nonce) + action
+        n = write(stream, frame)
+        while n < len(frame):
+            n += write(stream, frame[n:])
+
+
+def main() -> None:
+    sys.stdout.reconfigure(line_buffering=True)
+    hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__}
+    send(HELLO, 0, 0, json.dumps(hello).encode())
+    _, nonce, message = request((LOAD,))
+    start = time.process_time()
+    try:
+        found = load(message["seed"])
+    except BaseException as error:  # noqa: BLE001
+        report_exception(error, "import_error", 0, nonce)
+        return
+    spent = {"import_cpu_ms": 1e3 * (time.process_time() - start)}
+    send(LOADED, 0, nonce, json.dumps(spent).encode())
+    kind, _, init = request((INIT, CLOSE))
+    if kind == INIT:
+        run(found, init, nonce)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (HostGone, BrokenPipeError, ConnectionResetError):
+        pass
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except BaseException:  # noqa: BLE001, S110
+            pass
+        # At once: threads and exit handlers of the policy have no say in when this ends.
+        os._exit(0)

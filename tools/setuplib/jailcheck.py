@@ -1,0 +1,59 @@
+"""Start the policy runtime the way the service does, and see it compute."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+
+from .common import Failure, say
+
+NOBODY = 65534
+LIMIT_S = 60
+PROGRAM = """
+import json, random, sys, threading
+import numpy, numpy.fft, numpy.linalg, numpy.random, numpy.testing
+matrix = numpy.random.default_rng(0).normal(size=(64, 64))
+numpy.testing.assert_allclose(numpy.linalg.inv(matrix) @ matrix, numpy.eye(64), atol=1e-9)
+numpy.testing.assert_allclose(numpy.fft.ifft(numpy.fft.fft(matrix)).real, matrix)
+thread = threading.Thread(target=random.random)
+thread.start()
+thread.join()
+assert sys.prefix == "/py" and all(path.startswith("/py/") for path in sys.path), sys.path
+print(json.dumps(numpy.__version__))
+"""
+
+
+def jail(root: pathlib.Path) -> list[str]:
+    words = "bwrap --unshare-all --unshare-user --disable-userns --uid 65534 --gid 65534 --die-with-parent --new-session"
+    words += " --as-pid-1 --cap-drop ALL"
+    devices = "--dev-bind /dev/null /dev/null --dev-bind /dev/urandom /dev/urandom"
+    return [*words.split(), "--ro-bind", str(root), "/", *devices.split(), "--"]
+
+
+def check(root: pathlib.Path) -> None:
+    """Raise when the runtime does not work; only warn when this host has no user namespaces to try it in."""
+    drop = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    check_reachable(root)
+
+    def attempt(command: list[str]) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"]}
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment, **drop)
+
+    probe = attempt(["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "true"])
+    if probe.returncode != 0:
+        say(f"WARNING: bubblewrap cannot make a jail here, so uploaded policies cannot run: {probe.stderr.strip()}")
+        return
+    command = [*jail(root), "/py/bin/python3", "-P", "-s", "-c", PROGRAM]
+    done = attempt(command)
+    if done.returncode != 0:
+        raise Failure(f"the policy runtime does not work: {shlex.join(command[:-1])}\n{done.stderr.strip()}")
+
+
+def check_reachable(root: pathlib.Path) -> None:
+    """Root starts jails as another user, who must be able to walk down to `root`; anybody else starts them as himself."""
+    if os.geteuid() != 0:
+        return
+    for folder in [root, *root.parents]:
+        if not folder.stat().st_mode & 0o001:
+            fix = f"chmod -R o+rX {shlex.quote(str(root))}" if folder == root else f"chmod o+x {shlex.quote(str(folder))}"
+            raise Failure(f"{folder} is closed to other users, but root runs jails as uid {NOBODY}. Run this: {fix}")
