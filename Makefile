@@ -13,6 +13,8 @@ setup: ## system packages, MuJoCo, the Python runtime for policies
 
 build: setup ## the release programs, at target/release/assay and target/release/assay-lane
 	cargo build --release --locked -p assay -p assay-lane
+	@if [ "$(TARGET)" != target ]; then mkdir -p target/release && \
+	  ln -sf $(abspath $(TARGET))/release/assay $(abspath $(TARGET))/release/assay-lane target/release/; fi
 
 demo: build ## verify an example policy on tabletop_reach; the report goes to out/demo
 	$(ASSAY) verify examples/policies/tabletop_reach/reference --scenario tabletop_reach --out out/demo

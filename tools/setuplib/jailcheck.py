@@ -3,7 +3,9 @@
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
+import tempfile
 
 from .common import Failure, say
 
@@ -33,7 +35,6 @@ def jail(root: pathlib.Path) -> list[str]:
 def check(root: pathlib.Path) -> None:
     """Raise when the runtime does not work; only warn when this host has no user namespaces to try it in."""
     drop = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-    check_reachable(root)
 
     def attempt(command: list[str]) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": os.environ["PATH"]}
@@ -43,17 +44,19 @@ def check(root: pathlib.Path) -> None:
     if probe.returncode != 0:
         say(f"WARNING: bubblewrap cannot make a jail here, so uploaded policies cannot run: {probe.stderr.strip()}")
         return
-    command = [*jail(root), "/py/bin/python3", "-P", "-s", "-c", PROGRAM]
-    done = attempt(command)
+    with tempfile.TemporaryDirectory(prefix="assay-setup-") as folder:
+        os.chmod(folder, 0o755)
+        command = [*jail(reachable(root, pathlib.Path(folder))), "/py/bin/python3", "-P", "-s", "-c", PROGRAM]
+        done = attempt(command)
     if done.returncode != 0:
         raise Failure(f"the policy runtime does not work: {shlex.join(command[:-1])}\n{done.stderr.strip()}")
 
 
-def check_reachable(root: pathlib.Path) -> None:
-    """Root starts jails as another user, who must be able to walk down to `root`; anybody else starts them as himself."""
-    if os.geteuid() != 0:
-        return
-    for folder in [root, *root.parents]:
-        if not folder.stat().st_mode & 0o001:
-            fix = f"chmod -R o+rX {shlex.quote(str(root))}" if folder == root else f"chmod o+x {shlex.quote(str(folder))}"
-            raise Failure(f"{folder} is closed to other users, but root runs jails as uid {NOBODY}. Run this: {fix}")
+def reachable(root: pathlib.Path, spare: pathlib.Path) -> pathlib.Path:
+    """`root`, or a copy below `spare`: root starts jails as another user, who can't enter a closed folder above `root`.
+
+    (assay itself keeps such copies in /var/cache/assay.)
+    """
+    if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in [root, *root.parents]):
+        return root
+    return pathlib.Path(shutil.copytree(root, spare / "runtime", symlinks=True))

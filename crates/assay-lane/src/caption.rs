@@ -98,7 +98,7 @@ pub(crate) fn caption(
 /// The violation to show: one that is going on, or else the latest that is over.
 fn current(violations: &[Violation], time_s: f64) -> Option<&Violation> {
     let begun = || violations.iter().filter(|v| v.start_s <= time_s);
-    begun().filter(|v| v.end_s >= time_s).next_back().or_else(|| begun().next_back())
+    begun().rfind(|v| v.end_s >= time_s).or_else(|| begun().next_back())
 }
 
 fn describe(violation: &Violation, time_s: f64) -> String {

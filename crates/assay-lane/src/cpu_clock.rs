@@ -35,6 +35,8 @@ impl CpuClock {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::CpuClock;
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn run(
         physics: Duration::ZERO,
     };
     let ending = match link.start(&init) {
-        Ok(()) => running.to_the_end(&mut link, progress),
+        Ok(()) => running.play(&mut link, progress),
         Err(fault) => Ending::Policy(fault),
     };
     let misses = link.misses();
@@ -89,7 +89,7 @@ pub(crate) fn run(
 }
 
 impl Running<'_> {
-    fn to_the_end(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Ending {
+    fn play(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Ending {
         let mut observation = Vec::new();
         let mut action = vec![0.0; self.scenario.control.action.len()];
         let period_s = 1.0 / self.scenario.world.control_hz;
@@ -126,8 +126,7 @@ impl Running<'_> {
             }
             self.trace.push(&self.simulation, control_step);
             let sample = self.simulation.sample();
-            terminal |=
-                self.terminal.iter_mut().fold(false, |broken, monitor| monitor.push(sample).upper < 0.0 || broken);
+            terminal |= self.terminal.iter_mut().any(|monitor| monitor.push(sample).upper < 0.0);
             if terminal {
                 break;
             }

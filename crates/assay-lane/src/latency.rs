@@ -24,6 +24,8 @@ impl Latencies {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::Latencies;
     use std::time::Duration;
 

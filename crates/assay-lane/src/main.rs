@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use assay_lane::{Places, draw_once, render, step};
 
 fn main() -> ExitCode {
+    assay_sim::log_to_stderr();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
         eprintln!("assay-lane is started by assay: step|render|draw SCENARIO ROBOTS SCRATCH");

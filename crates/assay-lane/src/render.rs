@@ -93,7 +93,7 @@ pub fn draw_once(places: &Places) -> Result<(), RenderError> {
 fn read_job(scratch: &Path) -> Result<RenderJob, RenderError> {
     let text = fs::read(scratch.join(RENDER_JOB_FILE)).map_err(RenderError::Job)?;
     let job: RenderJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
-    let even = |side: u32| side >= 16 && side <= MAX_SIDE && side.is_multiple_of(2);
+    let even = |side: u32| (16..=MAX_SIDE).contains(&side) && side.is_multiple_of(2);
     if !(even(job.width) && even(job.height) && (1..=MAX_FPS).contains(&job.fps)) {
         let message = format!("{}x{} at {} frames a second", job.width, job.height, job.fps);
         return Err(RenderError::Senseless(message));

@@ -152,6 +152,8 @@ fn next<T>(column: Option<T>) -> Result<T, TraceFileError> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     #[test]

@@ -1,5 +1,7 @@
 //! The verdict's rules, row by row.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use super::*;
 use crate::ClauseResult;
 

@@ -36,15 +36,34 @@ pub(crate) fn check(model: &MjModel) -> Result<(), WorldError> {
             return Err(WorldError::TooLarge { what, value, limit });
         }
     }
-    let finite = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(true, |all, x| all && x.is_finite());
-    if !finite(&mut model.body_pos().iter().flatten().copied()) {
-        return Err(WorldError::NotFinite("a body's position"));
-    }
-    if !finite(&mut model.body_mass().iter().copied()) || !finite(&mut model.body_inertia().iter().flatten().copied()) {
-        return Err(WorldError::NotFinite("a body's mass or inertia"));
-    }
-    if !finite(&mut model.qpos0().iter().copied()) {
-        return Err(WorldError::NotFinite("a joint's reference position"));
-    }
-    Ok(())
+    check_finite(model)
+}
+
+/// MuJoCo lets `nan` through in most attributes and then computes with it.
+fn check_finite(model: &MjModel) -> Result<(), WorldError> {
+    let all = |numbers: &[f64]| numbers.iter().all(|x| x.is_finite());
+    let checks = [
+        ("gravity or wind", all(&model.ffi().opt.gravity) && all(&model.ffi().opt.wind)),
+        ("a body's position", all(model.body_pos().as_flattened())),
+        ("a body's orientation", all(model.body_quat().as_flattened())),
+        ("a body's mass or inertia", all(model.body_mass()) && all(model.body_inertia().as_flattened())),
+        ("a body's centre of mass", all(model.body_ipos().as_flattened()) && all(model.body_iquat().as_flattened())),
+        ("a joint's reference position", all(model.qpos0())),
+        ("a joint's axis or anchor", all(model.jnt_axis().as_flattened()) && all(model.jnt_pos().as_flattened())),
+        ("a joint's range", all(model.jnt_range().as_flattened())),
+        ("a joint's stiffness", all(model.jnt_stiffness())),
+        ("a joint's damping or armature", all(model.dof_damping()) && all(model.dof_armature())),
+        ("a geom's size", all(model.geom_size().as_flattened())),
+        ("a geom's place", all(model.geom_pos().as_flattened()) && all(model.geom_quat().as_flattened())),
+        ("a geom's friction", all(model.geom_friction().as_flattened())),
+        (
+            "a geom's solref or solimp",
+            all(model.geom_solref().as_flattened()) && all(model.geom_solimp().as_flattened()),
+        ),
+        ("a site's place", all(model.site_pos().as_flattened()) && all(model.site_quat().as_flattened())),
+        ("an actuator's gear", all(model.actuator_gear().as_flattened())),
+        ("an actuator's gain", all(model.actuator_gainprm().as_flattened())),
+        ("an actuator's bias", all(model.actuator_biasprm().as_flattened())),
+    ];
+    checks.into_iter().try_for_each(|(what, finite)| if finite { Ok(()) } else { Err(WorldError::NotFinite(what)) })
 }

@@ -7,6 +7,7 @@
 //! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
 //! velocities and forces for that moment and integrates last, so one sample is consistent in itself.
 
+mod bounds;
 mod control;
 mod error;
 mod guard;
@@ -24,6 +25,14 @@ pub use render::{Frame, RenderError, Renderer};
 pub use simulation::Simulation;
 pub use trace_hash::TraceHash;
 pub use world::World;
+
+/// Sends MuJoCo's messages to stderr. By default it writes them to a file in the working directory, which a jail does
+/// not have.
+#[expect(unsafe_code, reason = "MuJoCo's log handler is a global")]
+pub fn log_to_stderr() {
+    // SAFETY: the caller promises by the first line of its `main` that no other thread uses MuJoCo yet.
+    unsafe { mujoco_rs::prelude::set_log_handler(|message| eprintln!("MuJoCo: {}", message.subject())) };
+}
 
 /// MuJoCo's version, as the loaded library says.
 #[must_use]

@@ -4,7 +4,7 @@ use assay_scenario::{Setting, Target};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle;
+use crate::{bounds, handle};
 
 /// Where a scenario speaks of what is set; a setting does not remember which of the two it comes from.
 const KEY: &str = "set.target or placement.bodies";
@@ -32,16 +32,19 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
             }
             Target::BodyMass(name) => {
                 let id = handle::body(model, name, key)?;
-                let ratio = value / model.body_mass()[id];
+                let mass = model.body_mass()[id];
+                if mass <= 0.0 {
+                    let what = format!("mass of body {name:?} in the scene (give its geoms some)");
+                    return Err(WorldError::Missing { key: key.to_owned(), what });
+                }
+                let ratio = value / mass;
                 model.body_mass_mut()[id] = value;
                 model.body_inertia_mut()[id].iter_mut().for_each(|inertia| *inertia *= ratio);
             }
             Target::GeomSize(name, index) => {
                 let id = handle::geom(model, name, key)?;
                 model.geom_size_mut()[id][*index] = value;
-                resize_bounds(model, id);
-                // The bodies' bounding volume trees stay as compiled and would hide contacts of a geom that grew.
-                model.opt_mut().disableflags |= MjtDisableBit::mjDSBL_MIDPHASE as i32;
+                bounds::renew(model, id);
             }
             Target::GeomFriction(name, index) => {
                 let id = handle::geom(model, name, key)?;
@@ -70,21 +73,4 @@ fn check_range(target: &Target, value: f64) -> Result<(), WorldError> {
         }
     };
     if valid { Ok(()) } else { Err(WorldError::OutOfRange { what, value }) }
-}
-
-/// MuJoCo derives a geom's bounding sphere and box when it compiles; a drawn size needs them anew.
-fn resize_bounds(model: &mut MjModel, id: usize) {
-    let [x, y, z] = model.geom_size()[id];
-    let (half, radius) = match model.geom_type()[id] {
-        MjtGeomBase::mjGEOM_SPHERE => ([x, x, x], x),
-        MjtGeomBase::mjGEOM_CAPSULE => ([x, x, x + y], x + y),
-        MjtGeomBase::mjGEOM_CYLINDER => ([x, x, y], x.hypot(y)),
-        MjtGeomBase::mjGEOM_ELLIPSOID => ([x, y, z], x.max(y).max(z)),
-        MjtGeomBase::mjGEOM_BOX => ([x, y, z], (x * x + y * y + z * z).sqrt()),
-        // Planes have no bounds; meshes and height fields take theirs from data that no draw changes.
-        _ => return,
-    };
-    model.geom_rbound_mut()[id] = radius;
-    let bounds = &mut model.geom_aabb_mut()[id];
-    bounds[3..].copy_from_slice(&half);
 }

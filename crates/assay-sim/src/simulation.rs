@@ -21,7 +21,10 @@ use crate::trace_hash::TraceHash;
 /// The state that decides everything that follows.
 const INTEGRATION: u32 = MjtState::mjSTATE_INTEGRATION as u32;
 
-/// Warnings after which an episode means nothing.
+/// Largest coordinate, velocity or acceleration that MuJoCo takes for stable.
+const LARGEST: f64 = 1e10;
+
+/// Warnings after which an episode means nothing; the first three are about positions, velocities and accelerations.
 const FATAL_WARNINGS: [(MjtWarning, &str, &str); 5] = [
     (MjtWarning::mjWARN_BADQPOS, "BADQPOS (unstable position)", "coordinate"),
     (MjtWarning::mjWARN_BADQVEL, "BADQVEL (unstable velocity)", "degree of freedom"),
@@ -90,7 +93,7 @@ impl Simulation {
             terms,
             substep: 0,
         };
-        simulation.check().map_err(WorldError::UnstableStart)?;
+        simulation.check().and_then(|()| simulation.check_start()).map_err(WorldError::UnstableStart)?;
         simulation.measure(0.0);
         Ok(simulation)
     }
@@ -211,6 +214,17 @@ impl Simulation {
         for (slot, extractor) in self.sample[1..].iter_mut().zip(&mut self.extractors) {
             *slot = extractor.value(&mut self.data, &self.groups, &self.qpos, &self.qvel);
         }
+    }
+
+    /// MuJoCo looks for nonsense only when it steps.
+    fn check_start(&self) -> Result<(), Unstable> {
+        let vectors = [self.data.qpos(), self.data.qvel(), self.data.qacc()];
+        for (vector, (_, kind, what)) in vectors.into_iter().zip(FATAL_WARNINGS) {
+            if let Some(index) = vector.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
+                return Err(Unstable { kind, what, index: i32::try_from(index).unwrap_or(i32::MAX) });
+            }
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<(), Unstable> {

@@ -38,7 +38,7 @@ impl World {
         let options = model.opt_mut();
         let (scenario_s, scene_s) = (scenario.world.timestep_s, options.timestep);
         // Gains and contact parameters are tuned for a step; one of the two figures would be a mistake.
-        if (scenario_s - scene_s).abs() > f64::EPSILON {
+        if scenario_s.to_bits() != scene_s.to_bits() {
             return Err(WorldError::Timestep { scenario_s, scene_s });
         }
         options.disableflags |= DISABLE_AUTORESET;

@@ -79,7 +79,7 @@ impl Engine {
         let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy)?;
         // One member runs and one loads on each lane; one more is warm when both are taken.
         let members = options.lanes + 1;
-        let work = scratch("policies").map_err(|e| EngineError::Scratch(e))?;
+        let work = scratch("policies").map_err(EngineError::Scratch)?;
         let pool = Pool::new(PoolConfig::new(members, runtime, work.path()))?;
         Ok(Self {
             jail,
