@@ -15,28 +15,16 @@ fn main() -> ExitCode {
     let places =
         Places { scenario: PathBuf::from(scenario), robots: PathBuf::from(robots), scratch: PathBuf::from(scratch) };
     let outcome = match mode.as_str() {
-        "step" => step(&places).map_err(|e| report(&e)),
-        "render" => render(&places).map_err(|e| report(&e)),
-        "draw" => draw_once(&places).map_err(|e| report(&e)),
-        _ => Err(format!("unknown mode {mode:?}")),
+        "step" => step(&places).map_err(anyhow::Error::from),
+        "render" => render(&places).map_err(anyhow::Error::from),
+        "draw" => draw_once(&places).map_err(anyhow::Error::from),
+        _ => Err(anyhow::anyhow!("unknown mode {mode:?}")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("assay-lane: {message}");
+        Err(error) => {
+            eprintln!("assay-lane: {error:#}");
             ExitCode::FAILURE
         }
     }
-}
-
-/// An error with all its causes on one line.
-fn report(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -147,7 +147,7 @@ impl PolicyLink {
         let used = now.map_or(began.elapsed(), |now| now.saturating_sub(self.cpu_at_answer));
         self.cpu_at_answer = now.unwrap_or_default();
         if used.as_secs_f64() * 1e3 > hard_ms {
-            return Err(over_budget(hard_ms));
+            return Err(self.over_budget(hard_ms));
         }
         Ok(used)
     }
@@ -178,15 +178,23 @@ impl PolicyLink {
     fn check_budget(&self, began: Instant, hard_ms: f64) -> Result<(), Fault> {
         match self.cpu() {
             Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {
-                Err(over_budget(hard_ms))
+                Err(self.over_budget(hard_ms))
             }
-            None if self.clock.is_none() && began.elapsed().as_secs_f64() * 1e3 > hard_ms => Err(over_budget(hard_ms)),
+            None if self.clock.is_none() && began.elapsed().as_secs_f64() * 1e3 > hard_ms => {
+                Err(self.over_budget(hard_ms))
+            }
             _ if began.elapsed() > WATCHDOG => {
                 let message = format!("the policy gave no answer for {} s", WATCHDOG.as_secs());
                 Err(Fault::Stalled(error("timeout", &message, "")))
             }
             _ => Ok(()),
         }
+    }
+
+    fn over_budget(&self, hard_ms: f64) -> Fault {
+        let which = if self.seq == 0 { "the first call".to_owned() } else { format!("step {}", self.seq) };
+        let message = format!("{which} took more than {hard_ms} ms of CPU time, the scenario's hard limit");
+        Fault::Timeout(error("timeout", &message, ""))
     }
 
     fn cpu(&self) -> Option<Duration> {
@@ -223,9 +231,4 @@ fn gone() -> Fault {
 
 fn broken(what: &str) -> Fault {
     Fault::Error(error("protocol", &format!("the policy's process sent something that is no answer: {what}"), ""))
-}
-
-fn over_budget(hard_ms: f64) -> Fault {
-    let message = format!("a step took more than {hard_ms} ms of CPU time, the scenario's hard limit");
-    Fault::Timeout(error("timeout", &message, ""))
 }

@@ -168,7 +168,8 @@ fn verdict(
 fn unsafe_reason(statistics: &Statistics, episodes: &[EpisodeResult]) -> String {
     let first = episodes.iter().find_map(|e| {
         let violation = e.violations.iter().find(|v| v.level == Level::Critical)?;
-        let value = violation.value.map(|v| format!(" ({v:.4} {} against {:.4})", violation.unit, violation.limit));
+        let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
+        let value = violation.value.map(|v| format!(" ({v:.4}{unit} against {}{unit})", violation.limit));
         Some(format!(
             "; first {} in episode {} at {:.2} s{}",
             violation.clause,

@@ -25,9 +25,9 @@ fn trimmed(text: &str) -> String {
     format!("{}{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A number and its unit.
+/// A number and its unit; a ratio (unit 1) has none to show.
 pub(crate) fn with_unit(x: f64, unit: &str) -> String {
-    if unit.is_empty() { number(x) } else { format!("{} {unit}", number(x)) }
+    if unit.is_empty() || unit == "1" { number(x) } else { format!("{} {unit}", number(x)) }
 }
 
 /// A margin with its sign, so that a violated clause cannot be read as a met one.
