@@ -41,7 +41,9 @@ fn policy(scenario: &Scenario) -> String {
         .action
         .iter()
         .enumerate()
-        .map(|(i, a)| format!("        #   action[{i}]  {} in [{}, {}] {}\n", a.name, a.low, a.high, a.unit))
+        .map(|(i, a)| {
+            format!("        #   action[{i}]  {} in [{}, {}]{}\n", a.name, a.low, a.high, super::unit(&a.unit))
+        })
         .collect();
     format!(
         r#""""A policy for {id}: {name}.

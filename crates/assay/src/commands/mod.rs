@@ -38,6 +38,11 @@ fn engine(installation: &Installation, lanes: Option<u16>) -> Result<Engine, Fai
     Engine::start(installation, EngineOptions { lanes }).ours()
 }
 
+/// A unit to put behind a number; a ratio (unit 1) has none.
+fn unit(unit: &str) -> String {
+    if unit == "1" { String::new() } else { format!(" {unit}") }
+}
+
 /// Writes to standard output; a reader that went away (`| head`) is no error.
 fn print(text: &str) {
     use std::io::Write;

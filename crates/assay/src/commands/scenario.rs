@@ -54,12 +54,20 @@ fn show(scenario: &Scenario) -> String {
     }
     let _ = writeln!(text, "\nAction");
     for (i, action) in scenario.control.action.iter().enumerate() {
-        let _ = writeln!(text, "  [{i}] {:12} {} to {} {}", action.name, action.low, action.high, action.unit);
+        let _ =
+            writeln!(text, "  [{i}] {:12} {} to {}{}", action.name, action.low, action.high, super::unit(&action.unit));
     }
     let _ = writeln!(text, "\nSafety clauses");
     for clause in &scenario.clauses {
         let level = format!("{:?}", clause.level).to_lowercase();
-        let _ = writeln!(text, "  {:16} {level:8} {} ({} {})", clause.id, clause.title, clause.limit, clause.unit);
+        let _ = writeln!(
+            text,
+            "  {:16} {level:8} {} ({}{})",
+            clause.id,
+            clause.title,
+            clause.limit,
+            super::unit(&clause.unit)
+        );
         let _ = writeln!(text, "  {:16} {:8} {}", "", "", clause.standard);
     }
     text
