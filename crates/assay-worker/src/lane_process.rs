@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Bind, Child, Exit, Profile, Spec, give_to_jail};
@@ -110,9 +110,14 @@ impl LaneProcess {
         }
     }
 
-    /// The folder that the lane wrote an episode's evidence to.
-    pub(crate) fn evidence(&self, folder: &str) -> PathBuf {
-        self.scratch.path().join(folder)
+    /// The folder that the lane writes to. It is not to be trusted: see [`crate::evidence`].
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Removes what the lane wrote for an episode; what can't be removed goes with the lane.
+    pub(crate) fn forget(&self, folder: &str) {
+        drop(std::fs::remove_dir_all(self.scratch.path().join(folder)));
     }
 
     fn send(&self, command: &Command, descriptor: BorrowedFd<'_>) -> io::Result<()> {

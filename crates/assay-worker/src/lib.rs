@@ -9,6 +9,7 @@
 mod cancel;
 mod engine;
 mod evaluate;
+mod evidence;
 mod fingerprint;
 mod installation;
 mod lane_process;

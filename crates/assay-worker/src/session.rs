@@ -1,7 +1,6 @@
 //! A job's episodes on one lane: the next policy is imported while the current episode runs, and videos are drawn
 //! while the next episodes do.
 
-use std::fs;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +16,9 @@ use assay_model::{
 use assay_policy::{Load, PolicyConnection, PolicyFailure, PolicyProcess, Prepared};
 use assay_scenario::Scenario;
 
+use crate::evidence::{TRACE, VIDEO};
 use crate::lane_process::{LaneError, LaneProcess};
-use crate::{Cancel, Engine, video};
+use crate::{Cancel, Engine, evidence, video};
 
 /// Times that an episode is tried again when the machine, not the policy, kept it from running.
 const MAX_RETRIES: u32 = 3;
@@ -205,12 +205,14 @@ impl<'a> Session<'a> {
         let done = lane.run(run, stream.as_fd(), self.cancel, &mut progress)?;
         drop(stream);
         let starved = policy.run_delay().unwrap_or_default().saturating_sub(delay_before);
+        tracing::info!(episode, cost = %serde_json::to_string(&done.cost).unwrap_or_default(), "an episode ended");
         if done.stalled && starved > Duration::from_secs_f64(STARVED_SHARE * done.result.wall_time_s) {
             tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
             return Ok(None);
         }
         let destination = self.job.folder.join(EPISODES).join(&folder);
-        move_folder(&lane.evidence(&folder), &destination)?;
+        evidence::take(lane.scratch(), &folder, TRACE, &destination)?;
+        lane.forget(&folder);
         let (result, policy) = (done.result, Some(policy));
         Ok(Some(Finished { result, world_seed: seeds.world, folder: Some(destination), policy }))
     }
@@ -239,7 +241,7 @@ fn finish_all(
             end_policy(policy, &mut result);
         }
         if let Some(folder) = folder.filter(|_| result.steps > 0) {
-            result.log_url = Some(format!("{EPISODES}/{:03}/trace.parquet", result.episode));
+            result.log_url = Some(format!("{EPISODES}/{:03}/{TRACE}", result.episode));
             let wanted = match job.record {
                 Record::All => true,
                 Record::Violations => result.episode == 0 || !result.violations.is_empty(),
@@ -247,7 +249,7 @@ fn finish_all(
             };
             if wanted {
                 match video::render(engine, scenario, &folder, &result, world_seed) {
-                    Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/video.mp4", result.episode)),
+                    Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/{VIDEO}", result.episode)),
                     Err(error) => tracing::warn!(episode = result.episode, "no video: {}", platform(&error)),
                 }
             }
@@ -332,18 +334,6 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         judge: None,
         error: Some(error),
     }
-}
-
-/// Copies an episode's files to their place and removes the originals (they may lie on different file systems).
-fn move_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let path = entry?.path();
-        if let Some(name) = path.file_name() {
-            fs::copy(&path, to.join(name))?;
-        }
-    }
-    fs::remove_dir_all(from)
 }
 
 /// An error with all its causes, as our own fault.

@@ -8,8 +8,9 @@ use assay_jail::{Profile, SpawnError, give_to_jail};
 use assay_model::EpisodeResult;
 use assay_model::lane::RenderJob;
 
-use crate::Engine;
 use crate::engine::scratch;
+use crate::evidence::{TRACE, VIDEO};
+use crate::{Engine, evidence};
 
 /// Frames per simulated second.
 const FPS: u32 = 25;
@@ -17,9 +18,7 @@ const FPS: u32 = 25;
 const SIZE: (u32, u32) = (640, 480);
 /// A renderer that takes longer is killed.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Names of the files that a renderer works with.
-const TRACE: &str = "trace.parquet";
-const VIDEO: &str = "video.mp4";
+/// Tells the renderer what to draw.
 const JOB: &str = "render.json";
 /// Longest part of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
@@ -75,6 +74,5 @@ pub(crate) fn render(
     fs::write(inside.join(JOB), serde_json::to_vec(&job)?)?;
     give_to_jail(inside)?;
     finish(engine, "render", scenario, inside)?;
-    fs::copy(inside.join(VIDEO), folder.join(VIDEO))?;
-    Ok(())
+    Ok(evidence::take(inside, ".", VIDEO, folder)?)
 }
