@@ -217,44 +217,44 @@ pub enum ObservationKind {
         #[serde(default)]
         joints: Vec<String>,
     },
-    /// Distance between the fingers in m, shape [1].
+    /// Distance between the fingers in m, shape `[1]`.
     GripperWidth {
         /// Whose.
         robot: String,
     },
-    /// m in world axes, shape [3].
+    /// m in world axes, shape `[3]`.
     Position {
         /// Of which frame.
         of: Frame,
     },
-    /// Unit quaternion w, x, y, z in world axes, shape [4].
+    /// Unit quaternion w, x, y, z in world axes, shape `[4]`.
     Orientation {
         /// Of which frame.
         of: Frame,
     },
-    /// m/s in world axes, shape [3].
+    /// m/s in world axes, shape `[3]`.
     LinearVelocity {
         /// Of which frame.
         of: Frame,
     },
-    /// `to - from` in m, world axes, shape [3].
+    /// `to - from` in m, world axes, shape `[3]`.
     RelativePosition {
         /// From here.
         from: Frame,
         /// To there.
         to: Frame,
     },
-    /// A geom's size as MJCF means it, in m, shape [3].
+    /// A geom's size as MJCF means it, in m, shape `[3]`.
     Size {
         /// Which.
         geom: String,
     },
-    /// A signal's value, shape [1].
+    /// A signal's value, shape `[1]`.
     Signal {
         /// Which.
         signal: String,
     },
-    /// The action of the step before (zeros at first), shape [action_dim].
+    /// The action of the step before (zeros at first), shape `[action_dim]`.
     // Braces, because serde refuses unknown keys only where a variant has fields.
     LastAction {},
 }
