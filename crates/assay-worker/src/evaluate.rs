@@ -75,6 +75,9 @@ pub fn evaluate(
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)
     });
     outcome?;
+    if cancel.is_cancelled() {
+        return Err(SessionError::Cancelled);
+    }
     let results = collector.results.into_inner().map_err(|_| SessionError::Platform("a lane panicked".to_owned()))?;
     Ok(results.into_values().collect())
 }

@@ -2,7 +2,7 @@
 //! while the next episodes do.
 
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -107,13 +107,14 @@ impl<'a> Session<'a> {
         mut next: impl FnMut() -> Option<u32>,
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
-        let (engine, job, staged) = (self.engine, self.job, self.staged.clone());
+        let finisher =
+            Finisher { engine: self.engine, job: self.job, scenario: self.staged.clone(), cancel: self.cancel };
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING_VIDEOS);
-            let finisher = scope.spawn(move || finish_all(engine, job, &staged, &receiver, events));
+            let finishing = scope.spawn(move || finisher.run(&receiver, events));
             let outcome = self.run_all(&mut next, &sender, events);
             drop(sender);
-            let finished = finisher.join().unwrap_or_else(|_| Err("the finishing thread panicked".to_owned()));
+            let finished = finishing.join().unwrap_or_else(|_| Err("the finishing thread panicked".to_owned()));
             outcome.and(finished.map_err(SessionError::Rejected))
         })
     }
@@ -229,34 +230,46 @@ impl<'a> Session<'a> {
 }
 
 /// Draws videos and hands results on, in order, until the lane is done.
-fn finish_all(
-    engine: &Engine,
-    job: &Job,
-    scenario: &Path,
-    receiver: &Receiver<Finished>,
-    events: &dyn SessionEvents,
-) -> Result<(), String> {
-    for Finished { mut result, world_seed, folder, policy } in receiver {
-        if let Some(policy) = policy {
-            end_policy(policy, &mut result);
+struct Finisher<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    /// The scenario's folder where jails can read it.
+    scenario: PathBuf,
+    cancel: &'a Cancel,
+}
+
+impl Finisher<'_> {
+    fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), String> {
+        for mut finished in receiver {
+            if let Some(policy) = finished.policy.take() {
+                end_policy(policy, &mut finished.result);
+            }
+            self.add_evidence(&mut finished);
+            if self.cancel.is_cancelled() {
+                // Nobody waits for it any more, and its video may be missing.
+                return Ok(());
+            }
+            events.finished(finished.result)?;
         }
-        if let Some(folder) = folder.filter(|_| result.steps > 0) {
-            result.log_url = Some(format!("{EPISODES}/{:03}/{TRACE}", result.episode));
-            let wanted = match job.record {
-                Record::All => true,
-                Record::Violations => result.episode == 0 || !result.violations.is_empty(),
-                Record::None => false,
-            };
-            if wanted {
-                match video::render(engine, scenario, &folder, &result, world_seed) {
-                    Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/{VIDEO}", result.episode)),
-                    Err(error) => tracing::warn!(episode = result.episode, "no video: {}", platform(&error)),
-                }
+        Ok(())
+    }
+
+    fn add_evidence(&self, finished: &mut Finished) {
+        let Finished { result, world_seed, folder, .. } = finished;
+        let Some(folder) = folder.as_ref().filter(|_| result.steps > 0) else { return };
+        result.log_url = Some(format!("{EPISODES}/{:03}/{TRACE}", result.episode));
+        let wanted = match self.job.record {
+            Record::All => true,
+            Record::Violations => result.episode == 0 || !result.violations.is_empty(),
+            Record::None => false,
+        };
+        if wanted {
+            match video::render(self.engine, &self.scenario, folder, result, *world_seed, self.cancel) {
+                Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/{VIDEO}", result.episode)),
+                Err(error) => tracing::warn!(episode = result.episode, "no video: {}", platform(&error)),
             }
         }
-        events.finished(result)?;
     }
-    Ok(())
 }
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.

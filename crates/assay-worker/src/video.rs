@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_jail::{Profile, SpawnError, give_to_jail};
 use assay_model::EpisodeResult;
@@ -10,7 +10,7 @@ use assay_model::lane::RenderJob;
 
 use crate::engine::scratch;
 use crate::evidence::{TRACE, VIDEO};
-use crate::{Engine, evidence};
+use crate::{Cancel, Engine, evidence};
 
 /// Frames per simulated second.
 const FPS: u32 = 25;
@@ -20,6 +20,8 @@ const SIZE: (u32, u32) = (640, 480);
 const LIMIT: Duration = Duration::from_secs(300);
 /// Tells the renderer what to draw.
 const JOB: &str = "render.json";
+/// How often a waiting worker looks at its cancel flag.
+const TICK: Duration = Duration::from_millis(50);
 /// Longest part of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
 
@@ -45,13 +47,20 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
     let staged = engine.staged(&scenario.folder)?;
     let scratch = scratch("draw")?;
     give_to_jail(scratch.path())?;
-    Ok(finish(engine, "draw", &staged, scratch.path())?)
+    Ok(finish(engine, "draw", &staged, scratch.path(), &Cancel::new())?)
 }
 
-/// Runs a renderer to its end.
-fn finish(engine: &Engine, mode: &str, scenario: &Path, scratch: &Path) -> Result<(), VideoError> {
+/// Runs a renderer to its end, or until nobody wants its picture any more.
+fn finish(engine: &Engine, mode: &str, scenario: &Path, scratch: &Path, cancel: &Cancel) -> Result<(), VideoError> {
     let mut child = engine.jail().spawn(engine.lane_spec(Profile::Render, mode, scenario, scratch))?;
-    let exit = child.wait_deadline(LIMIT).unwrap_or_else(|| child.kill());
+    let until = Instant::now() + LIMIT;
+    let exit = loop {
+        match child.wait_deadline(TICK) {
+            Some(exit) => break exit,
+            None if cancel.is_cancelled() || Instant::now() > until => break child.kill(),
+            None => {}
+        }
+    };
     if exit.is_success() {
         return Ok(());
     }
@@ -66,6 +75,7 @@ pub(crate) fn render(
     folder: &Path,
     result: &EpisodeResult,
     world_seed: u64,
+    cancel: &Cancel,
 ) -> Result<(), VideoError> {
     let scratch = scratch("render")?;
     let inside = scratch.path();
@@ -73,6 +83,6 @@ pub(crate) fn render(
     let job = RenderJob { result: result.clone(), world_seed, fps: FPS, width: SIZE.0, height: SIZE.1 };
     fs::write(inside.join(JOB), serde_json::to_vec(&job)?)?;
     give_to_jail(inside)?;
-    finish(engine, "render", scenario, inside)?;
+    finish(engine, "render", scenario, inside, cancel)?;
     Ok(evidence::take(inside, ".", VIDEO, folder)?)
 }
