@@ -1,6 +1,6 @@
 //! The episode loop.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use assay_model::frame::Init;
 use assay_model::lane::{Done, Run};
@@ -11,8 +11,8 @@ use assay_stl::{End, Monitor};
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
-use crate::cpu_clock::CpuClock;
 use crate::latency::Latencies;
+use crate::meter::{Meter, Part};
 use crate::policy_link::{Fault, PolicyLink};
 
 /// How an episode ended.
@@ -43,7 +43,7 @@ struct Running<'a> {
     latencies: Latencies,
     steps: u32,
     clipped: u32,
-    physics: Duration,
+    meter: Meter,
 }
 
 /// Runs one episode with the policy behind `link`. `progress` is told the number of control steps done.
@@ -52,10 +52,10 @@ pub(crate) fn run(
     mut simulation: Simulation,
     run: &Run,
     mut link: PolicyLink,
+    meter: Meter,
     progress: &mut dyn FnMut(u32),
 ) -> Rollout {
     let scenario = world.scenario();
-    let (began, cpu) = (Instant::now(), CpuClock::own().read().unwrap_or_default());
     let init = Init {
         seed: run.seeds.policy,
         scenario: scenario.id.to_string(),
@@ -77,15 +77,17 @@ pub(crate) fn run(
         latencies: Latencies::default(),
         steps: 0,
         clipped: 0,
-        physics: Duration::ZERO,
+        meter,
     };
-    let ending = match link.start(&init) {
+    let ready = link.start(&init);
+    running.meter.lap(Part::Policy);
+    let ending = match ready {
         Ok(()) => running.play(&mut link, progress),
         Err(fault) => Ending::Policy(fault),
     };
-    let misses = link.misses();
+    let (misses, policy_cpu) = (link.misses(), link.cpu_used());
     link.close();
-    running.conclude(run, ending, misses, began, cpu)
+    running.conclude(run, ending, misses, policy_cpu)
 }
 
 impl Running<'_> {
@@ -100,7 +102,13 @@ impl Running<'_> {
             observation.extend_from_slice(&time_s.to_le_bytes());
             observation.extend_from_slice(&remaining_s.to_le_bytes());
             self.simulation.observe(&mut observation);
-            match link.ask(&observation, &mut action) {
+            self.meter.lap(Part::Observation);
+            let answer = link.ask(&observation, &mut action);
+            self.meter.lap(Part::Policy);
+            if step == 0 {
+                self.meter.first_action();
+            }
+            match answer {
                 Ok(answered) => self.latencies.add(answered.latency),
                 Err(fault) => return Ending::Policy(fault),
             }
@@ -118,15 +126,17 @@ impl Running<'_> {
         let control_step = i32::try_from(self.steps).unwrap_or(i32::MAX);
         let mut terminal = false;
         for _ in 0..self.scenario.decimation() {
-            let began = Instant::now();
-            let outcome = self.simulation.step();
-            self.physics += began.elapsed();
+            let outcome = self.simulation.advance();
+            self.meter.lap(Part::Physics);
             if let Err(unstable) = outcome {
                 return Some(Ending::Unstable(unstable));
             }
+            self.simulation.measure();
+            self.meter.lap(Part::Signals);
             self.trace.push(&self.simulation, control_step);
             let sample = self.simulation.sample();
             terminal |= self.terminal.iter_mut().any(|monitor| monitor.push(sample).upper < 0.0);
+            self.meter.lap(Part::Clauses);
             if terminal {
                 break;
             }
@@ -135,13 +145,16 @@ impl Running<'_> {
         let action = self.simulation.action().to_vec();
         self.hash.step(self.simulation.integration_state(), &action);
         self.trace.hashes.push(*self.hash.bytes());
+        self.meter.lap(Part::Hash);
         if terminal {
             return Some(Ending::TerminalClause);
         }
-        self.watch.update(self.simulation.sample()).then_some(Ending::Success)
+        let success = self.watch.update(self.simulation.sample());
+        self.meter.lap(Part::Clauses);
+        success.then_some(Ending::Success)
     }
 
-    fn conclude(mut self, run: &Run, ending: Ending, misses: u32, began: Instant, cpu: Duration) -> Rollout {
+    fn conclude(mut self, run: &Run, ending: Ending, misses: u32, policy_cpu: Duration) -> Rollout {
         let time_s = self.trace.signals().first().and_then(|time| time.last().copied()).unwrap_or_default();
         let success = match ending {
             Ending::Success => true,
@@ -150,6 +163,7 @@ impl Running<'_> {
         };
         let end = if matches!(ending, Ending::Success | Ending::TimeLimit) { End::Complete } else { End::Cut };
         let Assessment { clauses, violations, unsafe_time_s } = assess(self.scenario, &self.trace, end);
+        self.meter.lap(Part::Clauses);
         let stalled = matches!(ending, Ending::Policy(Fault::Stalled(_)));
         let (status, termination, error) = outcome(ending);
         let scenario = self.scenario;
@@ -164,7 +178,7 @@ impl Running<'_> {
             composite_score: 0.0,
             steps: self.steps,
             sim_time_s: f64::from(u32::try_from(self.trace.rows()).unwrap_or(u32::MAX)) * scenario.world.timestep_s,
-            wall_time_s: began.elapsed().as_secs_f64(),
+            wall_time_s: self.meter.elapsed().as_secs_f64(),
             stages: self.watch.stages(),
             clauses,
             violations,
@@ -180,14 +194,9 @@ impl Running<'_> {
         };
         let weights: Vec<f64> = scenario.clauses.iter().map(|clause| clause.weight).collect();
         let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
-        let used = CpuClock::own().read().unwrap_or_default().saturating_sub(cpu);
         self.trace.facts = facts(scenario, run, &self.simulation);
-        let done = Done {
-            result: result.scored(&weights, &scales),
-            stalled,
-            lane_cpu_ms: used.as_secs_f64() * 1e3,
-            physics_ms: self.physics.as_secs_f64() * 1e3,
-        };
+        let cost = self.meter.cost(policy_cpu);
+        let done = Done { result: result.scored(&weights, &scales), stalled, cost };
         Rollout { done, trace: self.trace }
     }
 }

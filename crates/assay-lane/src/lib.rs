@@ -11,6 +11,7 @@ mod control_socket;
 mod cpu_clock;
 mod episode;
 mod latency;
+mod meter;
 mod policy_link;
 mod render;
 mod step;

@@ -40,6 +40,7 @@ pub(crate) struct PolicyLink {
     seq: u32,
     /// CPU time at the last answer: what came between two calls counts too.
     cpu_at_answer: Duration,
+    cpu_at_start: Duration,
     buffer: Vec<u8>,
     misses: u32,
 }
@@ -58,12 +59,18 @@ impl PolicyLink {
         stream.set_write_timeout(Some(WATCHDOG))?;
         let clock = pid.map(CpuClock::of);
         let cpu_at_answer = clock.and_then(CpuClock::read).unwrap_or_default();
-        Ok(Self { stream, nonce, clock, budget, seq: 0, cpu_at_answer, buffer: Vec::new(), misses: 0 })
+        let cpu_at_start = cpu_at_answer;
+        Ok(Self { stream, nonce, clock, budget, seq: 0, cpu_at_answer, cpu_at_start, buffer: Vec::new(), misses: 0 })
     }
 
     /// Control steps over the budget so far.
     pub(crate) fn misses(&self) -> u32 {
         self.misses
+    }
+
+    /// CPU time of the policy's process since the link was made, as far as it can be seen.
+    pub(crate) fn cpu_used(&self) -> Duration {
+        self.cpu().unwrap_or(self.cpu_at_answer).saturating_sub(self.cpu_at_start)
     }
 
     /// Announces the episode and waits until the policy is reset.

@@ -13,7 +13,9 @@ use assay_scenario::{Scenario, ScenarioError};
 use assay_sim::{World, WorldError};
 
 use crate::control_socket::ControlSocket;
+use crate::cpu_clock::CpuClock;
 use crate::episode::{self, Rollout};
+use crate::meter::{Meter, Part, ms};
 use crate::policy_link::PolicyLink;
 use crate::{Places, TRACE_FILE, TraceFileError};
 
@@ -64,9 +66,12 @@ pub fn step(places: &Places) -> Result<(), StepError> {
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
     while let Some((Command::Run(run), descriptor)) = control.receive()? {
         let descriptor = descriptor.ok_or(StepError::Command("no policy socket"))?;
-        let rollout = roll_out(&world, &run, descriptor, &mut control)?;
+        let mut rollout = roll_out(&world, &run, descriptor, &mut control)?;
         if let Some(folder) = &run.evidence {
+            let before = CpuClock::own().read().unwrap_or_default();
             write_evidence(&places.scratch, folder, &rollout)?;
+            let after = CpuClock::own().read().unwrap_or_default();
+            rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
         control.send(&Reply::Done(Box::new(rollout.done)))?;
     }
@@ -84,12 +89,14 @@ fn stdin_socket() -> io::Result<UnixStream> {
 }
 
 fn roll_out(world: &World, run: &Run, descriptor: OwnedFd, control: &mut ControlSocket) -> Result<Rollout, StepError> {
+    let mut meter = Meter::start();
     let simulation = world.simulation(run.seeds.world)?;
+    meter.lap(Part::World);
     let link = PolicyLink::new(descriptor, run.nonce, run.policy_pid, world.scenario().budget)?;
     let of = world.scenario().control_steps();
     let mut told = Instant::now();
     let mut broken = None;
-    let rollout = episode::run(world, simulation, run, link, &mut |step| {
+    let rollout = episode::run(world, simulation, run, link, meter, &mut |step| {
         if told.elapsed() >= PROGRESS_INTERVAL {
             told = Instant::now();
             broken = control.send(&Reply::Progress { episode: run.episode, step, of }).err();

@@ -73,10 +73,35 @@ pub struct Done {
     /// The policy let the wall-clock watchdog run out although it used little CPU: the worker decides whether it was
     /// waiting for the processor (then the episode is run again).
     pub stalled: bool,
-    /// CPU milliseconds that the lane itself used on this episode.
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// What an episode cost, in milliseconds. For operators and benchmarks; no result depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time of the lane from the command to the result, without evidence.
     pub lane_cpu_ms: f64,
-    /// Milliseconds by the wall spent in physics, controller and signals.
+    /// CPU time of the policy's process over the same time, as far as it can be seen.
+    pub policy_cpu_ms: f64,
+    /// CPU time of the lane for the evidence.
+    pub evidence_cpu_ms: f64,
+    /// By the wall: making the world.
+    pub world_ms: f64,
+    /// By the wall: controller and MuJoCo's steps.
     pub physics_ms: f64,
+    /// By the wall: the signals of each physics step.
+    pub signals_ms: f64,
+    /// By the wall: recording, terminal clauses, stages, success, and every clause at the end.
+    pub clauses_ms: f64,
+    /// By the wall: the chain of hashes.
+    pub hash_ms: f64,
+    /// By the wall: kinematics for the observation and its bytes.
+    pub observation_ms: f64,
+    /// By the wall: making the policy, sending observations and waiting for actions; most of it is the policy's work.
+    pub policy_ms: f64,
+    /// By the wall: from the command to the first action.
+    pub first_action_ms: f64,
 }
 
 /// A line of what a rendered video shows.

@@ -94,7 +94,7 @@ impl Simulation {
             substep: 0,
         };
         simulation.check().and_then(|()| simulation.check_start()).map_err(WorldError::UnstableStart)?;
-        simulation.measure(0.0);
+        simulation.measure();
         Ok(simulation)
     }
 
@@ -162,15 +162,31 @@ impl Simulation {
     /// # Errors
     /// [`Unstable`] when MuJoCo warned; the sample is then still that of the step's start.
     pub fn step(&mut self) -> Result<(), Unstable> {
+        let outcome = self.advance();
+        self.measure();
+        outcome
+    }
+
+    /// The physics of [`Self::step`] alone; [`Self::measure`] is to follow.
+    ///
+    /// # Errors
+    /// [`Unstable`] when MuJoCo warned.
+    pub fn advance(&mut self) -> Result<(), Unstable> {
         self.substep += 1;
         let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
         self.controller.before_step(&mut self.data, elapsed_s);
         self.qpos.copy_from_slice(self.data.qpos());
         self.qvel.copy_from_slice(self.data.qvel());
-        let time_s = self.data.time();
+        self.sample[0] = self.data.time();
         self.data.step();
-        self.measure(time_s);
         self.check()
+    }
+
+    /// The signals of the step that [`Self::advance`] made, at its start.
+    pub fn measure(&mut self) {
+        for (slot, extractor) in self.sample[1..].iter_mut().zip(&mut self.extractors) {
+            *slot = extractor.value(&mut self.data, &self.groups, &self.qpos, &self.qvel);
+        }
     }
 
     /// The action of the current control step, clipped.
@@ -207,13 +223,6 @@ impl Simulation {
 
     pub(crate) fn data_mut(&mut self) -> &mut MjData<Box<MjModel>> {
         &mut self.data
-    }
-
-    fn measure(&mut self, time_s: f64) {
-        self.sample[0] = time_s;
-        for (slot, extractor) in self.sample[1..].iter_mut().zip(&mut self.extractors) {
-            *slot = extractor.value(&mut self.data, &self.groups, &self.qpos, &self.qvel);
-        }
     }
 
     /// MuJoCo looks for nonsense only when it steps.
