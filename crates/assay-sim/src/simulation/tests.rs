@@ -122,7 +122,7 @@ fn whatever_overlaps_a_post_has_a_contact() {
             simulation.data.qpos_mut()[ids.qpos[i]] = q;
         }
         simulation.data.forward();
-        simulation.measure(0.0);
+        simulation.measure();
         if simulation.sample[column] < -1e-6 {
             overlaps += 1;
             let touches = |geom: i32| usize::try_from(geom).is_ok_and(|geom| posts.contains(&geom));
