@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 
@@ -12,6 +13,8 @@ const OTHERS_ENTER: u32 = 0o001;
 const OTHERS_READ: u32 = 0o004;
 /// From the bits for others to those for the group.
 const GROUP_SHIFT: u32 = 3;
+/// Copies begun by this process.
+static COPIES: AtomicU64 = AtomicU64::new(0);
 /// Files in a tree that is staged; the policy runtime has 1500.
 const MAX_ENTRIES: usize = 50_000;
 
@@ -160,7 +163,9 @@ fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageE
         // Whatever the umask.
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).map_err(|e| failed(folder, e))?;
     }
-    let fresh = target.with_extension(format!("new.{}", std::process::id()));
+    // A name of its own for each copy: other processes, and other threads of this one, may make the same one.
+    let number = COPIES.fetch_add(1, Ordering::Relaxed);
+    let fresh = target.with_extension(format!("new.{}.{number}", std::process::id()));
     let copied = tree.entries.iter().try_for_each(|name| {
         let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
         copy_one(&at(root), &at(&fresh)).map_err(|e| failed(&at(root), e))

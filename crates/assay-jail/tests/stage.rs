@@ -75,3 +75,20 @@ fn a_source_that_the_jail_can_not_reach_is_named() {
     assert_eq!(obstacle.at, closed.path().canonicalize().unwrap());
     assert!(obstacle.to_string().contains("chmod o+rX"));
 }
+
+#[test]
+fn threads_that_stage_the_same_tree_get_the_same_copy() {
+    let (closed, cache) = (folder(0o700), folder(0o755));
+    let original = closed.path().join("tree");
+    tree(&original);
+    (0..200).for_each(|i| fs::write(original.join(format!("a/file-{i}")), "content").unwrap());
+    let stage = || stage_readable(&original, cache.path()).unwrap();
+    let copies: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(stage)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(copies.iter().all(|copy| *copy == copies[0] && copy.join("a/file-199").is_file()));
+    if jail_uid().is_some() {
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "a half copy was left");
+    }
+}
