@@ -82,6 +82,8 @@ impl Jail {
         let keep = [used.filters[0], used.filters[1], used.info];
         restrict(&mut command, keep, spec.limits, core, spec.nice);
         command.stdin(spec.pass_fd.map_or_else(Stdio::null, Stdio::from));
+        // Ctrl-C on a terminal is for us to answer: it must not look like the end of a policy.
+        command.process_group(0);
         let monitor = command.spawn().map_err(io("start bubblewrap"))?;
         // Our copies of the pipes' ends have to go, or their readers would wait for ever.
         drop((command, info_writer));
