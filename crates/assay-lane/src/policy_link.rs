@@ -127,23 +127,21 @@ impl PolicyLink {
     fn receive(&mut self, kind: Kind, seq: u32, length: usize, hard_ms: f64) -> Result<Duration, Fault> {
         let began = Instant::now();
         self.buffer.clear();
-        let mut wanted = HEADER_BYTES;
-        let mut header = None;
-        loop {
-            if self.buffer.len() >= wanted {
-                if header.is_none() {
-                    let decoded = self.header()?;
-                    wanted += decoded.length as usize;
-                    header = Some(decoded);
-                    continue;
+        // One read takes the whole of the frame that is expected.
+        let mut wanted = HEADER_BYTES + length;
+        let header = loop {
+            if self.buffer.len() >= HEADER_BYTES {
+                let header = self.header()?;
+                wanted = HEADER_BYTES + header.length as usize;
+                if self.buffer.len() >= wanted {
+                    self.buffer.truncate(wanted);
+                    break header;
                 }
-                break;
             }
             if !self.read_more(wanted)? {
                 self.check_budget(began, hard_ms)?;
             }
-        }
-        let Some(header) = header else { return Err(broken("no frame")) };
+        };
         if header.kind == Kind::Error && header.nonce == self.nonce {
             return Err(self.policy_fault());
         }
@@ -165,7 +163,7 @@ impl PolicyLink {
         Header::decode(&bytes, MAX_REPLY_BYTES).map_err(|e| broken(&e.to_string()))
     }
 
-    /// Reads until `wanted` bytes are there; `false` when nothing came within a tick. Reading exactly what is wanted
+    /// Reads towards `wanted` bytes; `false` when nothing came within a tick. Reading no more than the expected frame
     /// leaves whatever was sent too early to be found (and refused) by the next read.
     fn read_more(&mut self, wanted: usize) -> Result<bool, Fault> {
         let filled = self.buffer.len();

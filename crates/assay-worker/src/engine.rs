@@ -1,7 +1,6 @@
 //! What an installation can run: jails, the lane program, the pool of warm interpreters, the scenarios.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use assay_jail::{Jail, Program, default_cache_root, native_program, stage_readable};
@@ -10,6 +9,7 @@ use assay_policy::{Pool, PoolConfig, Runtime};
 use assay_scenario::Library;
 use tempfile::TempDir;
 
+use crate::scratch::Scratch;
 use crate::{Installation, fingerprint};
 
 /// Where a lane program stands in its jail.
@@ -31,6 +31,8 @@ pub struct Engine {
     pool: Pool,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
+    /// Dropped after everything that lies in it.
+    scratch: Scratch,
     library: Library,
     fingerprint: Fingerprint,
     cache_root: PathBuf,
@@ -79,7 +81,8 @@ impl Engine {
         let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy)?;
         // One member runs and one loads on each lane; one more is warm when both are taken.
         let members = options.lanes + 1;
-        let work = scratch("policies").map_err(EngineError::Scratch)?;
+        let scratch = Scratch::new().map_err(EngineError::Scratch)?;
+        let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
         let pool = Pool::new(PoolConfig::new(members, runtime, work.path()))?;
         Ok(Self {
             jail,
@@ -87,6 +90,7 @@ impl Engine {
             robots: stage_readable(&installation.robots(), &cache_root)?,
             pool,
             _work: work,
+            scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
             fingerprint,
             cache_root,
@@ -112,6 +116,14 @@ impl Engine {
         self.lanes
     }
 
+    /// A new folder for temporary files; gone when dropped, at the latest with the engine.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn scratch(&self, what: &str) -> io::Result<TempDir> {
+        self.scratch.folder(what)
+    }
+
     pub(crate) fn jail(&self) -> &Jail {
         &self.jail
     }
@@ -132,12 +144,6 @@ impl Engine {
     pub(crate) fn staged(&self, folder: &Path) -> Result<PathBuf, assay_jail::StageError> {
         stage_readable(folder, &self.cache_root)
     }
-}
-
-/// A new folder that disappears when it is dropped; others can enter it but not list it.
-pub(crate) fn scratch(what: &str) -> io::Result<TempDir> {
-    let permissions = std::fs::Permissions::from_mode(0o711);
-    tempfile::Builder::new().prefix(&format!("assay-{what}-")).permissions(permissions).tempdir()
 }
 
 /// The processor that lane number `lane` is pinned to.

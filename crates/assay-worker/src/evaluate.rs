@@ -74,10 +74,11 @@ pub fn evaluate(
         let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)
     });
-    outcome?;
     if cancel.is_cancelled() {
+        // Whatever else went wrong meanwhile.
         return Err(SessionError::Cancelled);
     }
+    outcome?;
     let results = collector.results.into_inner().map_err(|_| SessionError::Platform("a lane panicked".to_owned()))?;
     Ok(results.into_values().collect())
 }

@@ -12,7 +12,6 @@ use assay_model::lane::{Command, Done, MAX_MESSAGE_BYTES, Reply, Run};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tempfile::TempDir;
 
-use crate::engine::scratch;
 use crate::{Cancel, Engine};
 
 /// How often a waiting worker looks at its cancel flag.
@@ -70,7 +69,7 @@ impl LaneProcess {
     /// Starts a lane for the scenario in `folder` on processor `core` and waits until it has compiled it. The calling
     /// thread must outlive the lane.
     pub(crate) fn start(engine: &Engine, folder: &Path, core: usize, cancel: &Cancel) -> Result<Self, LaneError> {
-        let scratch = scratch("lane")?;
+        let scratch = engine.scratch("lane")?;
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(TICK))?;

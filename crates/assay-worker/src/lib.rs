@@ -13,6 +13,7 @@ mod evidence;
 mod fingerprint;
 mod installation;
 mod lane_process;
+mod scratch;
 mod service;
 mod session;
 mod video;

@@ -26,6 +26,8 @@ const MAX_RETRIES: u32 = 3;
 const MAX_WAITING_VIDEOS: usize = 4;
 /// A policy that spent at least this share of a stall waiting for the processor is not to blame for it.
 const STARVED_SHARE: f64 = 0.5;
+/// How often an import that is under way is looked at: an episode begins at most this much later than it could.
+const IMPORT_TICK: Duration = Duration::from_micros(500);
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
 
@@ -186,6 +188,13 @@ impl<'a> Session<'a> {
         events: &dyn SessionEvents,
     ) -> Result<Option<Finished>, LaneError> {
         let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        while !prepared.is_done() {
+            // An import may take its time; who cancels does not have to wait for it.
+            if self.cancel.is_cancelled() {
+                return Err(LaneError::Cancelled);
+            }
+            thread::sleep(IMPORT_TICK);
+        }
         let mut policy = match prepared.wait().map_err(|e| LaneError::Failed(platform(&e).to_string()))? {
             Load::Ready(policy) => policy,
             Load::Failed(failure) => {

@@ -8,7 +8,6 @@ use assay_jail::{Profile, SpawnError, give_to_jail};
 use assay_model::EpisodeResult;
 use assay_model::lane::RenderJob;
 
-use crate::engine::scratch;
 use crate::evidence::{TRACE, VIDEO};
 use crate::{Cancel, Engine, evidence};
 
@@ -45,7 +44,7 @@ pub(crate) enum VideoError {
 pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = engine.library().scenarios().first().ok_or("there is no scenario")?;
     let staged = engine.staged(&scenario.folder)?;
-    let scratch = scratch("draw")?;
+    let scratch = engine.scratch("draw")?;
     give_to_jail(scratch.path())?;
     Ok(finish(engine, "draw", &staged, scratch.path(), &Cancel::new())?)
 }
@@ -77,7 +76,7 @@ pub(crate) fn render(
     world_seed: u64,
     cancel: &Cancel,
 ) -> Result<(), VideoError> {
-    let scratch = scratch("render")?;
+    let scratch = engine.scratch("render")?;
     let inside = scratch.path();
     fs::copy(folder.join(TRACE), inside.join(TRACE))?;
     let job = RenderJob { result: result.clone(), world_seed, fps: FPS, width: SIZE.0, height: SIZE.1 };

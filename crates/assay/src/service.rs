@@ -17,6 +17,7 @@ use assay_worker::{Engine, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::cli::Serve;
 
@@ -26,11 +27,11 @@ const DRAIN: Duration = Duration::from_secs(6);
 
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]
-struct ArchiveIntake;
+struct ArchiveIntake(Arc<Engine>);
 
 impl Intake for ArchiveIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
-        let work = tempfile::Builder::new().prefix("assay-intake-").tempdir().map_err(IntakeFailure::Broken)?;
+        let work = self.0.scratch("intake").map_err(IntakeFailure::Broken)?;
         match intake(zip, &work.path().join("policy"), &IntakeLimits::default()) {
             Ok(intake) => Ok(CheckedPolicy { sha256: intake.sha256, warnings: Vec::new() }),
             Err(error) if error.is_ours() => Err(IntakeFailure::Broken(std::io::Error::other(error))),
@@ -61,11 +62,37 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         runtime: tokio::runtime::Handle::current(),
     })?;
     readiness.set(Ok(()));
+    // Requests and episodes get their time to end side by side, not one after the other.
+    let (stop, stopping) = watch::channel(false);
+    let signal = stop_signal()?;
+    let watcher = tokio::spawn({
+        let stop = stop.clone();
+        async move {
+            signal.await;
+            eprintln!("assay: stopping; episodes that run may end within {} s", DRAIN.as_secs());
+            stop.send_replace(true);
+        }
+    });
+    let drained = tokio::spawn({
+        let stopping = stopping.clone();
+        async move {
+            stopped(stopping).await;
+            tokio::task::spawn_blocking(move || service.drain(DRAIN)).await
+        }
+    });
     eprintln!("assay: listening on http://{address}");
-    let served = assay_api::serve(listener, state, stop_signal()?).await;
-    eprintln!("assay: stopping; episodes that run may end within {} s", DRAIN.as_secs());
-    tokio::task::spawn_blocking(move || service.drain(DRAIN)).await?;
+    let served = assay_api::serve(listener, state, stopped(stopping)).await;
+    // Also when serving failed by itself.
+    stop.send_replace(true);
+    drained.await??;
+    watcher.abort();
     Ok(served?)
+}
+
+/// Waits until the service is to stop.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    drop(stopping.wait_for(|stop| *stop).await);
 }
 
 fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
@@ -83,13 +110,13 @@ async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn state(engine: &Engine, records: Arc<dyn Records>, data: &Path) -> AppState {
+fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> AppState {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     AppState {
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(engine.library().scenarios().iter().map(Scenario::card).collect::<StaticCatalog>()),
-        intake: Arc::new(ArchiveIntake),
+        intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),

@@ -24,8 +24,8 @@ use claims::Claims;
 
 /// A lease that is not prolonged runs out after this long.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// How often leases are prolonged: a lease survives two lost beats.
-const HEARTBEAT: Duration = Duration::from_secs(4);
+/// How often leases are prolonged. A beat also tells that a job was cancelled, and its owner should not have to wait.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How often the records are put right.
 const RECONCILE: Duration = Duration::from_secs(3);
 /// An idle lane looks into the records at least this often.

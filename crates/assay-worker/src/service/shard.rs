@@ -11,7 +11,6 @@ use assay_policy::{IntakeLimits, intake};
 use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 
 use super::{LEASE, Shared};
-use crate::engine::scratch;
 use crate::session::{Session, SessionEvents, platform};
 use crate::{Cancel, Job, SessionError};
 
@@ -136,7 +135,7 @@ impl Shared {
     }
 
     fn run(&self, claim: &Claim, core: usize, cancel: &Cancel) -> Result<(), SessionError> {
-        let work = scratch("shard").map_err(|e| platform(&e))?;
+        let work = self.options.engine.scratch("shard").map_err(|e| platform(&e))?;
         let job = self.job(claim, work.path())?;
         let recorder = Recorder { shared: self, fence: claim.fence };
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();

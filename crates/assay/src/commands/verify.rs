@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use assay_api::OsEntropy;
 use assay_model::{
     Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, PolicyIdentity, Record, SystemClock,
@@ -19,25 +19,19 @@ use assay_worker::{Engine, Evaluation, Job, SessionError, evaluate};
 use crate::cli::Verify;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
 use crate::progress::Progress;
 
 /// Columns of the report where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 120;
-/// Names of the files in the output folder.
-const REPORT_JSON: &str = "report.json";
-const REPORT_HTML: &str = "report.html";
-const EPISODES: &str = "episodes";
-const SCENARIO: &str = "scenario";
 
 pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
-    if let Some(out) = &arguments.out {
-        clear_output(out).usage()?;
-    }
+    let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
     let engine = super::engine(&installation, arguments.lanes)?;
     let scenario = find(&engine, &arguments.scenario)?;
-    let work = tempfile::Builder::new().prefix("assay-verify-").tempdir().ours()?;
+    let work = engine.scratch("verify").ours()?;
     let unpacked = work.path().join("policy");
     let policy = intake(&arguments.policy, &unpacked, &IntakeLimits::default()).map_err(|error| {
         let ours = error.is_ours();
@@ -52,16 +46,18 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         record: if arguments.out.is_some() { arguments.record } else { Record::None },
         folder: arguments.out.clone().unwrap_or_else(|| work.path().to_owned()),
     };
+    // Only now that nothing is wrong with the command: an earlier report is worth keeping.
+    output.as_ref().map(Output::prepare).transpose().usage()?;
     let evaluation = Evaluation { job, episodes: arguments.episodes, lanes: engine.lanes() };
     let progress = Progress::new(arguments.episodes, arguments.json);
     let started_at = SystemClock.now();
     let outcome = evaluate(&engine, &evaluation, &cancel, &progress);
     progress.clear();
+    if outcome.is_err() {
+        output.as_ref().map(Output::abandon).transpose().ours()?;
+    }
     let episodes = outcome.map_err(|error| match error {
-        SessionError::Cancelled => {
-            arguments.out.as_ref().map(|out| clear_output(out));
-            Failure::Interrupted
-        }
+        SessionError::Cancelled => Failure::Interrupted,
         SessionError::Scenario(_) => Failure::Usage(error.into()),
         SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
@@ -123,32 +119,6 @@ fn report(header: &JobHeader, kept: bool, mut episodes: Vec<EpisodeResult>) -> R
         .with_conclusion(&conclusion);
     report.report_url = kept.then(|| REPORT_HTML.to_owned());
     Ok(report)
-}
-
-/// Makes room in the output folder: what an earlier run wrote is removed, anything else is not touched.
-fn clear_output(out: &Path) -> anyhow::Result<()> {
-    let known = [REPORT_JSON, REPORT_HTML, EPISODES, SCENARIO];
-    if let Ok(entries) = fs::read_dir(out) {
-        for entry in entries {
-            let name = entry?.file_name();
-            if !known.iter().any(|known| name == *known) {
-                let what = PathBuf::from(&name);
-                return Err(anyhow!("--out {} holds {}, which is not ours", out.display(), what.display())
-                    .context("choose an empty folder, or one with an earlier report"));
-            }
-        }
-    }
-    for name in known {
-        let path = out.join(name);
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        match removed {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("--out: can't remove {}", path.display()));
-            }
-            _ => {}
-        }
-    }
-    fs::create_dir_all(out).with_context(|| format!("--out: can't make the folder {}", out.display()))
 }
 
 fn write_output(out: &Path, report: &JobReport, scenario: &Scenario) -> anyhow::Result<()> {

@@ -1,0 +1,108 @@
+//! A small HTTP client for the service.
+
+use std::time::Duration;
+
+use assay_model::JobReport;
+use serde_json::Value;
+
+use crate::wait_for;
+
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+const BOUNDARY: &str = "assay-testkit-f47ac10b58cc4372";
+
+/// A client with a key.
+#[derive(Debug, Clone)]
+pub struct Client {
+    agent: ureq::Agent,
+    address: String,
+    key: String,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The body; `null` when it is no JSON.
+    pub body: Value,
+}
+
+impl Client {
+    pub(crate) fn new(address: &str, key: &str) -> Self {
+        let config = ureq::Agent::config_builder().timeout_global(Some(REQUEST_LIMIT)).http_status_as_error(false);
+        Self { agent: config.build().into(), address: address.to_owned(), key: key.trim().to_owned() }
+    }
+
+    /// GET; `None` when the server can't be reached.
+    #[must_use]
+    pub fn try_get(&self, path: &str) -> Option<Answer> {
+        let request = self.agent.get(format!("http://{}{path}", self.address));
+        answer(request.header("authorization", format!("Bearer {}", self.key)).call())
+    }
+
+    /// GET.
+    #[must_use]
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Answer {
+        self.try_get(path).unwrap()
+    }
+
+    /// POST with an empty body.
+    #[must_use]
+    #[track_caller]
+    pub fn post(&self, path: &str) -> Answer {
+        let request = self.agent.post(format!("http://{}{path}", self.address));
+        answer(request.header("authorization", format!("Bearer {}", self.key)).send_empty()).unwrap()
+    }
+
+    /// POST /verify with an archive and text parts; `None` when the server went away before it answered.
+    #[must_use]
+    pub fn try_verify(&self, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
+        let request = self.agent.post(format!("http://{}/verify", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.key));
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        answer(request.header("content-type", kind).send(&form(zip, parts)))
+    }
+
+    /// POST /verify of a job that must be accepted: its id.
+    #[track_caller]
+    pub fn verify(&self, zip: &[u8], parts: &[(&str, &str)]) -> String {
+        let answer = self.try_verify(zip, parts).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.body["job_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The job object.
+    #[track_caller]
+    pub fn job(&self, id: &str) -> JobReport {
+        let answer = self.get(&format!("/verify/{id}"));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        serde_json::from_value(answer.body).unwrap()
+    }
+
+    /// The job object once the job has ended.
+    #[track_caller]
+    pub fn ended_job(&self, id: &str, limit: Duration) -> JobReport {
+        wait_for("the end of a job", limit, || Some(self.job(id)).filter(|job| job.status.is_final()))
+    }
+}
+
+fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<Answer> {
+    let mut response = result.ok()?;
+    let text = response.body_mut().read_to_string().ok()?;
+    Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default() })
+}
+
+fn form(zip: &[u8], parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in parts {
+        let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+        body.extend_from_slice(head.as_bytes());
+    }
+    let kind = "content-type: application/zip";
+    let place = "content-disposition: form-data; name=\"policy\"; filename=\"policy.zip\"";
+    body.extend_from_slice(format!("--{BOUNDARY}\r\n{place}\r\n{kind}\r\n\r\n").as_bytes());
+    body.extend_from_slice(zip);
+    body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    body
+}

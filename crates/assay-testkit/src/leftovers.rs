@@ -1,0 +1,45 @@
+//! Finding jailed processes from outside: their mounts tell whose folder they see.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A process whose name (`argv[0]`) or mounts belong to a folder of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jailed {
+    /// As the host sees it.
+    pub pid: i32,
+    /// Its command line.
+    pub command: String,
+}
+
+impl Jailed {
+    /// A simulator, as opposed to a policy's interpreter or a monitor.
+    #[must_use]
+    pub fn is_lane(&self) -> bool {
+        self.command.starts_with("/assay/assay-lane step")
+    }
+
+    /// Ends it at once. That it has ended meanwhile is as good.
+    pub fn kill(&self) {
+        let _ = Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
+    }
+}
+
+/// Every process that sees a folder below `folder`, and every monitor of a jail that process `owners` started.
+#[must_use]
+pub fn jailed(folder: &Path, owners: &[u32]) -> Vec<Jailed> {
+    let folder = folder.to_str().unwrap();
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
+        let name = command.split(' ').next().unwrap_or_default();
+        let is_monitor = owners.iter().any(|owner| name == format!("assay-jail-{owner}"));
+        let sees = || fs::read_to_string(format!("/proc/{pid}/mountinfo")).is_ok_and(|mounts| mounts.contains(folder));
+        // A process that has ended and was not yet waited for has no command line.
+        (!command.is_empty() && (is_monitor || sees())).then_some(Jailed { pid, command })
+    })
+    .collect()
+}

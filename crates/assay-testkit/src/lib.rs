@@ -1,0 +1,19 @@
+//! For tests only: runs the real programs in a private folder, talks to the real server, and sees what they leave behind.
+//!
+//! Where to begin: [`Assay`] (the program in a folder of its own), [`Server`] (`assay serve` with a client).
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on should stop")]
+
+mod archive;
+mod client;
+mod leftovers;
+mod program;
+mod server;
+mod wait;
+
+pub use archive::{archive, example, zip_folder};
+pub use client::{Answer, Client};
+pub use leftovers::{Jailed, jailed};
+pub use program::{Assay, Run, Running};
+pub use server::Server;
+pub use wait::wait_for;

@@ -1,0 +1,190 @@
+//! The program `assay` in a private folder.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::{jailed, wait_for};
+
+/// No command of the tests takes longer, also in a debug build on a busy machine.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+/// Time for the kernel to take away processes that were killed.
+const GONE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The program, with a folder of its own for temporary files and whatever a test writes. Everything goes when dropped.
+#[derive(Debug)]
+pub struct Assay {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+    started: Mutex<Vec<u32>>,
+    runs: AtomicU32,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Run {
+    /// Exit code; 128 + signal for a killed process.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A run that has not ended. Dropping it kills it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+/// The source tree.
+pub(crate) fn home() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+impl Assay {
+    /// `program` is `env!("CARGO_BIN_EXE_assay")`.
+    ///
+    /// # Panics
+    /// When the lane program is not beside it: cargo builds it only with the whole workspace.
+    #[must_use]
+    pub fn new(program: &str) -> Self {
+        let program = PathBuf::from(program);
+        let lane = program.with_file_name("assay-lane");
+        assert!(lane.is_file(), "{} is missing: run `cargo build --workspace` first", lane.display());
+        let folder = tempfile::Builder::new().prefix("assay-test-").tempdir().unwrap();
+        let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        open(folder.path());
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        // Jails of root run as another user, who has to get through.
+        open(&folder.path().join("tmp"));
+        Self { program, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+    }
+
+    /// A path in the private folder.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file (and the folders above it) in the private folder.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Starts the program. Its environment is the caller's without settings of ours, temporary files go to the private
+    /// folder, which is also the current one.
+    pub fn start<A: AsRef<Path>>(&self, arguments: &[A]) -> Running {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let (stdout, stderr) = (self.path(&format!("{number}.out")), self.path(&format!("{number}.err")));
+        let mut command = Command::new(&self.program);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSAY_")) {
+            command.env_remove(name);
+        }
+        command.args(arguments.iter().map(AsRef::as_ref));
+        command.env("ASSAY_HOME", home()).env("TMPDIR", self.path("tmp")).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
+        // A group of its own, as a shell does it: see `Running::interrupt`.
+        let child = command.process_group(0).spawn().unwrap();
+        self.started.lock().unwrap().push(child.id());
+        Running { child, stdout, stderr }
+    }
+
+    /// Runs the program to its end.
+    pub fn run<A: AsRef<Path>>(&self, arguments: &[A]) -> Run {
+        self.start(arguments).wait(RUN_LIMIT)
+    }
+
+    /// Jailed processes of this folder's runs.
+    #[must_use]
+    pub fn jailed(&self) -> Vec<crate::Jailed> {
+        jailed(self.folder.path(), &self.started.lock().unwrap())
+    }
+
+    /// Asserts that no process and no temporary folder is left.
+    ///
+    /// # Panics
+    /// With what is.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        wait_for("the end of all jailed processes", GONE_LIMIT, || {
+            let left = self.jailed();
+            if !left.is_empty() {
+                eprintln!("left: {left:?}");
+            }
+            left.is_empty().then_some(())
+        });
+        let names = fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = names.collect();
+        assert!(left.is_empty(), "temporary folders were left: {left:?}");
+    }
+}
+
+impl Drop for Assay {
+    fn drop(&mut self) {
+        // A test that failed must not leave its jails running.
+        self.jailed().iter().for_each(crate::Jailed::kill);
+    }
+}
+
+impl Running {
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ctrl-C: a terminal sends SIGINT to every process of the group.
+    pub fn interrupt(&self) {
+        kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// What it has written to standard error so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// After `limit`.
+    #[must_use]
+    #[track_caller]
+    pub fn wait(mut self, limit: Duration) -> Run {
+        let status: ExitStatus = wait_for("the end of the program", limit, || self.child.try_wait().unwrap());
+        let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+        Run { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Either fails only when it has ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

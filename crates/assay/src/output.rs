@@ -1,0 +1,72 @@
+//! The folder of `--out`: nothing that is not ours is touched, and nothing half done stays.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+
+/// Names of what is written there.
+pub(crate) const REPORT_JSON: &str = "report.json";
+pub(crate) const REPORT_HTML: &str = "report.html";
+pub(crate) const EPISODES: &str = "episodes";
+pub(crate) const SCENARIO: &str = "scenario";
+const OURS: [&str; 4] = [REPORT_JSON, REPORT_HTML, EPISODES, SCENARIO];
+
+/// A folder that may be written to.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    existed: bool,
+}
+
+impl Output {
+    /// Looks whether `path` is free, empty, or holds only an earlier report. Changes nothing.
+    pub(crate) fn check(path: &Path) -> anyhow::Result<Self> {
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Self { path: path.to_owned(), existed: false });
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("--out: can't use {} as a folder", path.display()));
+            }
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            if !OURS.iter().any(|ours| name == *ours) {
+                return Err(anyhow!("--out {} holds {}, which is not ours", path.display(), name.display())
+                    .context("choose an empty folder, or one with an earlier report"));
+            }
+        }
+        Ok(Self { path: path.to_owned(), existed: true })
+    }
+
+    /// Makes the folder; what an earlier run wrote there is removed.
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+        self.clear()?;
+        fs::create_dir_all(&self.path).with_context(|| format!("--out: can't make the folder {}", self.path.display()))
+    }
+
+    /// After a run that did not come to its end: what it wrote is removed, and the folder if it made it.
+    pub(crate) fn abandon(&self) -> anyhow::Result<()> {
+        self.clear()?;
+        if self.existed {
+            return Ok(());
+        }
+        fs::remove_dir(&self.path).with_context(|| format!("--out: can't remove {}", self.path.display()))
+    }
+
+    fn clear(&self) -> anyhow::Result<()> {
+        for path in OURS.map(|name| self.path.join(name)) {
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            match removed {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("--out: can't remove {}", path.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Jobs from POST to verdict.
+
+use std::fs;
+use std::time::Duration;
+
+use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Verdict};
+use assay_testkit::{archive, example, wait_for, zip_folder};
+
+use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
+
+/// From the answer to a cancellation to the end of the job's processes.
+const CANCEL_LIMIT: Duration = Duration::from_secs(2);
+
+#[test]
+fn the_service_finds_what_the_command_line_finds() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    for (policy, verdict) in [("reference", Verdict::Safe), ("reckless", Verdict::Unsafe)] {
+        let zip = zip_folder(&example(CARTPOLE, policy));
+        let parts = [("scenario", CARTPOLE), ("num_episodes", "3"), ("seed", "7"), ("record", "none")];
+        let job = client.ended_job(&client.verify(&zip, &parts), JOB_LIMIT);
+        assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(verdict)), "{:?}", job.error_message);
+
+        let path = assay.write("policy.zip", &zip);
+        let arguments = ["verify", path.to_str().unwrap(), "--scenario", CARTPOLE, "--seed", "7", "--json"];
+        let local: JobReport = serde_json::from_str(&assay.run(&arguments).stdout).unwrap();
+        assert_eq!(local.policy_sha256, job.policy_sha256);
+        assert_eq!(comparable(&job), comparable(&local));
+    }
+}
+
+/// A report without what belongs to a place or a time.
+fn comparable(report: &JobReport) -> serde_json::Value {
+    let mut value = serde_json::to_value(report).unwrap();
+    let apart = ["job_id", "policy_name", "created_at", "started_at", "completed_at", "review_reasons", "needs_review"];
+    apart.iter().for_each(|field| value[*field] = serde_json::Value::Null);
+    for episode in value["episode_details"].as_array_mut().unwrap() {
+        assert!(episode["trace_hash"].is_string());
+        for field in ["wall_time_s", "policy_latency_ms", "deadline_misses", "log_url", "video_url"] {
+            episode[field] = serde_json::Value::Null;
+        }
+    }
+    value
+}
+
+#[test]
+fn the_evidence_of_a_job_is_kept() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let zip = zip_folder(&example(CARTPOLE, "idle"));
+    let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2")]);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    assert_eq!(job.verdict, Some(Verdict::Safe));
+    let folder = assay.path("data/jobs").join(&id).join("episodes");
+    for (name, kept) in
+        [("000/trace.parquet", true), ("000/video.mp4", true), ("001/trace.parquet", true), ("001/video.mp4", false)]
+    {
+        assert_eq!(folder.join(name).is_file(), kept, "{name}");
+    }
+}
+
+#[test]
+fn what_a_policy_does_wrong_is_a_result() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let faults: [(&[u8], &str, &str); 4] = [
+        (b"def policy(observation:\n    return [0]\n", "syntax_error", "line 1"),
+        (b"import torch_of_nowhere\n", "import_error", "torch_of_nowhere"),
+        (b"def policy(observation):\n    return [0, 1, 2]\n", "bad_action", "(3,)"),
+        (b"import os\n\ndef policy(observation):\n    os._exit(3)\n", "exited", "status 3"),
+    ];
+    let jobs = faults.map(|(source, code, message)| {
+        let zip = archive(&[("policy.py", source)]);
+        (client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]), code, message)
+    });
+    for (id, code, message) in jobs {
+        let job = client.ended_job(&id, JOB_LIMIT);
+        assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Inconclusive)), "{code}");
+        assert_eq!(job.blame, Some(Blame::Policy), "{code}");
+        assert!(job.error_message.as_ref().unwrap().contains(message), "{code}: {:?}", job.error_message);
+        for episode in &job.episode_details {
+            assert_eq!(
+                (episode.status, episode.error.as_ref().unwrap().code.as_str()),
+                (EpisodeStatus::PolicyError, code)
+            );
+        }
+    }
+    assert_eq!(client.get("/healthz").status, 200);
+}
+
+#[test]
+fn bad_archives_are_refused_at_once() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let good: &[u8] = b"def policy(observation):\n    return [0]\n";
+    let bomb = vec![0; 4 << 20];
+    for (zip, part) in [
+        (b"no archive".to_vec(), "not a usable zip archive"),
+        (archive(&[("main.py", good)]), "no policy.py"),
+        (archive(&[("policy.py", good), ("../up.py", good)]), "'../up.py'"),
+        (archive(&[("policy.py", good), ("bomb", &bomb)]), "'bomb'"),
+    ] {
+        let answer = client.try_verify(&zip, &[("scenario", CARTPOLE)]).unwrap();
+        assert_eq!((answer.status, answer.body["error"]["code"].as_str()), (400, Some("VALIDATION_ERROR")));
+        assert_eq!(answer.body["error"]["details"]["field"], "policy", "{}", answer.body);
+        assert!(answer.body["error"]["message"].as_str().unwrap().contains(part), "{}", answer.body);
+    }
+    let unknown = client.try_verify(&archive(&[("policy.py", good)]), &[("scenario", "nowhere")]).unwrap();
+    assert_eq!((unknown.status, unknown.body["error"]["details"]["field"].as_str()), (400, Some("scenario")));
+    assert_eq!(fs::read_dir(assay.path("data/policies")).unwrap().count(), 0, "a refused archive is not kept");
+}
+
+#[test]
+fn a_cancelled_job_stops_at_once() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let id = client.verify(&archive(&[("policy.py", SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "2")]);
+    wait_for("two lanes", JOB_LIMIT, || {
+        (assay.jailed().iter().filter(|jailed| jailed.is_lane()).count() >= 2).then_some(())
+    });
+    let answer = client.post(&format!("/verify/{id}/cancel"));
+    assert_eq!((answer.status, answer.body["status"].as_str()), (200, Some("CANCELLED")), "{}", answer.body);
+    wait_for("the end of the lanes", CANCEL_LIMIT, || {
+        (!assay.jailed().iter().any(assay_testkit::Jailed::is_lane)).then_some(())
+    });
+    let job = client.job(&id);
+    assert_eq!((job.status, job.verdict, job.episode_details.len()), (JobStatus::Cancelled, None, 0));
+    // The lanes are free for others.
+    let zip = zip_folder(&example(CARTPOLE, "idle"));
+    let next = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
+    assert_eq!(client.ended_job(&next, JOB_LIMIT).verdict, Some(Verdict::Safe));
+}

@@ -1,0 +1,34 @@
+//! `assay serve` as a client and an operator see it: the real program on loopback, real jails, real SQLite.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod folder;
+mod jobs;
+mod keys;
+mod stopping;
+
+use std::time::Duration;
+
+use assay_testkit::{Assay, Client, Server};
+
+const CARTPOLE: &str = "cartpole_keepin";
+/// A job of a few episodes, in a debug build on a busy machine.
+const JOB_LIMIT: Duration = Duration::from_secs(90);
+/// The whole stop after SIGTERM.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// Acts once a tenth of a second, so that an episode takes 50 s.
+const SLOW: &[u8] =
+    b"import time\nimport numpy as np\n\ndef policy(observation):\n    time.sleep(0.1)\n    return np.zeros(1)\n";
+
+fn assay() -> Assay {
+    Assay::new(env!("CARGO_BIN_EXE_assay"))
+}
+
+/// A server on the folder `data`, and a client with its first key.
+#[track_caller]
+fn serve(assay: &Assay) -> (Server, Client) {
+    let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
+    let key = std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap();
+    let client = server.client(&key);
+    (server, client)
+}

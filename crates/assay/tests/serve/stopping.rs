@@ -1,0 +1,101 @@
+//! SIGTERM: running episodes end or are handed back, within 10 s, and the next start finishes what was accepted.
+
+use std::time::Duration;
+
+use assay_model::{JobReport, JobStatus, Verdict};
+use assay_testkit::{Jailed, archive, example, wait_for, zip_folder};
+use rustix::process::Signal;
+
+use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
+
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+#[track_caller]
+fn whole(job: &JobReport, episodes: u32) {
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    let indexes: Vec<_> = job.episode_details.iter().map(|episode| episode.episode).collect();
+    assert_eq!(indexes, (0..episodes).collect::<Vec<_>>());
+    assert_eq!(job.progress.episodes_done, episodes);
+}
+
+#[test]
+fn a_job_survives_a_restart() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "12"), ("record", "none")];
+    let id = client.verify(&zip, &parts);
+    let done = wait_for("a first episode", JOB_LIMIT, || {
+        let job = client.job(&id);
+        (job.progress.episodes_done > 0).then_some(job)
+    });
+    let stopped = server.stop(Signal::TERM, STOP_LIMIT);
+    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("stopping"), "{}", stopped.stderr);
+    assay.assert_clean();
+
+    let (_server, client) = serve(&assay);
+    assert!(client.job(&id).progress.episodes_done >= done.progress.episodes_done);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    whole(&job, 12);
+    for before in &done.episode_details {
+        let after = &job.episode_details[before.episode as usize];
+        assert_eq!(before, after, "a recorded episode is not run again");
+    }
+}
+
+#[test]
+fn an_episode_that_takes_long_is_handed_back() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let id = client.verify(&archive(&[("policy.py", SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    wait_for("a lane", START_LIMIT, || assay.jailed().iter().any(Jailed::is_lane).then_some(()));
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assay.assert_clean();
+    let (_server, client) = serve(&assay);
+    // Not lost, not failed, not waiting for a lease to run out.
+    let job = wait_for("the job on a lane again", Duration::from_secs(5), || {
+        let job = client.job(&id);
+        (job.status == JobStatus::Running && assay.jailed().iter().any(Jailed::is_lane)).then_some(job)
+    });
+    assert!(job.episode_details.is_empty());
+    assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200);
+}
+
+#[test]
+fn an_endless_import_does_not_hold_up_a_stop() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let zip = archive(&[("policy.py", b"while True:\n    pass\n")]);
+    let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    wait_for("a job that runs", START_LIMIT, || (client.job(&id).status == JobStatus::Running).then_some(()));
+    // Ctrl-C on its terminal, which reaches every process of its group.
+    let running = server.into_running();
+    running.interrupt();
+    assert_eq!(running.wait(STOP_LIMIT).code, 0);
+    assay.assert_clean();
+    let (_server, client) = serve(&assay);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Inconclusive)));
+    assert!(job.error_message.unwrap().contains("import"));
+}
+
+#[test]
+fn a_client_that_hangs_does_not_hold_up_a_stop() {
+    use std::io::Write;
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    client.verify(&archive(&[("policy.py", SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    wait_for("a lane", START_LIMIT, || assay.jailed().iter().any(Jailed::is_lane).then_some(()));
+    let mut half = std::net::TcpStream::connect(server.address()).unwrap();
+    let key = std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap();
+    write!(
+        half,
+        "POST /verify HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: multipart/form-data; boundary=b\r\ncontent-length: 1000\r\n\r\n--b\r\n",
+        key.trim()
+    )
+    .unwrap();
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assay.assert_clean();
+}

@@ -1,0 +1,91 @@
+//! `--out`: what is kept, and that it can be used.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use assay_model::JobReport;
+use assay_testkit::{Run, example};
+
+use crate::{CARTPOLE, assay, hashes, report, verify};
+
+/// What ffprobe says of the first video stream: codec, width, height, seconds.
+fn probe(video: &Path) -> (String, String, String, f64) {
+    let fields = "stream=codec_name,width,height,duration";
+    let mut ffprobe = Command::new("ffprobe");
+    ffprobe.args(["-v", "error", "-select_streams", "v:0", "-show_entries", fields, "-of", "csv=p=0"]);
+    let output = ffprobe.arg(video).output().expect("ffprobe is installed by tools/setup --dev");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let fields: Vec<_> = text.trim().split(',').map(str::to_owned).collect();
+    (fields[0].clone(), fields[1].clone(), fields[2].clone(), fields[3].parse().unwrap())
+}
+
+fn videos(out: &Path) -> Vec<usize> {
+    (0..3).filter(|episode| out.join(format!("episodes/{episode:03}/video.mp4")).is_file()).collect()
+}
+
+#[track_caller]
+fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
+    assert_eq!(run.code, code, "{}", run.stderr);
+    let printed = report(run);
+    let written: JobReport = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+    assert_eq!(printed, written);
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(html.contains("<html") && html.contains(CARTPOLE) && html.contains(&hashes(&printed)[0]));
+    for name in ["scenario/scenario.toml", "scenario/scene.xml"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    for episode in &printed.episode_details {
+        let url = episode.log_url.as_ref().unwrap();
+        assert_eq!(*url, format!("episodes/{:03}/trace.parquet", episode.episode));
+        let trace = fs::read(out.join(url)).unwrap();
+        assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{url}");
+        assert_eq!(episode.video_url.is_some(), videos(out).contains(&(episode.episode as usize)));
+    }
+    printed
+}
+
+#[test]
+fn a_recorded_episode_has_a_video_that_plays() {
+    let assay = assay();
+    let out = assay.path("out");
+    let arguments = ["--json", "--episodes", "2", "--out", out.to_str().unwrap()];
+    let report = kept(&out, &verify(&assay, &example(CARTPOLE, "idle"), &arguments), 0);
+    assert_eq!(videos(&out), [0], "the first one only: nothing was violated");
+    let (codec, width, height, seconds) = probe(&out.join(report.video_url.as_ref().unwrap()));
+    assert_eq!((codec.as_str(), width.as_str(), height.as_str()), ("h264", "640", "480"));
+    let simulated = report.episode_details[0].sim_time_s;
+    assert!((seconds - simulated).abs() < 0.5, "{seconds} s of video for {simulated} s");
+    assay.assert_clean();
+
+    // The folder of an earlier run is replaced.
+    let arguments = ["--json", "--episodes", "1", "--record", "none", "--out", out.to_str().unwrap()];
+    kept(&out, &verify(&assay, &example(CARTPOLE, "idle"), &arguments), 0);
+    assert!(videos(&out).is_empty() && !out.join("episodes/001").exists());
+}
+
+#[test]
+fn violations_are_recorded() {
+    let assay = assay();
+    let out = assay.path("out");
+    // Falls in the first episodes, violates in one of them.
+    let source = "import numpy as np\n\nclass Policy:\n    def reset(self, *, seed, scenario, instruction):\n        self.force = 12.0 if seed % 2 else 0.0\n\n    def act(self, observation):\n        if observation['time'] > 1.5:\n            raise RuntimeError('seen enough')\n        return np.array([self.force])\n";
+    let policy = assay.write("policy.py", source);
+    let arguments = ["--json", "--seed", "1", "--out", out.to_str().unwrap()];
+    let run = verify(&assay, &policy, &arguments);
+    let report = kept(&out, &run, 1);
+    let violated = |episode: &&assay_model::EpisodeResult| !episode.violations.is_empty();
+    let with_violation: Vec<_> = report.episode_details.iter().filter(violated).map(|e| e.episode as usize).collect();
+    let mut expected = with_violation.clone();
+    expected.extend([0]);
+    expected.sort_unstable();
+    expected.dedup();
+    assert!((1..3).contains(&with_violation.len()), "take another seed: {with_violation:?}");
+    assert_eq!(videos(&out), expected);
+
+    let run = verify(&assay, &policy, &[&arguments[..], &["--record", "all"]].concat());
+    kept(&out, &run, 1);
+    assert_eq!(videos(&out), [0, 1, 2]);
+    assay.assert_clean();
+}

@@ -1,0 +1,43 @@
+//! `assay verify` and the other commands, as a shell sees them: exit codes, messages, files, and nothing left behind.
+//! Real jails, real MuJoCo.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod commands;
+mod evidence;
+mod faults;
+mod interrupt;
+mod refusals;
+mod repeat;
+mod verdicts;
+
+use std::path::Path;
+
+use assay_model::JobReport;
+use assay_testkit::{Assay, Run};
+
+const CARTPOLE: &str = "cartpole_keepin";
+
+fn assay() -> Assay {
+    Assay::new(env!("CARGO_BIN_EXE_assay"))
+}
+
+/// `assay verify POLICY --scenario cartpole_keepin` with more arguments.
+#[track_caller]
+fn verify(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
+    let mut arguments = vec!["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE];
+    arguments.extend(more);
+    assay.run(&arguments)
+}
+
+/// What `--json` printed: exactly one document, the job object.
+#[track_caller]
+fn report(run: &Run) -> JobReport {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", run.stdout, run.stderr))
+}
+
+/// The trace hashes of all episodes.
+#[track_caller]
+fn hashes(report: &JobReport) -> Vec<String> {
+    report.episode_details.iter().map(|episode| episode.trace_hash.clone().unwrap()).collect()
+}
