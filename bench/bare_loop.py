@@ -6,9 +6,10 @@ costs in CPU time:
 
     python bench/bare_loop.py --scenario tabletop_reach --policy reference --episodes 3 --seed 1
 
-    {"scenario": "tabletop_reach", "control_steps": 829, "cpu_s": 0.31, "cpu_us_per_control_step": 374.2}
+    {"scenario": "tabletop_reach", "control_steps": 1500, "cpu_s": 0.29, "cpu_us_per_control_step": 191.4, "parts_us": {}}
 
-Only the episodes' loops are timed; building worlds and importing the policy is not. With `--check` every signal is
+Only the episodes' loops are timed; building worlds and importing the policy is not. The loop looks at no success, so
+episodes last until the time limit, or `--control-steps N`. `--parts` says where the CPU time went (and costs some itself). With `--check` every signal is
 computed at every physics step as well, and what the policies did is printed instead: a second, independent reading of
 `scenario.toml`. `--png FILE` and `--sheet FILE` draw the first world and a strip of its episode.
 
@@ -317,7 +318,39 @@ def observer(world, last_action):
     return observe
 
 
-def episode(world, make_policy, seed, judge=None, show=None):
+class Parts:
+    """Where the time of a loop goes: each lap belongs to what has just been done."""
+
+    def __init__(self):
+        self.ns, self.last = dict.fromkeys(("observation", "policy", "controller", "physics"), 0), 0
+
+    def start(self):
+        self.last = time.thread_time_ns()
+
+    def lap(self, name):
+        now = time.thread_time_ns()
+        self.ns[name] += now - self.last
+        self.last = now
+
+
+def timed_step(world, policy, observe, controller, low, high, last, parts):
+    """A control step as in `episode`, with a lap after each part."""
+    parts.start()
+    seen = observe()
+    parts.lap("observation")
+    action = policy(seen)
+    parts.lap("policy")
+    last[:] = np.clip(np.asarray(action, dtype=float), low, high)
+    controller.act(last)
+    parts.lap("controller")
+    for k in range(1, world.decimation + 1):
+        controller.before_step(k * world.model.opt.timestep)
+        parts.lap("controller")
+        mujoco.mj_step(world.model, world.data)
+        parts.lap("physics")
+
+
+def episode(world, make_policy, seed, judge=None, show=None, control_steps=None, parts=None):
     """Runs one episode; returns (control steps, CPU seconds)."""
     model, data, scenario = world.model, world.data, world.scenario
     mode = scenario["control"]["mode"]
@@ -329,7 +362,10 @@ def episode(world, make_policy, seed, judge=None, show=None):
     policy = make_policy(seed, scenario)
     done = 0
     begun = time.process_time()
-    for done in range(1, world.control_steps + 1):
+    for done in range(1, (control_steps or world.control_steps) + 1):
+        if parts:
+            timed_step(world, policy, observe, controller, low, high, last, parts)
+            continue
         last[:] = np.clip(np.asarray(policy(observe()), dtype=float), low, high)
         controller.act(last)
         for k in range(1, world.decimation + 1):
@@ -353,6 +389,8 @@ def main():
     parser.add_argument("--policy", default="reference", help="name under examples/policies/SCENARIO, or a folder")
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--control-steps", type=int, help="end each episode after so many")
+    parser.add_argument("--parts", action="store_true", help="say where the time went")
     parser.add_argument("--check", action="store_true", help="print success, stages and margins instead")
     parser.add_argument("--png", help="draw the first world into this file")
     parser.add_argument("--sheet", help="draw six moments of the first episode into this file")
@@ -372,9 +410,10 @@ def main():
         return draw_episode(folder, make_policy, args.seed, args.png, args.sheet, [int(n) for n in args.size.split("x")])
     if args.check:
         return check(folder, make_policy, args.episodes, args.seed)
-    steps, cpu_s = 0, 0.0
+    steps, cpu_s, parts = 0, 0.0, Parts() if args.parts else None
     for i in range(args.episodes):
-        done, took = episode(World(folder, args.seed + i), make_policy, args.seed + i)
+        world = World(folder, args.seed + i)
+        done, took = episode(world, make_policy, args.seed + i, control_steps=args.control_steps, parts=parts)
         steps, cpu_s = steps + done, cpu_s + took
     print(json.dumps({
         "scenario": folder.name,
@@ -382,6 +421,7 @@ def main():
         "control_steps": steps,
         "cpu_s": round(cpu_s, 4),
         "cpu_us_per_control_step": round(1e6 * cpu_s / max(steps, 1), 2),
+        "parts_us": {name: round(ns / 1e3 / max(steps, 1), 2) for name, ns in parts.ns.items()} if parts else {},
     }))
     return None
 

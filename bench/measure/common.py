@@ -1,0 +1,97 @@
+"""What the benchmarks share: running `assay verify`, reading what episodes cost, the table."""
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+SCENARIO = "tabletop_reach"
+POLICY = f"examples/policies/{SCENARIO}/reference"
+COST = re.compile(r"^(\S+)Z .* an episode ended episode=(\d+) cost=(\{.*\})$")
+# Longest that one program may run.
+LIMIT_S = 600
+
+
+@dataclass
+class Bench:
+    """Where things are, and how often to repeat."""
+
+    root: Path
+    assay: Path
+    python: Path
+    repetitions: int
+
+
+@dataclass
+class Episode:
+    """What the log says of an episode: when it ended (s), what it cost (ms), and its control steps if known."""
+
+    index: int
+    ended: float
+    cost: dict
+    steps: int = 0
+
+
+def on_core(core):
+    """Keeps a child on one processor; the lane pins itself there anyway."""
+    return lambda: os.sched_setaffinity(0, {core})
+
+
+def timestamp(text):
+    return datetime.fromisoformat(text).timestamp()
+
+
+def episodes_in(log):
+    """The episodes that a log with `-v` tells of."""
+    found = (COST.match(line) for line in log.splitlines())
+    return [Episode(int(m[2]), timestamp(m[1]), json.loads(m[3])) for m in found if m]
+
+
+def environment():
+    # One thread for linear algebra everywhere, as the jail has it; no colours in the log; our own choice of log.
+    own = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable", "NO_COLOR": "1"}
+    return {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")} | own
+
+
+def verify(bench, episodes, lanes=1, core=None, seed=1):
+    """Runs the reference policy without video; its episodes in the order in which they ended."""
+    command = [bench.assay, "-v", "verify", POLICY, "--scenario", SCENARIO, "--record", "none", "--json"]
+    command += ["--episodes", str(episodes), "--lanes", str(lanes), "--seed", str(seed)]
+    done = subprocess.run(
+        command, cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
+        preexec_fn=None if core is None else on_core(core),
+    )
+    if not done.stdout:
+        raise SystemExit(f"assay verify failed: {done.stderr}")
+    steps = {episode["episode"]: episode["steps"] for episode in json.loads(done.stdout)["episode_details"]}
+    found = episodes_in(done.stderr)
+    if len(found) != episodes:
+        raise SystemExit(f"{len(found)} of {episodes} episodes in the log: {done.stderr}")
+    for episode in found:
+        episode.steps = steps[episode.index]
+    return found
+
+
+def result(name, values, target=None, unit="", detail=None):
+    """A row: the median of repetitions; `target` is ("<=" or ">=", number)."""
+    value = median(values)
+    met = None if target is None else (value <= target[1] if target[0] == "<=" else value >= target[1])
+    row = {"name": name, "value": round(value, 4), "unit": unit, "target": target, "met": met}
+    return row | {"repetitions": [round(v, 4) for v in values], "detail": detail or {}}
+
+
+def table(results):
+    """Results for people."""
+    rows = [("", "value", "target", "")]
+    for row in results:
+        target = f"{row['target'][0]} {row['target'][1]:g}{row['unit']}" if row["target"] else ""
+        verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
+        rows.append((row["name"], f"{row['value']:.4g}{row['unit']}", target, verdict))
+        rows += [(f"    {name}", f"{value:.4g}", "", "") for name, value in row["detail"].items()]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    line = "{:<%d}  {:>%d}  {:>%d}  {}" % tuple(widths[:3])
+    return "\n".join(line.format(*row).rstrip() for row in rows)

@@ -1,0 +1,33 @@
+"""From the assignment of a policy to a warm interpreter until its first action."""
+
+import re
+import subprocess
+
+from .common import LIMIT_S, environment, result, verify
+
+EPISODES = 8
+TARGET = ("<=", 5.0)
+TAKE = re.compile(r"^(first take, cold|take from a warm pool).*?([0-9.]+) ms", re.MULTILINE)
+
+
+def run(bench):
+    # The pool's own example takes members with pauses, so that each is warm; the lane then says when the first action
+    # came, with the world made and the policy reset.
+    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-policy", "--example", "latency"]
+    done = subprocess.run(
+        [*command, "--", bench.root / "vendor" / "python"],
+        cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,
+    )
+    takes = {m[1]: float(m[2]) for m in TAKE.finditer(done.stdout)}
+    firsts = []
+    for repetition in range(bench.repetitions):
+        episodes = verify(bench, EPISODES, seed=repetition)
+        firsts += [episode.cost["first_action_ms"] for episode in episodes]
+    taken = takes["take from a warm pool"]
+    row = result("assignment to first action, median", [taken + first for first in firsts], TARGET, " ms")
+    row["detail"] = {
+        "assignment to loaded, ms": taken,
+        "lane's command to first action, ms": row["value"] - taken,
+        "(a cold start, ms)": takes["first take, cold"],
+    }
+    return [row]
