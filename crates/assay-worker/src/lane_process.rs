@@ -7,9 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Bind, Child, Exit, Profile, Spec, give_to_jail};
+use assay_jail::{Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
 use assay_model::lane::{Command, Done, MAX_MESSAGE_BYTES, Reply, Run};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::{Cancel, Engine};
@@ -49,6 +50,8 @@ pub(crate) enum LaneError {
     Died {
         /// How it ended.
         exit: String,
+        /// It was killed, not by us: by an operator, or by a system short of memory. That says nothing of the scenario.
+        by_others: bool,
         /// Last known control step.
         step: u32,
         /// The end of its log.
@@ -168,7 +171,8 @@ impl LaneProcess {
     fn died(&mut self, step: u32) -> LaneError {
         let exit = self.child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| self.child.kill());
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
-        LaneError::Died { exit: describe(&exit), step, log: assay_model::sanitise(&log, LOG_BYTES) }
+        let by_others = exit.reason == ExitReason::Signalled && exit.signal == Some(Signal::KILL.as_raw());
+        LaneError::Died { exit: describe(&exit), by_others, step, log: assay_model::sanitise(&log, LOG_BYTES) }
     }
 }
 

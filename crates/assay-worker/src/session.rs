@@ -163,9 +163,9 @@ impl<'a> Session<'a> {
                 Ok(None) => {}
                 Err(LaneError::Cancelled) => return Err(SessionError::Cancelled),
                 Err(LaneError::Refused(message)) => return Err(SessionError::Scenario(message)),
-                Err(LaneError::Died { exit, step, log }) => {
+                Err(LaneError::Died { exit, by_others, step, log }) => {
                     self.lane = None;
-                    if deaths.contains(&(exit.clone(), step)) {
+                    if !by_others && deaths.contains(&(exit.clone(), step)) {
                         return Ok(self.killed_by_scenario(episode, step, &exit));
                     }
                     tracing::warn!(episode, step, exit, log, "a lane died");
