@@ -23,7 +23,7 @@ const OFFERED: usize = 7;
 /// The longest life of a server that will be killed.
 const LONGEST_LIFE_MS: u64 = 2500;
 /// A lane is killed once in so many milliseconds, on average.
-const LANE_KILL_MS: u64 = 500;
+const LANE_KILL_MS: u64 = 250;
 /// About how long the server takes for an upload, in microseconds.
 const LONGEST_UPLOAD_US: u64 = 6000;
 /// For what is left after the last kill.
@@ -137,8 +137,8 @@ fn nothing_is_lost_and_nothing_counted_twice() {
     while accepted.len() < JOBS {
         life(&assay, &zip, &mut dice, &mut accepted, &mut tally);
     }
-    println!("{tally:?}");
-    assert!(tally.lives > 5 && tally.lanes_killed > 5, "{tally:?}");
+    eprintln!("{tally:?}");
+    assert!(tally.lives > 5 && tally.lanes_killed > 3, "{tally:?}");
 
     let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
     let client = server.client(&std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
@@ -155,7 +155,7 @@ fn nothing_is_lost_and_nothing_counted_twice() {
             assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{id}: episode {episode}");
         }
     }
-    println!("the rest took {:?}", started.elapsed());
+    eprintln!("the rest took {:?}", started.elapsed());
     // Jobs whose 201 was never heard are jobs all the same.
     wait_for("the end of all jobs", FINISH_LIMIT, || {
         (count(&assay, "SELECT count(*) FROM jobs WHERE status <> 'COMPLETED'") == 0).then_some(())

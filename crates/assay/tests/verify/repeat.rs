@@ -1,5 +1,7 @@
 //! The same archive, scenario and seed give the same traces, whatever else is different.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use assay_testkit::{Assay, example, zip_folder};
 
 use crate::{CARTPOLE, assay, hashes, report, verify};
@@ -28,6 +30,27 @@ fn traces_do_not_depend_on_lanes_or_form() {
     let other = traces(&assay, &folder, &["--seed", "1"]);
     assert!(other.iter().all(|hash| !first.contains(hash)), "another seed draws other worlds");
     assay.assert_clean();
+}
+
+#[test]
+fn traces_do_not_depend_on_our_load() {
+    let assay = assay();
+    let folder = example(CARTPOLE, "reference");
+    let quiet = traces(&assay, &folder, &[]);
+    let done = AtomicBool::new(false);
+    let busy = std::thread::scope(|scope| {
+        for _ in 0..2 * std::thread::available_parallelism().unwrap().get() {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let busy = std::panic::catch_unwind(|| traces(&assay, &folder, &[]));
+        done.store(true, Ordering::Relaxed);
+        busy
+    });
+    assert_eq!(busy.unwrap(), quiet);
 }
 
 #[test]
