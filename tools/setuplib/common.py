@@ -80,12 +80,16 @@ def bundled_pip() -> pathlib.Path | None:
     return next((wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))), None)
 
 
+def pip_command() -> list[str | os.PathLike]:
+    """How to start pip: the interpreter's own, or else the bundled one."""
+    wheel = None if importlib.util.find_spec("pip") else bundled_pip()
+    return [sys.executable, "-m", "pip"] if wheel is None else [sys.executable, wheel / "pip"]
+
+
 def download_wheel(requirements: pathlib.Path, folder: pathlib.Path, *options: str) -> pathlib.Path:
     """Download the one wheel that a hash-pinned requirements file names; pip checks the hash."""
-    wheel = None if importlib.util.find_spec("pip") else bundled_pip()
-    pip = [sys.executable, "-m", "pip"] if wheel is None else [sys.executable, wheel / "pip"]
     pinned = ["--no-deps", "--only-binary=:all:", "--require-hashes", "-d", folder, "-r", requirements]
-    run([*pip, "download", "--quiet", "--disable-pip-version-check", *options, *pinned])
+    run([*pip_command(), "download", "--quiet", "--disable-pip-version-check", *options, *pinned])
     wheels = list(folder.glob("*.whl"))
     if len(wheels) != 1:
         raise Failure(f"{requirements}: expected one wheel, got {[wheel.name for wheel in wheels]}")

@@ -11,8 +11,9 @@ use assay_stl::{End, Monitor};
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
+use crate::inputs::Recorder;
 use crate::latency::Latencies;
-use crate::meter::{Meter, Part};
+use crate::meter::{Meter, Part, ms};
 use crate::policy_link::{Fault, PolicyLink};
 
 /// How an episode ended.
@@ -30,6 +31,9 @@ enum Ending {
 pub(crate) struct Rollout {
     pub(crate) done: Done,
     pub(crate) trace: Trace,
+    /// The simulator's integration state before the first step, and its model.
+    pub(crate) start_state: Vec<f64>,
+    pub(crate) simulation: Simulation,
 }
 
 /// Everything that changes while an episode runs.
@@ -39,6 +43,8 @@ struct Running<'a> {
     watch: TaskWatch<'a>,
     terminal: Vec<Monitor>,
     trace: Trace,
+    inputs: Recorder,
+    start_state: Vec<f64>,
     hash: TraceHash,
     latencies: Latencies,
     steps: u32,
@@ -70,6 +76,8 @@ pub(crate) fn run(
     let mut running = Running {
         watch: TaskWatch::new(scenario),
         hash: simulation.start_hash(),
+        inputs: Recorder::new(&simulation),
+        start_state: simulation.integration_state().to_vec(),
         scenario,
         simulation,
         terminal,
@@ -109,7 +117,10 @@ impl Running<'_> {
                 self.meter.first_action();
             }
             match answer {
-                Ok(answered) => self.latencies.add(answered.latency),
+                Ok(answered) => {
+                    self.latencies.add(answered.latency);
+                    self.trace.latency_ms.push(ms(answered.latency));
+                }
                 Err(fault) => return Ending::Policy(fault),
             }
             if let Some(ending) = self.control_step(&action) {
@@ -134,6 +145,7 @@ impl Running<'_> {
             self.simulation.measure();
             self.meter.lap(Part::Signals);
             self.trace.push(&self.simulation, control_step);
+            self.inputs.push(&self.simulation);
             let sample = self.simulation.sample();
             terminal |= self.terminal.iter_mut().any(|monitor| monitor.push(sample).upper < 0.0);
             self.meter.lap(Part::Clauses);
@@ -191,13 +203,16 @@ impl Running<'_> {
             trace_hash: Some(self.hash.hex()),
             judge: None,
             error,
+            evidence: Vec::new(),
+            evidence_notes: Vec::new(),
         };
         let weights: Vec<f64> = scenario.clauses.iter().map(|clause| clause.weight).collect();
         let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
         self.trace.facts = facts(scenario, run, &self.simulation);
+        self.trace.inputs = self.inputs.finish();
         let cost = self.meter.cost(policy_cpu);
         let done = Done { result: result.scored(&weights, &scales), stalled, cost };
-        Rollout { done, trace: self.trace }
+        Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation }
     }
 }
 

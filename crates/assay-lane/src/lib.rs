@@ -10,8 +10,11 @@ mod caption;
 mod control_socket;
 mod cpu_clock;
 mod episode;
+mod evidence;
+mod inputs;
 mod latency;
 mod meter;
+mod npy;
 mod policy_link;
 mod render;
 mod step;
@@ -19,6 +22,8 @@ mod trace;
 mod trace_file;
 mod video;
 
+pub use evidence::EvidenceError;
+pub use inputs::Inputs;
 pub use render::{RenderError, draw_once, render};
 pub use step::{StepError, step};
 pub use trace::Trace;
@@ -37,10 +42,3 @@ pub struct Places {
     /// The only place it can write to.
     pub scratch: PathBuf,
 }
-
-/// Name of the trace's file in an episode's folder.
-pub const TRACE_FILE: &str = "trace.parquet";
-/// Name of the video's file in an episode's folder.
-pub const VIDEO_FILE: &str = "video.mp4";
-/// Name of the file that tells the renderer what to draw.
-pub const RENDER_JOB_FILE: &str = "render.json";

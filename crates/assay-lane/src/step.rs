@@ -1,10 +1,8 @@
 //! The stepping process: one scenario, episode after episode, until the worker hangs up.
 
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,12 +10,13 @@ use assay_model::lane::{Command, Reply, Run};
 use assay_scenario::{Scenario, ScenarioError};
 use assay_sim::{World, WorldError};
 
+use crate::Places;
 use crate::control_socket::ControlSocket;
 use crate::cpu_clock::CpuClock;
 use crate::episode::{self, Rollout};
+use crate::evidence::{self, EvidenceError};
 use crate::meter::{Meter, Part, ms};
 use crate::policy_link::PolicyLink;
-use crate::{Places, TRACE_FILE, TraceFileError};
 
 /// Least time between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -30,12 +29,12 @@ pub enum StepError {
     /// The control socket broke.
     #[error("the control socket")]
     Control(#[from] io::Error),
-    /// A run command without a policy's socket, or for a folder outside the scratch.
+    /// A run command without a policy's socket.
     #[error("a run command that makes no sense: {0}")]
     Command(&'static str),
-    /// The trace could not be written.
+    /// The evidence could not be written.
     #[error(transparent)]
-    Trace(#[from] TraceFileError),
+    Evidence(#[from] EvidenceError),
     /// The world could not be made again.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -69,7 +68,7 @@ pub fn step(places: &Places) -> Result<(), StepError> {
         let mut rollout = roll_out(&world, &run, descriptor, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
-            write_evidence(&places.scratch, folder, &rollout)?;
+            evidence::write(&places.scratch, folder, &rollout)?;
             let after = CpuClock::own().read().unwrap_or_default();
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
@@ -103,15 +102,4 @@ fn roll_out(world: &World, run: &Run, descriptor: OwnedFd, control: &mut Control
         }
     });
     broken.map_or(Ok(rollout), |error| Err(error.into()))
-}
-
-fn write_evidence(scratch: &Path, folder: &str, rollout: &Rollout) -> Result<(), StepError> {
-    let plain = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if !plain {
-        return Err(StepError::Command("the evidence folder must be a plain name"));
-    }
-    let folder = scratch.join(folder);
-    fs::create_dir_all(&folder)?;
-    rollout.trace.write(&folder.join(TRACE_FILE))?;
-    Ok(())
 }

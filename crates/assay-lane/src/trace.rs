@@ -3,6 +3,8 @@
 
 use assay_sim::Simulation;
 
+use crate::Inputs;
+
 /// A column-wise table of an episode.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
@@ -12,6 +14,11 @@ pub struct Trace {
     pub columns: Vec<Vec<f64>>,
     /// The control step of each row, from 0.
     pub control_step: Vec<i32>,
+    /// What acted on the physics from outside in each row.
+    pub inputs: Inputs,
+    /// How long the policy took for each control step's action, by the wall, in ms. The only thing in a trace that
+    /// depends on the machine's load.
+    pub latency_ms: Vec<f64>,
     /// The trace hash after each control step.
     pub hashes: Vec<[u8; 32]>,
     /// Facts about the episode, for whoever opens the file alone.
@@ -60,11 +67,24 @@ impl Trace {
         time.into_iter().chain(self.columns.iter().skip(self.first_signal).map(Vec::as_slice)).collect()
     }
 
-    /// The rows' `qpos`, one after another; each row is `[position]` of the columns `qpos.*`.
+    /// The columns `PREFIX.0`, `PREFIX.1`, ... in their order, for `qpos`, `qvel` or `action`.
     #[must_use]
-    pub fn qpos(&self, row: usize) -> Vec<f64> {
-        let is_qpos = |name: &&String| name.starts_with("qpos.");
-        let count = self.names.iter().filter(is_qpos).count();
-        self.columns[1..=count].iter().map(|column| column[row]).collect()
+    pub fn group(&self, prefix: &str) -> Vec<&[f64]> {
+        let of_group = |name: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
+        let columns = self.names.iter().zip(&self.columns);
+        columns.filter(|(name, _)| of_group(name)).map(|(_, column)| column.as_slice()).collect()
+    }
+
+    /// First row of each control step, in order.
+    #[must_use]
+    pub fn control_rows(&self) -> Vec<usize> {
+        let first = |row: &usize| *row == 0 || self.control_step[*row] != self.control_step[*row - 1];
+        (0..self.rows()).filter(first).collect()
+    }
+
+    /// The value of a fact.
+    #[must_use]
+    pub fn fact(&self, key: &str) -> Option<&str> {
+        self.facts.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }

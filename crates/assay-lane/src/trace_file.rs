@@ -14,12 +14,16 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
-use crate::Trace;
+use crate::{Inputs, Trace};
 
 /// Name of the column with the row's control step.
 const CONTROL_STEP: &str = "control_step";
 /// Name of the column with the hash, present on the last row of each control step.
 const TRACE_HASH: &str = "trace_hash";
+/// Name of the column with the policy's latency, present on the first row of each control step.
+const LATENCY: &str = "policy_latency_ms";
+/// What the names of a trace's own columns begin with; every other column of doubles is an external input.
+const OWN: [&str; 5] = ["time_s", "qpos", "qvel", "action", "signal"];
 /// Most rows that are read back.
 const MAX_ROWS: usize = 1_000_000;
 
@@ -47,13 +51,17 @@ impl Trace {
         let mut writer =
             SerializedFileWriter::new(File::create(path)?, Arc::new(self.schema()?), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
-        for values in &self.columns {
+        for values in self.columns.iter().chain(&self.inputs.columns) {
             let mut column = next(group.next_column()?)?;
             column.typed::<DoubleType>().write_batch(values, None, None)?;
             column.close()?;
         }
         let mut column = next(group.next_column()?)?;
         column.typed::<Int32Type>().write_batch(&self.control_step, None, None)?;
+        column.close()?;
+        let (latencies, levels) = self.latency_column();
+        let mut column = next(group.next_column()?)?;
+        column.typed::<DoubleType>().write_batch(&latencies, Some(&levels), None)?;
         column.close()?;
         let (hashes, levels) = self.hash_column();
         let mut column = next(group.next_column()?)?;
@@ -64,7 +72,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads a trace back (without the facts).
+    /// Reads a trace back.
     ///
     /// # Errors
     /// [`TraceFileError`] when the file is no trace.
@@ -75,15 +83,22 @@ impl Trace {
         if rows > MAX_ROWS {
             return Err(TraceFileError::Shape("too many rows"));
         }
-        let mut trace = Self::default();
+        let mut trace = Self { facts: facts(&reader), ..Self::default() };
         for (index, column) in group.metadata().columns().iter().enumerate() {
             let name = column.column_path().parts().join(".");
             match group.get_column_reader(index)? {
+                ColumnReader::DoubleColumnReader(mut doubles) if name == LATENCY => {
+                    let mut levels = Vec::new();
+                    doubles.read_records(rows, Some(&mut levels), None, &mut trace.latency_ms)?;
+                }
                 ColumnReader::DoubleColumnReader(mut doubles) => {
                     let mut values = Vec::with_capacity(rows);
                     doubles.read_records(rows, None, None, &mut values)?;
-                    trace.names.push(name);
-                    trace.columns.push(values);
+                    let own = OWN.contains(&name.split('.').next().unwrap_or_default());
+                    let Inputs { names, columns } = &mut trace.inputs;
+                    let (names, columns) = if own { (&mut trace.names, &mut trace.columns) } else { (names, columns) };
+                    names.push(name);
+                    columns.push(values);
                 }
                 ColumnReader::Int32ColumnReader(mut steps) => {
                     steps.read_records(rows, None, None, &mut trace.control_step)?;
@@ -97,7 +112,7 @@ impl Trace {
             }
         }
         trace.first_signal = trace.names.iter().position(|n| n.starts_with("signal.")).unwrap_or(trace.names.len());
-        if trace.columns.iter().any(|column| column.len() != trace.rows()) {
+        if trace.columns.iter().chain(&trace.inputs.columns).any(|column| column.len() != trace.rows()) {
             return Err(TraceFileError::Shape("columns of different length"));
         }
         Ok(trace)
@@ -111,9 +126,11 @@ impl Trace {
         let mut fields: Vec<_> = self
             .names
             .iter()
+            .chain(&self.inputs.names)
             .map(|name| field(name, Physical::DOUBLE, Repetition::REQUIRED, -1))
             .collect::<Result<_, _>>()?;
         fields.push(field(CONTROL_STEP, Physical::INT32, Repetition::REQUIRED, -1)?);
+        fields.push(field(LATENCY, Physical::DOUBLE, Repetition::OPTIONAL, -1)?);
         fields.push(field(TRACE_HASH, Physical::FIXED_LEN_BYTE_ARRAY, Repetition::OPTIONAL, 32)?);
         Type::group_type_builder("trace").with_fields(fields).build()
     }
@@ -126,15 +143,26 @@ impl Trace {
             .set_key_value_metadata(Some(
                 self.facts.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect(),
             ));
-        for name in &self.names {
+        for name in self.names.iter().chain(&self.inputs.names) {
             let path = ColumnPath::from(vec![name.clone()]);
-            if name.starts_with("action.") {
+            if name.starts_with("action.") || name.starts_with("eq_active.") {
                 properties = properties.set_column_dictionary_enabled(path, true);
             } else {
                 properties = properties.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
             }
         }
         Ok(properties.build())
+    }
+
+    /// A latency on the first row of each control step. The last action may have found no physics step.
+    fn latency_column(&self) -> (Vec<f64>, Vec<i16>) {
+        let mut levels = vec![0; self.rows()];
+        let mut values = Vec::new();
+        for (row, latency) in self.control_rows().into_iter().zip(&self.latency_ms) {
+            levels[row] = 1;
+            values.push(*latency);
+        }
+        (values, levels)
     }
 
     fn hash_column(&self) -> (Vec<FixedLenByteArray>, Vec<i16>) {
@@ -144,6 +172,12 @@ impl Trace {
         let values = found.iter().flatten().map(|hash| FixedLenByteArray::from(hash.to_vec())).collect();
         (values, found.iter().map(|hash| i16::from(hash.is_some())).collect())
     }
+}
+
+fn facts(reader: &SerializedFileReader<File>) -> Vec<(String, String)> {
+    let facts = reader.metadata().file_metadata().key_value_metadata();
+    let pair = |fact: &KeyValue| Some((fact.key.clone(), fact.value.clone()?));
+    facts.into_iter().flatten().filter_map(pair).collect()
 }
 
 fn next<T>(column: Option<T>) -> Result<T, TraceFileError> {
@@ -162,6 +196,8 @@ mod tests {
             names: vec!["time_s".into(), "qpos.0".into(), "action.0".into(), "signal.force".into()],
             columns: vec![vec![0.0, 0.1, 0.2], vec![1.0, f64::NAN, -0.0], vec![5.0; 3], vec![1e300, 0.1, 3.0]],
             control_step: vec![0, 0, 1],
+            inputs: Inputs { names: vec!["ctrl.0".into()], columns: vec![vec![0.5, 0.25, 0.125]] },
+            latency_ms: vec![1.5, 2.5],
             hashes: vec![[7; 32], [9; 32]],
             facts: vec![("scenario".into(), "x".into())],
             first_signal: 3,
@@ -172,11 +208,14 @@ mod tests {
         let back = Trace::read(&path).unwrap();
         assert_eq!(back.names, trace.names);
         assert_eq!(back.control_step, trace.control_step);
+        assert_eq!((&back.inputs, &back.latency_ms, &back.facts), (&trace.inputs, &trace.latency_ms, &trace.facts));
+        assert_eq!((back.control_rows(), back.fact("scenario")), (vec![0, 2], Some("x")));
         assert_eq!(back.hashes, trace.hashes);
         let bits = |t: &Trace| t.columns.iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&back), bits(&trace));
         assert_eq!(back.signals().len(), 2);
-        assert_eq!(back.qpos(2), vec![-0.0]);
+        assert_eq!(back.group("qpos").len(), 1);
+        assert_eq!(back.group("qpos")[0][2].to_bits(), (-0.0_f64).to_bits());
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub struct VideoWriter {
     size: (usize, usize),
     fps: u32,
     frames: u32,
+    size_bytes: u64,
 }
 
 impl std::fmt::Debug for VideoWriter {
@@ -67,7 +68,7 @@ impl VideoWriter {
             .video(VideoCodec::H264, width, height, f64::from(fps))
             .with_fast_start(true)
             .build()?;
-        Ok(Self { encoder, muxer, size: (width as usize, height as usize), fps, frames: 0 })
+        Ok(Self { encoder, muxer, size: (width as usize, height as usize), fps, frames: 0, size_bytes: 0 })
     }
 
     /// Adds a frame: RGB, rows from the top.
@@ -79,9 +80,17 @@ impl VideoWriter {
         let stream = self.encoder.encode(&image)?;
         let key = matches!(stream.frame_type(), FrameType::IDR | FrameType::I);
         let time_s = f64::from(self.frames) / f64::from(self.fps);
-        self.muxer.write_video(time_s, &stream.to_vec(), key)?;
+        let packet = stream.to_vec();
+        self.muxer.write_video(time_s, &packet, key)?;
         self.frames += 1;
+        self.size_bytes += packet.len() as u64;
         Ok(())
+    }
+
+    /// Bytes of the frames so far.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
     }
 
     /// Writes the index and closes the file.

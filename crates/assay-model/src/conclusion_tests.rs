@@ -46,6 +46,8 @@ fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -> EpisodeRe
         trace_hash: None,
         judge: None,
         error: None,
+        evidence: Vec::new(),
+        evidence_notes: Vec::new(),
     }
     .scored(&[1.0], &[50.0])
 }

@@ -91,6 +91,23 @@ pub struct EpisodeResult {
     pub judge: Option<serde_json::Value>,
     /// What went wrong, for the policy's author.
     pub error: Option<EpisodeError>,
+    /// The files that show it, in the order of their names.
+    #[serde(default)]
+    pub evidence: Vec<Artifact>,
+    /// What its evidence lacks, and why: images over the limit, no OpenGL.
+    #[serde(default)]
+    pub evidence_notes: Vec<String>,
+}
+
+/// A file of evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Its path, relative to the report.
+    pub name: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+    /// Its length in bytes.
+    pub size_bytes: u64,
 }
 
 /// One stage of the task.
@@ -191,6 +208,12 @@ impl EpisodeResult {
     pub fn is_measured(&self) -> bool {
         let open = |c: &ClauseResult| matches!(c.status, ClauseStatus::Undetermined | ClauseStatus::NotApplicable);
         self.status == EpisodeStatus::Completed && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
+    }
+
+    /// A file of evidence with this name exists.
+    #[must_use]
+    pub fn has_evidence(&self, name: &str) -> bool {
+        self.evidence.iter().any(|file| file.name == name)
     }
 
     /// A copy with scores rounded half-even to 4 decimals.

@@ -104,7 +104,7 @@ pub struct Cost {
     pub first_action_ms: f64,
 }
 
-/// A line of what a rendered video shows.
+/// What is to be written from a recorded episode: its log, and its images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderJob {
     /// The episode, with its violations for the captions.
@@ -117,4 +117,37 @@ pub struct RenderJob {
     pub width: u32,
     /// Pixels.
     pub height: u32,
+    /// Most bytes that images may take, in the video and the log together; over it they are dropped.
+    pub max_image_bytes: u64,
+}
+
+/// What a renderer says when it is done.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rendered {
+    /// Why there are no images, where there are none.
+    pub images_dropped: Option<String>,
+}
+
+/// Names of the files in an episode's folder, which lane and worker must agree on.
+pub mod files {
+    /// The recording: a row per physics step. Everything else is written from it.
+    pub const TRACE: &str = "trace.parquet";
+    /// The actions in force, `[control step, action_dim]`.
+    pub const ACTIONS: &str = "actions.npy";
+    /// Every external input of the physics, at the rate at which it changes.
+    pub const INPUTS: &str = "inputs.npz";
+    /// The compiled model with the episode's draws, MuJoCo's binary format.
+    pub const MODEL: &str = "model.mjb";
+    /// MuJoCo's integration state before the first step, raw little-endian doubles.
+    pub const STATE: &str = "state.bin";
+    /// The log for viewers, MCAP.
+    pub const LOG: &str = "log.mcap";
+    /// The video.
+    pub const VIDEO: &str = "video.mp4";
+    /// What a stepping lane leaves.
+    pub const STEPPED: [&str; 5] = [ACTIONS, INPUTS, MODEL, STATE, TRACE];
+    /// Tells a renderer what to write: a [`RenderJob`](super::RenderJob).
+    pub const RENDER_JOB: &str = "render.json";
+    /// What the renderer says when it is done: a [`Rendered`](super::Rendered).
+    pub const RENDERED: &str = "rendered.json";
 }

@@ -22,8 +22,8 @@ mod verdict;
 
 pub use conclusion::{Conclusion, Plan, Quadrants, conclude};
 pub use episode::{
-    ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE, StageResult,
-    Termination, Violation,
+    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
+    StageResult, Termination, Violation,
 };
 pub use id::{AccountId, IdError, JobId, ScenarioId};
 pub use ports::{Clock, Entropy, SystemClock};

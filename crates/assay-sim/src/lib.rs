@@ -12,6 +12,7 @@ mod control;
 mod error;
 mod guard;
 mod handle;
+mod inputs;
 mod observe;
 mod randomise;
 mod render;

@@ -221,6 +221,14 @@ impl Simulation {
         self.scenario.camera.as_ref().map(|camera| camera.name.clone())
     }
 
+    pub(crate) fn model(&self) -> &MjModel {
+        self.data.model()
+    }
+
+    pub(crate) fn data(&self) -> &MjData<Box<MjModel>> {
+        &self.data
+    }
+
     pub(crate) fn data_mut(&mut self) -> &mut MjData<Box<MjModel>> {
         &mut self.data
     }

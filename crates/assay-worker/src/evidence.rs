@@ -2,25 +2,75 @@
 //! or a pipe in the place of a file must not lead us elsewhere.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
+use assay_model::Artifact;
 use rustix::fs::{Mode, OFlags, openat};
+use sha2::{Digest, Sha256};
 
-/// The file that a lane writes for an episode.
-pub(crate) const TRACE: &str = "trace.parquet";
-/// The file that a renderer writes.
-pub(crate) const VIDEO: &str = "video.mp4";
+/// Folder of episodes in a job's folder.
+const EPISODES: &str = "episodes";
+/// Most bytes that an episode's evidence takes before its images are left out.
+const MAX_EPISODE_BYTES: u64 = 256 * 1024 * 1024;
+/// The same of a job, unless it asks for another number.
+pub const DEFAULT_JOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Largest file that is taken, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Never follow a link, never wait for a pipe's other end.
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Copies the regular file `scratch/folder/name` to `to/name` (`folder` may be `.`) and makes `to`.
+/// Each episode's share of a job's room for evidence: the same for all, whatever order they run in.
+#[must_use]
+pub fn episode_share(job_bytes: u64, episodes: u32) -> u64 {
+    (job_bytes / u64::from(episodes.max(1))).min(MAX_EPISODE_BYTES)
+}
+
+/// Path of an episode's folder, relative to its job's.
+pub(crate) fn folder_of(episode: u32) -> String {
+    format!("{EPISODES}/{episode:03}")
+}
+
+/// Copies the regular file `scratch/folder/name` to `to/name` (`folder` may be `.`) and makes `to`. Tells what it is.
 ///
 /// # Errors
 /// Anything but a regular file of at most [`MAX_FILE_BYTES`].
-pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<()> {
+pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<Artifact> {
+    let mut file = open(scratch, folder, name)?;
+    fs::create_dir_all(to)?;
+    let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256::new() };
+    let size_bytes = io::copy(&mut file, &mut copy)?;
+    let sha256 = copy.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
+}
+
+/// Reads the regular file `scratch/name` of at most `limit` bytes.
+pub(crate) fn read(scratch: &Path, name: &str, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(scratch, ".", name)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a file and hashes what goes into it.
+struct Copy {
+    file: File,
+    hash: Sha256,
+}
+
+impl Write for Copy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Opens a regular file for reading, up to [`MAX_FILE_BYTES`].
+fn open(scratch: &Path, folder: &str, name: &str) -> io::Result<io::Take<File>> {
     let scratch = openat(rustix::fs::CWD, scratch, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let folder = openat(&scratch, folder, SAFE | OFlags::DIRECTORY, Mode::empty())?;
     let file = File::from(openat(&folder, name, SAFE, Mode::empty())?);
@@ -28,19 +78,23 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     if !about.is_file() || about.len() > MAX_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is no file of a sensible size")));
     }
-    fs::create_dir_all(to)?;
-    let mut copy = File::create(to.join(name))?;
-    io::copy(&mut file.take(MAX_FILE_BYTES), &mut copy)?;
-    Ok(())
+    Ok(file.take(MAX_FILE_BYTES))
 }
 
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use super::take;
+    use super::{Artifact, DEFAULT_JOB_BYTES, MAX_EPISODE_BYTES, episode_share, take};
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_jobs_room_is_shared_out() {
+        assert_eq!(episode_share(1000, 3), 333);
+        assert_eq!(episode_share(DEFAULT_JOB_BYTES, 1), MAX_EPISODE_BYTES);
+        assert_eq!(episode_share(1000, 0), 1000);
+    }
 
     #[test]
     fn only_regular_files_are_taken() {
@@ -53,7 +107,10 @@ mod tests {
         symlink(secret.path(), folder.join("link")).unwrap();
         symlink(secret.path().parent().unwrap(), scratch.path().join("001")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("pipe"), 0o600.into()).unwrap();
-        take(scratch.path(), "000", "good", to.path()).unwrap();
+        let taken = take(scratch.path(), "000", "good", to.path()).unwrap();
+        // printf evidence | sha256sum
+        let sha256 = "ee8250fb76e094b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e";
+        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.into(), size_bytes: 8 });
         assert_eq!(fs::read(to.path().join("good")).unwrap(), b"evidence");
         let name = secret.path().file_name().unwrap().to_str().unwrap();
         for (folder, name) in

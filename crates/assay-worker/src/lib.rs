@@ -21,6 +21,7 @@ mod video;
 pub use cancel::Cancel;
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
+pub use evidence::{DEFAULT_JOB_BYTES, episode_share};
 pub use installation::{Installation, InstallationError};
 pub use service::{Service, ServiceOptions};
 pub use session::{Job, SessionError};

@@ -2,13 +2,13 @@
 //! while the next episodes do.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use assay_model::lane::Run;
+use assay_model::lane::{Run, files};
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, StageResult,
     Termination,
@@ -16,7 +16,6 @@ use assay_model::{
 use assay_policy::{Load, PolicyConnection, PolicyFailure, PolicyProcess, Prepared};
 use assay_scenario::Scenario;
 
-use crate::evidence::{TRACE, VIDEO};
 use crate::lane_process::{LaneError, LaneProcess};
 use crate::{Cancel, Engine, evidence, video};
 
@@ -28,8 +27,6 @@ const MAX_WAITING_VIDEOS: usize = 4;
 const STARVED_SHARE: f64 = 0.5;
 /// How often an import that is under way is looked at: an episode begins at most this much later than it could.
 const IMPORT_TICK: Duration = Duration::from_micros(500);
-/// Folder of episodes in a job's folder.
-const EPISODES: &str = "episodes";
 
 /// A job as its lanes see it.
 #[derive(Debug)]
@@ -42,8 +39,10 @@ pub struct Job {
     pub seed: u64,
     /// Which episodes get a video.
     pub record: Record,
-    /// Where evidence goes, `episodes/NNN/...` below it.
-    pub folder: PathBuf,
+    /// Where evidence goes, `episodes/NNN/...` below it; `None` keeps none.
+    pub folder: Option<PathBuf>,
+    /// Most bytes of an episode's evidence; over it images are left out ([`crate::episode_share`]).
+    pub max_episode_bytes: u64,
 }
 
 /// Why a job's episodes can't be run. Never the policy's fault.
@@ -208,8 +207,9 @@ impl<'a> Session<'a> {
             None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core, self.cancel)?),
         };
         let folder = format!("{episode:03}");
-        let run =
-            Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: Some(folder.clone()) };
+        let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
+        let kept = destination.as_ref().map(|_| folder.clone());
+        let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept };
         let delay_before = policy.run_delay().unwrap_or_default();
         let mut progress = |step, of| events.progress(episode, step, of);
         let done = lane.run(run, stream.as_fd(), self.cancel, &mut progress)?;
@@ -220,11 +220,14 @@ impl<'a> Session<'a> {
             tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
             return Ok(None);
         }
-        let destination = self.job.folder.join(EPISODES).join(&folder);
-        evidence::take(lane.scratch(), &folder, TRACE, &destination)?;
-        lane.forget(&folder);
-        let (result, policy) = (done.result, Some(policy));
-        Ok(Some(Finished { result, world_seed: seeds.world, folder: Some(destination), policy }))
+        let (mut result, policy) = (done.result, Some(policy));
+        if let Some(destination) = &destination {
+            for name in files::STEPPED {
+                result.evidence.push(evidence::take(lane.scratch(), &folder, name, destination)?);
+            }
+            lane.forget(&folder);
+        }
+        Ok(Some(Finished { result, world_seed: seeds.world, folder: destination, policy }))
     }
 
     /// A scenario that kills the simulator at the same step twice is to blame for it.
@@ -265,17 +268,40 @@ impl Finisher<'_> {
 
     fn add_evidence(&self, finished: &mut Finished) {
         let Finished { result, world_seed, folder, .. } = finished;
-        let Some(folder) = folder.as_ref().filter(|_| result.steps > 0) else { return };
-        result.log_url = Some(format!("{EPISODES}/{:03}/{TRACE}", result.episode));
+        let Some(folder) = folder.as_ref() else { return };
         let wanted = match self.job.record {
             Record::All => true,
             Record::Violations => result.episode == 0 || !result.violations.is_empty(),
             Record::None => false,
         };
-        if wanted {
-            match video::render(self.engine, &self.scenario, folder, result, *world_seed, self.cancel) {
-                Ok(()) => result.video_url = Some(format!("{EPISODES}/{:03}/{VIDEO}", result.episode)),
-                Err(error) => tracing::warn!(episode = result.episode, "no video: {}", platform(&error)),
+        if wanted && result.steps > 0 {
+            self.draw(result, *world_seed, folder);
+        }
+        let inside = evidence::folder_of(result.episode);
+        result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
+        result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
+        let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
+        (result.log_url, result.video_url) = (path(files::TRACE), path(files::VIDEO));
+    }
+
+    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
+        let used = result.evidence.iter().map(|file| file.size_bytes).sum();
+        let recording = video::Recording {
+            scenario: &self.scenario,
+            folder,
+            result,
+            world_seed,
+            max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
+        };
+        match video::render(self.engine, &recording, self.cancel) {
+            Ok(written) => {
+                result.evidence.extend(written.files);
+                result.evidence_notes.extend(written.note.map(|why| format!("images were left out: {why}")));
+            }
+            Err(error) => {
+                // What went wrong is for the operator; it may speak of this machine.
+                tracing::warn!(episode = result.episode, "no video: {}", platform(&error));
+                result.evidence_notes.push("images are missing: they could not be drawn".to_owned());
             }
         }
     }
@@ -355,6 +381,8 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         trace_hash: None,
         judge: None,
         error: Some(error),
+        evidence: Vec::new(),
+        evidence_notes: Vec::new(),
     }
 }
 

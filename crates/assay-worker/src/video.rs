@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Profile, SpawnError, give_to_jail};
-use assay_model::EpisodeResult;
-use assay_model::lane::RenderJob;
+use assay_model::lane::{RenderJob, Rendered, files};
+use assay_model::{Artifact, EpisodeResult};
 
-use crate::evidence::{TRACE, VIDEO};
 use crate::{Cancel, Engine, evidence};
 
 /// Frames per simulated second.
@@ -17,8 +16,8 @@ const FPS: u32 = 25;
 const SIZE: (u32, u32) = (640, 480);
 /// A renderer that takes longer is killed.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Tells the renderer what to draw.
-const JOB: &str = "render.json";
+/// Longest answer of a renderer, in bytes.
+const ANSWER_BYTES: u64 = 64 * 1024;
 /// How often a waiting worker looks at its cancel flag.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest part of the renderer's log in an error, in bytes.
@@ -67,21 +66,47 @@ fn finish(engine: &Engine, mode: &str, scenario: &Path, scratch: &Path, cancel: 
     Err(VideoError::Failed(format!("{exit:?} {}", assay_model::sanitise(&log, LOG_BYTES))))
 }
 
+/// What a renderer wrote.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Named by their files alone.
+    pub(crate) files: Vec<Artifact>,
+    /// What is missing, and why.
+    pub(crate) note: Option<String>,
+}
+
+/// What to draw.
+#[derive(Debug)]
+pub(crate) struct Recording<'a> {
+    /// The scenario's folder where jails can read it.
+    pub(crate) scenario: &'a Path,
+    /// The episode's folder, with its trace.
+    pub(crate) folder: &'a Path,
+    pub(crate) result: &'a EpisodeResult,
+    pub(crate) world_seed: u64,
+    /// Most bytes of images.
+    pub(crate) max_image_bytes: u64,
+}
+
 /// Draws `folder/video.mp4` from `folder/trace.parquet`. The calling thread waits for the renderer.
-pub(crate) fn render(
-    engine: &Engine,
-    scenario: &Path,
-    folder: &Path,
-    result: &EpisodeResult,
-    world_seed: u64,
-    cancel: &Cancel,
-) -> Result<(), VideoError> {
+pub(crate) fn render(engine: &Engine, recording: &Recording<'_>, cancel: &Cancel) -> Result<Written, VideoError> {
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
-    fs::copy(folder.join(TRACE), inside.join(TRACE))?;
-    let job = RenderJob { result: result.clone(), world_seed, fps: FPS, width: SIZE.0, height: SIZE.1 };
-    fs::write(inside.join(JOB), serde_json::to_vec(&job)?)?;
+    fs::copy(recording.folder.join(files::TRACE), inside.join(files::TRACE))?;
+    let job = RenderJob {
+        result: recording.result.clone(),
+        world_seed: recording.world_seed,
+        fps: FPS,
+        width: SIZE.0,
+        height: SIZE.1,
+        max_image_bytes: recording.max_image_bytes,
+    };
+    fs::write(inside.join(files::RENDER_JOB), serde_json::to_vec(&job)?)?;
     give_to_jail(inside)?;
-    finish(engine, "render", scenario, inside, cancel)?;
-    Ok(evidence::take(inside, ".", VIDEO, folder)?)
+    finish(engine, "render", recording.scenario, inside, cancel)?;
+    let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;
+    let note = answer.images_dropped.map(|why| assay_model::sanitise(&why, LOG_BYTES));
+    let names = if note.is_some() { &[][..] } else { &[files::VIDEO] };
+    let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
+    Ok(Written { files: files.collect::<Result<_, _>>()?, note })
 }

@@ -84,6 +84,9 @@ pub(crate) struct Verify {
     /// Which episodes get a video: all, violations (and the first), none
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
+    /// Most evidence of all episodes together, each having an equal share; over it images are left out
+    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20)]
+    pub(crate) max_evidence_mib: u64,
     /// Certify that violations are rarer than this; otherwise the verdict is INCONCLUSIVE
     #[arg(long, value_name = "P", value_parser = probability)]
     pub(crate) max_violation_probability: Option<f64>,

@@ -121,6 +121,8 @@ fn clean(index: u32) -> EpisodeResult {
         trace_hash: Some("9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}"))),
         judge: None,
         error: None,
+        evidence: Vec::new(),
+        evidence_notes: Vec::new(),
     }
 }
 

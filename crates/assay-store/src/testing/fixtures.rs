@@ -71,6 +71,8 @@ pub fn episode(index: u32) -> EpisodeResult {
         trace_hash: Some(format!("{index:064x}")),
         judge: None,
         error: None,
+        evidence: Vec::new(),
+        evidence_notes: Vec::new(),
     }
 }
 

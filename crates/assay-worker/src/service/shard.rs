@@ -12,7 +12,7 @@ use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 
 use super::{LEASE, Shared};
 use crate::session::{Session, SessionEvents, platform};
-use crate::{Cancel, Job, SessionError};
+use crate::{Cancel, DEFAULT_JOB_BYTES, Job, SessionError, episode_share};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
@@ -160,7 +160,8 @@ impl Shared {
             policy: unpacked,
             seed: header.seed,
             record: header.record,
-            folder: job_folder(&self.options.data, header.job_id),
+            folder: Some(job_folder(&self.options.data, header.job_id)),
+            max_episode_bytes: episode_share(DEFAULT_JOB_BYTES, header.plan.episodes),
         })
     }
 }

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use assay_api::OsEntropy;
 use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, PolicyIdentity, Record, SystemClock,
-    conclude,
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, PolicyIdentity, SystemClock, conclude,
 };
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{html, json, terminal};
 use assay_scenario::{LibraryError, Scenario};
-use assay_worker::{Engine, Evaluation, Job, SessionError, evaluate};
+use assay_worker::{Engine, Evaluation, Job, SessionError, episode_share, evaluate};
 
 use crate::cli::Verify;
 use crate::exit::{Code, Failure, OrFail};
@@ -24,6 +23,7 @@ use crate::progress::Progress;
 
 /// Columns of the report where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 120;
+const MIB: u64 = 1024 * 1024;
 
 pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
@@ -43,8 +43,9 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         scenario: Arc::new(scenario),
         policy: unpacked,
         seed: arguments.seed,
-        record: if arguments.out.is_some() { arguments.record } else { Record::None },
-        folder: arguments.out.clone().unwrap_or_else(|| work.path().to_owned()),
+        record: arguments.record,
+        folder: arguments.out.clone(),
+        max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), arguments.episodes),
     };
     // Only now that nothing is wrong with the command: an earlier report is worth keeping.
     output.as_ref().map(Output::prepare).transpose().usage()?;
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         SessionError::Scenario(_) => Failure::Usage(error.into()),
         SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
-    let mut report = report(&header, arguments.out.is_some(), episodes)?;
+    let mut report = report(&header, arguments.out.is_some(), &episodes)?;
     report.fingerprint = Some(engine.fingerprint().clone());
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
     if let Some(out) = &arguments.out {
@@ -106,16 +107,12 @@ fn header(arguments: &Verify, scenario: &Scenario, sha256: String) -> Result<Job
     })
 }
 
-fn report(header: &JobHeader, kept: bool, mut episodes: Vec<EpisodeResult>) -> Result<JobReport, Failure> {
-    if !kept {
-        // The evidence goes with the temporary folder.
-        episodes.iter_mut().for_each(|e| (e.log_url, e.video_url) = (None, None));
-    }
-    let conclusion = conclude(&header.plan, header.policy_identity, &episodes)
+fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<JobReport, Failure> {
+    let conclusion = conclude(&header.plan, header.policy_identity, episodes)
         .ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
     let mut report = JobReport::queued(header)
         .in_status(JobStatus::Completed, None)
-        .with_episodes(&episodes)
+        .with_episodes(episodes)
         .with_conclusion(&conclusion);
     report.report_url = kept.then(|| REPORT_HTML.to_owned());
     Ok(report)

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use assay_model::JobReport;
+use assay_model::{EpisodeResult, JobReport};
 use assay_testkit::Run;
+use sha2::{Digest, Sha256};
 
 use crate::{CARTPOLE, assay, hashes, report, verify};
 
@@ -25,6 +26,26 @@ fn videos(out: &Path) -> Vec<usize> {
     (0..3).filter(|episode| out.join(format!("episodes/{episode:03}/video.mp4")).is_file()).collect()
 }
 
+/// Every file of the episode stands in the report, with its hash and size, and no other.
+#[track_caller]
+fn verify_hashes(out: &Path, episode: &EpisodeResult) {
+    let folder = format!("episodes/{:03}", episode.episode);
+    let mut names: Vec<_> = fs::read_dir(out.join(&folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    let listed: Vec<_> = episode.evidence.iter().map(|file| file.name.clone()).collect();
+    let found: Vec<_> = names.iter().map(|name| format!("{folder}/{}", name.to_str().unwrap())).collect();
+    assert_eq!(listed, found);
+    assert_eq!(
+        found.iter().filter(|name| !name.ends_with("video.mp4")).map(|name| &name[13..]).collect::<Vec<_>>(),
+        ["actions.npy", "inputs.npz", "model.mjb", "state.bin", "trace.parquet"]
+    );
+    for file in &episode.evidence {
+        let bytes = fs::read(out.join(&file.name)).unwrap();
+        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+    }
+}
+
 #[track_caller]
 fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
     assert_eq!(run.code, code, "{}", run.stderr);
@@ -37,6 +58,7 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
         assert!(out.join(name).is_file(), "{name}");
     }
     for episode in &printed.episode_details {
+        verify_hashes(out, episode);
         let url = episode.log_url.as_ref().unwrap();
         assert_eq!(*url, format!("episodes/{:03}/trace.parquet", episode.episode));
         let trace = fs::read(out.join(url)).unwrap();
@@ -91,5 +113,18 @@ fn violations_are_recorded() {
     let run = verify(&assay, &policy, &[&arguments[..], &["--record", "all"]].concat());
     kept(&out, &run, 1);
     assert_eq!(videos(&out), [0, 1, 2]);
+    assay.assert_clean();
+}
+
+#[test]
+fn over_the_limit_images_are_left_out() {
+    let assay = assay();
+    let policy = assay.write("policy.py", SHORT);
+    let out = assay.path("out");
+    let arguments = ["--json", "--episodes", "1", "--max-evidence-mib", "1", "--out", out.to_str().unwrap()];
+    let report = kept(&out, &verify(&assay, &policy, &arguments), 3);
+    assert!(videos(&out).is_empty(), "the model alone takes more than a MiB");
+    let notes = &report.episode_details[0].evidence_notes;
+    assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
     assay.assert_clean();
 }

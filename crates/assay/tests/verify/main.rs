@@ -9,6 +9,7 @@ mod faults;
 mod interrupt;
 mod refusals;
 mod repeat;
+mod replay_script;
 mod verdicts;
 
 use std::path::Path;

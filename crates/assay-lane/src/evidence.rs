@@ -1,0 +1,73 @@
+//! What a stepping lane leaves of an episode: the trace, and what anyone needs to run the same physics again without
+//! us (the model, the start state, every external input).
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use assay_model::lane::files;
+
+use crate::TraceFileError;
+use crate::episode::Rollout;
+use crate::inputs::Changes;
+use crate::npy::{self, Array};
+
+/// Why an episode's evidence can't be written: our fault.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The worker asked for a folder that is no plain name in the scratch.
+    #[error("the evidence folder must be a plain name")]
+    Folder,
+    /// The file system said no.
+    #[error("an evidence file")]
+    Io(#[from] io::Error),
+    /// The trace could not be written.
+    #[error(transparent)]
+    Trace(#[from] TraceFileError),
+}
+
+/// Writes the files of `rollout` to `scratch/folder`.
+pub(crate) fn write(scratch: &Path, folder: &str, rollout: &Rollout) -> Result<(), EvidenceError> {
+    let plain = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !plain {
+        return Err(EvidenceError::Folder);
+    }
+    let folder = scratch.join(folder);
+    fs::create_dir_all(&folder)?;
+    rollout.trace.write(&folder.join(files::TRACE))?;
+    write_actions(&folder.join(files::ACTIONS), rollout)?;
+    write_inputs(&folder.join(files::INPUTS), &rollout.trace.inputs.changes())?;
+    fs::write(folder.join(files::MODEL), rollout.simulation.model_bytes())?;
+    let state: Vec<u8> = rollout.start_state.iter().flat_map(|x| x.to_le_bytes()).collect();
+    fs::write(folder.join(files::STATE), state)?;
+    Ok(())
+}
+
+/// `[control step, action_dim]`, clipped, as they were in force.
+fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
+    let columns = rollout.trace.group("action");
+    let rows = rollout.trace.control_rows();
+    let values: Vec<f64> = rows.iter().flat_map(|row| columns.iter().map(|column| column[*row])).collect();
+    fs::write(path, Array::F64(&values, &[rows.len(), columns.len()]).bytes())
+}
+
+/// For each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]` which of the
+/// (flat) array they are, `G_step [k]` the physics steps from which they hold.
+fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
+    let shapes: Vec<_> =
+        changes.iter().map(|c| ([c.step.len(), c.index.len()], [c.index.len()], [c.step.len()])).collect();
+    let arrays: Vec<_> = changes
+        .iter()
+        .zip(&shapes)
+        .flat_map(|(c, (values, index, step))| {
+            [
+                (c.group.clone(), Array::F64(&c.values, values)),
+                (format!("{}_index", c.group), Array::I64(&c.index, index)),
+                (format!("{}_step", c.group), Array::I64(&c.step, step)),
+            ]
+        })
+        .collect();
+    let mut writer = BufWriter::new(File::create(path)?);
+    npy::write_npz(&mut writer, &arrays).map_err(npy::io_error)?;
+    writer.flush()
+}

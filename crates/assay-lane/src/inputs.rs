@@ -1,0 +1,128 @@
+//! The external inputs of an episode at every physics step, kept only for what ever changes.
+
+use assay_sim::Simulation;
+
+/// Columns of the trace with this prefix are always kept, changed or not.
+const ALWAYS: &str = "ctrl.";
+
+/// The recorded inputs: a column for each number of `ctrl`, and for whatever else changed at least once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Inputs {
+    /// MuJoCo's name of the array and the index in it, as in `ctrl.3` or `xfrc_applied.7`.
+    pub names: Vec<String>,
+    /// A column per name, with a row per physics step.
+    pub columns: Vec<Vec<f64>>,
+}
+
+/// Fills [`Inputs`] while an episode runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Recorder {
+    names: Vec<String>,
+    /// Values at the start, which a number without a column still has.
+    start: Vec<f64>,
+    now: Vec<f64>,
+    /// The column of each input that has one.
+    columns: Vec<Option<Vec<f64>>>,
+    rows: usize,
+}
+
+impl Recorder {
+    pub(crate) fn new(simulation: &Simulation) -> Self {
+        let names = simulation.input_names();
+        let mut start = vec![0.0; names.len()];
+        simulation.read_inputs(&mut start);
+        let columns = names.iter().map(|name| name.starts_with(ALWAYS).then(Vec::new)).collect();
+        Self { now: start.clone(), start, names, columns, rows: 0 }
+    }
+
+    /// Adds the inputs that the last physics step had.
+    pub(crate) fn push(&mut self, simulation: &Simulation) {
+        simulation.read_inputs(&mut self.now);
+        for ((column, now), start) in self.columns.iter_mut().zip(&self.now).zip(&self.start) {
+            match column {
+                Some(column) => column.push(*now),
+                None if now.to_bits() != start.to_bits() => {
+                    let mut values = vec![*start; self.rows];
+                    values.push(*now);
+                    *column = Some(values);
+                }
+                None => {}
+            }
+        }
+        self.rows += 1;
+    }
+
+    pub(crate) fn finish(self) -> Inputs {
+        let kept = self.names.into_iter().zip(self.columns).filter_map(|(name, column)| Some((name, column?)));
+        let (names, columns) = kept.unzip();
+        Inputs { names, columns }
+    }
+}
+
+/// One of MuJoCo's input arrays: which of its numbers change, when, and to what.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Changes {
+    /// The array's name.
+    pub(crate) group: String,
+    /// Flat indices in the array of the numbers that have a column.
+    pub(crate) index: Vec<i64>,
+    /// Physics steps at which one of them takes a new value; the first is 0.
+    pub(crate) step: Vec<i64>,
+    /// The new values of all of them, a row per entry of `step`.
+    pub(crate) values: Vec<f64>,
+}
+
+impl Inputs {
+    /// The inputs at the rate at which they change.
+    pub(crate) fn changes(&self) -> Vec<Changes> {
+        let mut all: Vec<(Changes, Vec<&[f64]>)> = Vec::new();
+        for (name, column) in self.names.iter().zip(&self.columns) {
+            let Some((group, index)) = name.split_once('.') else { continue };
+            let Ok(index) = index.parse() else { continue };
+            if all.last().is_none_or(|(last, _)| last.group != group) {
+                let empty =
+                    Changes { group: group.to_owned(), index: Vec::new(), step: Vec::new(), values: Vec::new() };
+                all.push((empty, Vec::new()));
+            }
+            if let Some((changes, columns)) = all.last_mut() {
+                changes.index.push(index);
+                columns.push(column);
+            }
+        }
+        all.into_iter().map(|(changes, columns)| changes.fill(&columns)).collect()
+    }
+}
+
+impl Changes {
+    fn fill(mut self, columns: &[&[f64]]) -> Self {
+        let rows = columns.first().map_or(0, |column| column.len());
+        for row in 0..rows {
+            let changed = |column: &&[f64]| row == 0 || column[row].to_bits() != column[row - 1].to_bits();
+            if columns.iter().any(changed) {
+                self.step.push(i64::try_from(row).unwrap_or(i64::MAX));
+                self.values.extend(columns.iter().map(|column| column[row]));
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Changes, Inputs};
+
+    #[test]
+    fn only_changes_are_kept() {
+        let inputs = Inputs {
+            names: vec!["ctrl.0".into(), "ctrl.1".into(), "xfrc_applied.7".into()],
+            columns: vec![vec![1.0, 1.0, 2.0], vec![5.0, 5.0, 5.0], vec![0.0, -0.0, 0.0]],
+        };
+        let expected = [
+            Changes { group: "ctrl".into(), index: vec![0, 1], step: vec![0, 2], values: vec![1.0, 5.0, 2.0, 5.0] },
+            Changes { group: "xfrc_applied".into(), index: vec![7], step: vec![0, 1, 2], values: vec![0.0, -0.0, 0.0] },
+        ];
+        assert_eq!(inputs.changes(), expected);
+        assert!(inputs.changes()[1].values[1].is_sign_negative());
+        assert!(Inputs::default().changes().is_empty());
+    }
+}

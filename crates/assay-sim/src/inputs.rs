@@ -1,0 +1,54 @@
+//! What acts on the physics from outside: controls, applied forces, bodies moved by hand. With the start state and the
+//! model, they decide the whole episode.
+
+use mujoco_rs::prelude::*;
+
+use crate::Simulation;
+
+/// MuJoCo's external inputs, in the order in which it keeps them in a state. `userdata` is not among them: physics does
+/// not read it.
+const GROUPS: [(MjtState, &str); 6] = [
+    (MjtState::mjSTATE_CTRL, "ctrl"),
+    (MjtState::mjSTATE_QFRC_APPLIED, "qfrc_applied"),
+    (MjtState::mjSTATE_XFRC_APPLIED, "xfrc_applied"),
+    (MjtState::mjSTATE_EQ_ACTIVE, "eq_active"),
+    (MjtState::mjSTATE_MOCAP_POS, "mocap_pos"),
+    (MjtState::mjSTATE_MOCAP_QUAT, "mocap_quat"),
+];
+
+/// All of [`GROUPS`].
+fn all() -> u32 {
+    GROUPS.iter().fold(0, |bits, (group, _)| bits | *group as u32)
+}
+
+impl Simulation {
+    /// Names of the external inputs: MuJoCo's name of the array and the index in it, flat, as in `xfrc_applied.7`.
+    #[must_use]
+    pub fn input_names(&self) -> Vec<String> {
+        let model = self.model();
+        let names = |(group, name): &(MjtState, &str)| {
+            let name = (*name).to_owned();
+            (0..model.state_size(*group as u32)).map(move |index| format!("{name}.{index}"))
+        };
+        GROUPS.iter().flat_map(names).collect()
+    }
+
+    /// Reads the inputs as they stand now into `inputs`, as long as [`Self::input_names`].
+    pub fn read_inputs(&self, inputs: &mut [f64]) {
+        self.data().read_state_into(all(), inputs);
+    }
+
+    /// Sets the inputs for the next step; false when there are not as many as there should be.
+    pub fn set_inputs(&mut self, inputs: &[f64]) -> bool {
+        self.data_mut().set_state(inputs, all()).is_ok()
+    }
+
+    /// The compiled model with everything that was drawn for it, in MuJoCo's binary format (MJB).
+    #[must_use]
+    pub fn model_bytes(&self) -> Vec<u8> {
+        let model = self.model();
+        let mut bytes = vec![0; model.size()];
+        // The buffer is as long as the model says it must be.
+        model.save_to_buffer(&mut bytes).map(|()| bytes).unwrap_or_default()
+    }
+}
