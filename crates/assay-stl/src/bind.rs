@@ -41,6 +41,22 @@ impl Bound {
         self.plan.outcome(columns, self.length(columns), end)
     }
 
+    /// The outcome of a recording that stops without anybody saying whether that was the end: operators without a
+    /// time bound speak of the recorded samples, and windows that reach beyond the last one stay open. So
+    /// `always (p)` is settled, `always (p implies eventually[0:1] q)` only once a second has followed the last `p`.
+    ///
+    /// # Panics
+    /// If there are fewer columns than signals.
+    pub fn evaluate_recording(&self, columns: &[&[f64]]) -> Outcome {
+        let n = self.length(columns);
+        if n == 0 {
+            return Outcome::EMPTY;
+        }
+        let clipped = self.plan.outcome(columns, n, End::Complete);
+        let first = |after| self.plan.first(self.plan.root, columns, n, after);
+        Outcome::cut(clipped.robustness, (first(After::PendingWorst), first(After::PendingBest)), clipped.vacuous)
+    }
+
     /// A monitor of the same formula, to be fed one sample at a time.
     pub fn monitor(&self) -> Monitor {
         Monitor::new(Arc::clone(&self.plan))

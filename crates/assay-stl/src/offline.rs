@@ -3,6 +3,9 @@ use crate::fold::Fold;
 use crate::plan::{Op, OpId, Plan, Steps};
 use crate::windows::{self, Beyond};
 
+/// Samples of a piece.
+const PIECE: usize = 512;
+
 /// What is assumed about samples after the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
@@ -12,6 +15,10 @@ pub(crate) enum After {
     Worst,
     /// Every predicate is as true as can be.
     Best,
+    /// As `Worst`, for bounded windows only: those without end stop at the last recorded sample.
+    PendingWorst,
+    /// As `Best`, likewise.
+    PendingBest,
 }
 
 impl After {
@@ -19,9 +26,14 @@ impl After {
     pub(crate) fn value(self) -> f64 {
         match self {
             After::Nothing => f64::NAN,
-            After::Worst => f64::NEG_INFINITY,
-            After::Best => f64::INFINITY,
+            After::Worst | After::PendingWorst => f64::NEG_INFINITY,
+            After::Best | After::PendingBest => f64::INFINITY,
         }
+    }
+
+    /// Whether windows without end stop at the last recorded sample.
+    fn stops(self) -> bool {
+        matches!(self, After::PendingWorst | After::PendingBest)
     }
 
     /// What lies beyond a column that is long enough to have settled.
@@ -41,25 +53,87 @@ impl Plan {
     /// The value at the outside of the formula `root`, at the first of `n` samples. Never NaN if `n > 0`.
     pub(crate) fn first(&self, root: OpId, columns: &[&[f64]], n: usize, after: After) -> f64 {
         let outside = self.outside(root);
-        // Of an outermost window only one value is needed, so it gets no column of its own.
+        // Of an outermost window only one value is needed, so it gets no column of its own; nor do predicates in it.
+        let passing = |op: OpId| match &self.ops[op] {
+            Op::Ahead { kid, .. } if after == After::Nothing => self.passing(*kid),
+            _ => None,
+        };
         let source = |op: OpId| match &self.ops[op] {
             Op::Pick { .. } => None,
             Op::Ahead { kid, .. } => Some(*kid),
             _ => Some(op),
         };
-        let wanted: Vec<OpId> = outside.iter().filter_map(|op| source(*op)).collect();
+        let mut wanted = Vec::new();
+        for op in &outside {
+            match passing(*op) {
+                Some((_, kids)) => wanted.extend(kids.into_iter().filter(|kid| !matches!(self.ops[*kid], Op::Leaf(_)))),
+                None => wanted.extend(source(*op)),
+            }
+        }
         let table = self.columns_of(&wanted, columns, n, after);
         let mut value = vec![f64::NAN; root + 1];
         for op in outside {
-            let column = source(op).and_then(|source| table[source].as_deref()).unwrap_or_default();
+            let column = source(op).and_then(|source| table.get(source)?.as_deref()).unwrap_or_default();
             let found = match &self.ops[op] {
                 Op::Pick { fold, kids } => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, value[*kid])),
+                Op::Ahead { fold, steps, .. } if let Some((inner, kids)) = passing(op) => {
+                    self.extremum(*fold, *steps, inner, &kids, &table, columns, n)
+                }
+                Op::Ahead { fold, steps, .. } if steps.to.is_none() && after.stops() => {
+                    windows::first(*fold, *steps, &column[..n], Beyond::Nothing)
+                }
                 Op::Ahead { fold, steps, .. } => windows::first(*fold, *steps, column, after.beyond()),
                 _ => column.first().copied().unwrap_or(f64::NAN),
             };
             value[op] = if found.is_nan() { self.empty(op) } else { found };
         }
         value[root]
+    }
+
+    /// Whether the values of `op` can be made a piece at a time: a predicate, or an extremum over predicates and columns.
+    fn passing(&self, op: OpId) -> Option<(Fold, Vec<OpId>)> {
+        match &self.ops[op] {
+            Op::Leaf(_) => Some((Fold::Min, vec![op])),
+            Op::Pick { fold, kids } if !kids.iter().any(|kid| matches!(self.ops[*kid], Op::Pick { .. })) => {
+                Some((*fold, kids.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The extremum over `steps` ahead of the first sample of what `inner` makes of `kids`: in pieces that stay in the
+    /// processor's cache, and without a column for what is used once.
+    #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
+    fn extremum(
+        &self,
+        fold: Fold,
+        steps: Steps,
+        inner: Fold,
+        kids: &[OpId],
+        table: &[Option<Vec<f64>>],
+        columns: &[&[f64]],
+        n: usize,
+    ) -> f64 {
+        let end = steps.to.map_or(n, |to| n.min(to + 1));
+        let (mut piece, mut other) = ([0.0; PIECE], [0.0; PIECE]);
+        let mut best = f64::NAN;
+        for start in (steps.from.min(end)..end).step_by(PIECE) {
+            let stop = end.min(start + PIECE);
+            let here: Vec<&[f64]> = columns.iter().map(|column| &column[start..]).collect();
+            let fill = |kid: OpId, out: &mut [f64]| match &self.ops[kid] {
+                Op::Leaf(leaf) => self.leaves[*leaf].fill(&here, out),
+                _ => out.copy_from_slice(&table[kid].as_deref().unwrap_or_default()[start..stop]),
+            };
+            let piece = &mut piece[..stop - start];
+            fill(kids[0], piece);
+            for kid in &kids[1..] {
+                let other = &mut other[..stop - start];
+                fill(*kid, other);
+                piece.iter_mut().zip(&*other).for_each(|(a, b)| *a = inner.of(*a, *b));
+            }
+            best = fold.of(best, windows::extremum(fold, piece));
+        }
+        best
     }
 
     /// The columns of `wanted`, by operation; the others are gone.
@@ -79,29 +153,46 @@ impl Plan {
             if uses[op] == 0 {
                 continue;
             }
-            let column = self.compute(op, &table, columns, n, length, after);
-            table[op] = Some(column);
             for kid in self.ops[op].kids() {
                 uses[kid] -= 1;
-                if uses[kid] == 0 {
-                    table[kid] = None;
-                }
+            }
+            let column = self.compute(op, &mut table, &uses, columns, n, length, after);
+            table[op] = Some(column);
+            for kid in self.ops[op].kids().filter(|kid| uses[*kid] == 0) {
+                table[kid] = None;
             }
         }
         table
     }
 
+    /// `uses` says how often each column is still needed after this; those that are not are worked on in place.
+    #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
     fn compute(
         &self,
         op: OpId,
-        table: &[Option<Vec<f64>>],
+        table: &mut [Option<Vec<f64>>],
+        uses: &[usize],
         columns: &[&[f64]],
         n: usize,
         length: usize,
         after: After,
     ) -> Vec<f64> {
-        let of = |kid: OpId| table[kid].as_deref().unwrap_or_default();
         let beyond = after.beyond();
+        let stops = |steps: Steps| steps.to.is_none() && after.stops();
+        let stopped = |mut out: Vec<f64>| {
+            out.resize(length, f64::NAN);
+            out
+        };
+        // The first operand, taken where nobody else needs it.
+        let mut own =
+            |kid: OpId| if uses[kid] == 0 { table[kid].take() } else { table[kid].clone() }.unwrap_or_default();
+        let mut taken = match &self.ops[op] {
+            Op::Pick { kids, .. } => own(kids[0]),
+            Op::Ahead { kid, .. } => own(*kid),
+            Op::Gate { gate, .. } => own(*gate),
+            _ => Vec::new(),
+        };
+        let of = |kid: OpId| table[kid].as_deref().unwrap_or_default();
         match &self.ops[op] {
             Op::Leaf(leaf) => {
                 let mut out = vec![after.value(); length];
@@ -109,26 +200,34 @@ impl Plan {
                 out
             }
             Op::Fixed(value) => vec![*value; length],
-            Op::Pick { fold, kids } => combine(*fold, of(kids[0]), kids[1..].iter().map(|kid| of(*kid))),
-            Op::Ahead { fold, steps, kid } => windows::ahead(*fold, *steps, of(*kid), beyond),
+            Op::Pick { fold, kids } => combine(*fold, taken, kids[1..].iter().map(|kid| of(*kid))),
+            Op::Ahead { fold, steps, kid } => {
+                let dense = self.facts[*kid].never_empty && !after.stops();
+                if stops(*steps) {
+                    taken.truncate(n);
+                    return stopped(windows::ahead(*fold, *steps, taken, Beyond::Nothing, dense));
+                }
+                windows::ahead(*fold, *steps, taken, beyond, dense)
+            }
             Op::Behind { fold, steps, kid } => windows::behind(*fold, *steps, of(*kid)),
+            Op::Until { outer, steps, left, right } if stops(*steps) => {
+                stopped(until(*outer, *steps, &of(*left)[..n], &of(*right)[..n], Beyond::Nothing))
+            }
             Op::Until { outer, steps, left, right } => until(*outer, *steps, of(*left), of(*right), beyond),
             Op::Since { outer, left, right } => windows::since(*outer, of(*left), of(*right)),
-            Op::Gate { fold, gate, kids, .. } => gated(*fold, of(*gate), kids.iter().map(|kid| of(*kid))),
+            Op::Gate { fold, kids, .. } => gated(*fold, taken, kids.iter().map(|kid| of(*kid))),
         }
     }
 }
 
-fn combine<'a>(fold: Fold, first: &[f64], others: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
-    let mut out = first.to_vec();
+fn combine<'a>(fold: Fold, mut out: Vec<f64>, others: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
     for other in others {
         out.iter_mut().zip(other).for_each(|(a, b)| *a = fold.of(*a, *b));
     }
     out
 }
 
-fn gated<'a>(fold: Fold, gate: &[f64], others: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
-    let mut out = gate.to_vec();
+fn gated<'a>(fold: Fold, mut out: Vec<f64>, others: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
     for other in others {
         out.iter_mut().zip(other).for_each(|(a, b)| *a = fold.onto(*a, *b));
     }
@@ -142,10 +241,10 @@ fn until(outer: Fold, steps: Steps, left: &[f64], right: &[f64], beyond: Beyond)
     if steps == Steps::ALL {
         return whole;
     }
-    let witness = windows::ahead(outer, steps, right, beyond);
+    let witness = windows::ahead(outer, steps, right.to_vec(), beyond, false);
     let mut limits = vec![windows::shift_ahead(&whole, steps.from, beyond)];
     if let Some(last) = steps.from.checked_sub(1) {
-        limits.push(windows::ahead(outer.dual(), Steps { from: 0, to: Some(last) }, left, beyond));
+        limits.push(windows::ahead(outer.dual(), Steps { from: 0, to: Some(last) }, left.to_vec(), beyond, false));
     }
-    gated(outer.dual(), &witness, limits.iter().map(Vec::as_slice))
+    gated(outer.dual(), witness, limits.iter().map(Vec::as_slice))
 }

@@ -20,14 +20,14 @@ impl Beyond {
     }
 }
 
-/// At each place the extremum of `x` over `steps` ahead.
-pub(crate) fn ahead(fold: Fold, steps: Steps, x: &[f64], beyond: Beyond) -> Vec<f64> {
-    let found = match steps.width() {
-        Some(1) => x.to_vec(),
-        Some(width) if width < x.len() => sliding(fold, x, width),
-        _ => suffixes(fold, x),
-    };
-    if steps.from == 0 { found } else { shift_ahead(&found, steps.from, beyond) }
+/// At each place the extremum of `x` over `steps` ahead. `dense` says that `x` holds no "nothing".
+pub(crate) fn ahead(fold: Fold, steps: Steps, mut x: Vec<f64>, beyond: Beyond, dense: bool) -> Vec<f64> {
+    match steps.width() {
+        Some(1) => {}
+        Some(width) if width < x.len() => sliding(fold, &mut x, width, dense),
+        _ => suffixes(fold, &mut x),
+    }
+    if steps.from == 0 { x } else { shift_ahead(&x, steps.from, beyond) }
 }
 
 /// The extremum of `x` over `steps` ahead of its first place.
@@ -39,7 +39,7 @@ pub(crate) fn first(fold: Fold, steps: Steps, x: &[f64], beyond: Beyond) -> f64 
 }
 
 /// In lanes: one running extremum would wait for itself at every value.
-fn extremum(fold: Fold, x: &[f64]) -> f64 {
+pub(crate) fn extremum(fold: Fold, x: &[f64]) -> f64 {
     let mut lanes = [f64::NAN; 8];
     let chunks = x.chunks_exact(lanes.len());
     let rest = chunks.remainder().iter().fold(f64::NAN, |best, value| fold.of(*value, best));
@@ -56,7 +56,9 @@ pub(crate) fn behind(fold: Fold, steps: Steps, x: &[f64]) -> Vec<f64> {
         Some(1) => x.to_vec(),
         Some(width) if width < n => {
             let mut out = prefixes(fold, &x[..width - 1]);
-            out.extend_from_slice(&sliding(fold, x, width)[..=n - width]);
+            let mut whole = x.to_vec();
+            sliding(fold, &mut whole, width, false);
+            out.extend_from_slice(&whole[..=n - width]);
             out
         }
         _ => prefixes(fold, x),
@@ -95,14 +97,12 @@ pub(crate) fn since(outer: Fold, left: &[f64], right: &[f64]) -> Vec<f64> {
     left.iter().zip(right).map(step).collect()
 }
 
-fn suffixes(fold: Fold, x: &[f64]) -> Vec<f64> {
-    let mut out = x.to_vec();
+fn suffixes(fold: Fold, x: &mut [f64]) {
     let mut best = f64::NAN;
-    for value in out.iter_mut().rev() {
+    for value in x.iter_mut().rev() {
         best = fold.of(*value, best);
         *value = best;
     }
-    out
 }
 
 fn prefixes(fold: Fold, x: &[f64]) -> Vec<f64> {
@@ -116,34 +116,37 @@ fn prefixes(fold: Fold, x: &[f64]) -> Vec<f64> {
 
 /// The extremum of each `x[i..i + width]`, clipped at the end. Three comparisons a value whatever the width: blocks of
 /// one width, a running extremum from each side of every block (van Herk 1992; Gil and Werman 1993).
-fn sliding(fold: Fold, x: &[f64], width: usize) -> Vec<f64> {
-    match fold {
-        Fold::Min => sliding_by(x, width, |a, b| Fold::Min.of(a, b)),
-        Fold::Max => sliding_by(x, width, |a, b| Fold::Max.of(a, b)),
+fn sliding(fold: Fold, x: &mut [f64], width: usize, dense: bool) {
+    match (fold, dense) {
+        (Fold::Min, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Min.of(a, b)),
+        (Fold::Max, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Max.of(a, b)),
+        // One instruction each, where `of` needs several to pass over "nothing".
+        (Fold::Min, true) => sliding_by(x, width, f64::INFINITY, |a, b| if a < b { a } else { b }),
+        (Fold::Max, true) => sliding_by(x, width, f64::NEG_INFINITY, |a, b| if a > b { a } else { b }),
     }
 }
 
-fn sliding_by(x: &[f64], width: usize, of: impl Fn(f64, f64) -> f64) -> Vec<f64> {
-    let mut out = x.to_vec();
-    for block in out.chunks_mut(width) {
-        let mut best = f64::NAN;
+/// In place: when a block is worked on, the next one still holds its own values.
+fn sliding_by(x: &mut [f64], width: usize, none: f64, of: impl Fn(f64, f64) -> f64) {
+    let mut rest = x;
+    while !rest.is_empty() {
+        let (block, next) = rest.split_at_mut(width.min(rest.len()));
+        let mut best = none;
         for value in block.iter_mut().rev() {
             best = of(*value, best);
             *value = best;
         }
-    }
-    // Every window but those that begin a block reaches into the next one, as far as that block's running extremum.
-    for start in (width..x.len()).step_by(width) {
-        let block = &x[start..x.len().min(start + width)];
-        let mut best = f64::NAN;
-        for (offset, value) in out[start - width + 1..start].iter_mut().enumerate() {
-            if let Some(next) = block.get(offset) {
-                best = of(best, *next);
-            }
+        // Every window but the one that begins the block reaches into the next, as far as a running extremum of that.
+        let mut best = none;
+        for (value, entering) in block[1..].iter_mut().zip(&*next) {
+            best = of(best, *entering);
             *value = of(*value, best);
         }
+        // Where the next block is shorter, the last windows hold all of it.
+        let entered = next.len().min(block.len() - 1);
+        block[1 + entered..].iter_mut().for_each(|value| *value = of(*value, best));
+        rest = next;
     }
-    out
 }
 
 #[cfg(test)]
@@ -155,10 +158,14 @@ mod tests {
         for n in 1..20_usize {
             let x: Vec<f64> = (0..n).map(|i| f64::from(u32::try_from(i * 7 % 11).unwrap_or(0))).collect();
             for width in 1..=n + 1 {
-                let got = sliding(Fold::Max, &x, width);
-                for (i, value) in got.iter().enumerate() {
-                    let window = &x[i..n.min(i + width)];
-                    assert_eq!(*value, window.iter().copied().fold(f64::NAN, f64::max), "n {n} width {width} at {i}");
+                for (fold, dense) in [(Fold::Max, true), (Fold::Max, false), (Fold::Min, true), (Fold::Min, false)] {
+                    let mut got = x.clone();
+                    sliding(fold, &mut got, width, dense);
+                    for (i, value) in got.iter().enumerate() {
+                        let window = x[i..n.min(i + width)].iter().copied();
+                        let expected = window.fold(f64::NAN, |a, b| fold.of(a, b));
+                        assert_eq!(*value, expected, "n {n} width {width} {fold:?} at {i}");
+                    }
                 }
             }
         }
@@ -168,10 +175,10 @@ mod tests {
     fn windows_clip_at_both_ends() {
         let x = [3.0, 1.0, 2.0];
         let steps = Steps { from: 1, to: Some(2) };
-        let clipped = ahead(Fold::Min, steps, &x, Beyond::Nothing);
+        let clipped = ahead(Fold::Min, steps, x.to_vec(), Beyond::Nothing, true);
         assert_eq!(clipped[..2], [1.0, 2.0]);
         assert!(clipped[2].is_nan());
-        assert_eq!(ahead(Fold::Min, steps, &x, Beyond::Last), [1.0, 2.0, 2.0]);
+        assert_eq!(ahead(Fold::Min, steps, x.to_vec(), Beyond::Last, true), [1.0, 2.0, 2.0]);
         let past = behind(Fold::Min, steps, &x);
         assert!(past[0].is_nan());
         assert_eq!(past[1..], [3.0, 1.0]);

@@ -3,7 +3,7 @@
 mod common;
 
 use assay_stl::{Bound, End, Formula, Outcome, Status};
-use common::{F, Rest, Trace, formulas, text, traces};
+use common::{F, Rest, Trace, formulas, reach, text, traces};
 use proptest::prelude::*;
 
 fn bind(f: &F) -> Bound {
@@ -49,6 +49,19 @@ proptest! {
         let status = if upper < 0.0 { Status::Violated } else if lower >= 0.0 { Status::Satisfied } else { Status::Undetermined };
         prop_assert_eq!(outcome.status, status);
         prop_assert!(lower <= outcome.robustness && outcome.robustness <= upper);
+    }
+
+    #[test]
+    fn recordings_that_stop(f in formulas(), (a, b) in traces(10)) {
+        let outcome = bind(&f).evaluate_recording(&[&a, &b]);
+        let lower = Trace::recording(&a, &b, &f, Rest::Worst).outside(&f);
+        let upper = Trace::recording(&a, &b, &f, Rest::Best).outside(&f);
+        prop_assert!(agree(outcome.interval.0, lower), "{}: lower {} not {}", text(&f), outcome.interval.0, lower);
+        prop_assert!(agree(outcome.interval.1, upper), "{}: upper {} not {}", text(&f), outcome.interval.1, upper);
+        prop_assert!(lower <= outcome.robustness && outcome.robustness <= upper);
+        if reach(&f) == 0 {
+            prop_assert_eq!(outcome, bind(&f).evaluate(&[&a, &b], End::Complete), "nothing to wait for in {}", text(&f));
+        }
     }
 
     #[test]

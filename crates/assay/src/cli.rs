@@ -40,6 +40,8 @@ pub(crate) enum Command {
     /// List scenarios, or describe one
     #[command(subcommand)]
     Scenario(Scenario),
+    /// Evaluate a formula of signal temporal logic on a recorded trace
+    Stl(Stl),
     /// Write a policy to start from
     Init(Init),
     /// Say what this machine can and cannot do, and what to do about it
@@ -120,6 +122,29 @@ pub(crate) enum Scenario {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The trace is CSV with a header: `time` in s, evenly spaced, then a column for each signal. Windows \
+that reach beyond its last row leave the answer open (docs/stl.md).
+
+Examples:
+  assay stl --formula 'always (speed <= 0.25)' --trace run.csv
+  assay stl --formula 'always (force > 50 implies eventually[0:0.5] force < 20)' --trace run.csv --json
+
+Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong use or input."
+)]
+pub(crate) struct Stl {
+    /// The formula, in the syntax of clauses
+    #[arg(short, long)]
+    pub(crate) formula: String,
+    /// The trace
+    #[arg(short, long, value_name = "FILE.csv")]
+    pub(crate) trace: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -81,6 +81,14 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
         }
         let key = format!("clause[{i}].formula");
         let formula = formula(&key, &entry.formula, &[("limit", entry.limit)])?;
+        let bound = bind(&key, &formula, names, document.world.timestep_s)?;
+        if entry.terminal && !bound.monitor().is_bounded() {
+            return fail(
+                "formula",
+                "is not settled before the episode ends, so it cannot be `terminal`: give the operator inside the window \
+                 a time bound, or drop `terminal`",
+            );
+        }
         Ok(Clause {
             id: entry.id.clone(),
             title: entry.title.clone(),
@@ -92,7 +100,7 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
             scale,
             terminal: entry.terminal,
             must_activate: entry.must_activate,
-            bound: bind(&key, &formula, names, document.world.timestep_s)?,
+            bound,
             formula,
         })
     };

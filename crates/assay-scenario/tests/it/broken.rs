@@ -124,6 +124,11 @@ const RULES: &[Mistake] = &[
     ("weight = 1.0", "weight = nan", &["clause[0].weight", "(0, 1]"]),
     ("limit = 50.0", "limit = 0", &["clause[1].scale", "is needed (positive)"]),
     ("limit = 50.0", "limit = inf", &["clause[1].limit", "must be a number"]),
+    (
+        "formula = \"always (end_stop_force <= limit)\"",
+        "terminal = true\nformula = \"always[0:5] eventually (end_stop_force <= limit)\"",
+        &["clause[1].formula", "cannot be `terminal`"],
+    ),
     ("scale = 0.5", "scale = -0.5", &["clause[0].scale", "positive"]),
     ("scale = 0.5", "scales = 0.5", &["scales", "expected one of"]),
     (

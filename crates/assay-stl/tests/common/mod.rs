@@ -97,6 +97,8 @@ pub(crate) struct Trace<'a> {
     /// Samples there are; with assumed ones, those until everything repeats.
     pub(crate) length: usize,
     pub(crate) rest: Rest,
+    /// Windows without end stop at the last recorded sample.
+    pub(crate) stops: bool,
 }
 
 type Value = Option<f64>;
@@ -115,11 +117,15 @@ fn minus(x: Value) -> Value {
 
 impl Trace<'_> {
     pub(crate) fn complete<'a>(a: &'a [f64], b: &'a [f64]) -> Trace<'a> {
-        Trace { a, b, length: a.len(), rest: Rest::Nothing }
+        Trace { a, b, length: a.len(), rest: Rest::Nothing, stops: true }
     }
 
     pub(crate) fn assumed<'a>(a: &'a [f64], b: &'a [f64], f: &F, rest: Rest) -> Trace<'a> {
-        Trace { a, b, length: a.len() + reach(f) + 2, rest }
+        Trace { a, b, length: a.len() + reach(f) + 2, rest, stops: false }
+    }
+
+    pub(crate) fn recording<'a>(a: &'a [f64], b: &'a [f64], f: &F, rest: Rest) -> Trace<'a> {
+        Trace { stops: true, ..Self::assumed(a, b, f, rest) }
     }
 
     /// The value at the first sample; empty windows at the outside have a value.
@@ -190,7 +196,7 @@ impl Trace<'_> {
         let end = match (to, self.rest) {
             (Some(to), Rest::Nothing) => self.length.min(i + to + 1),
             (Some(to), _) => i + to + 1,
-            (None, Rest::Nothing) => self.length,
+            (None, _) if self.stops => self.a.len(),
             (None, _) => self.length.max(i + from + 1),
         };
         (i + from..end).collect()

@@ -6,6 +6,7 @@ mod init;
 mod keys;
 mod scenario;
 mod serve;
+mod stl;
 mod verify;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Scenario(command) => scenario::run(&command),
+        Command::Stl(arguments) => stl::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),

@@ -10,6 +10,7 @@ mod interrupt;
 mod refusals;
 mod repeat;
 mod replay_script;
+mod stl;
 mod verdicts;
 
 use std::path::Path;

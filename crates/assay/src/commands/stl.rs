@@ -1,0 +1,84 @@
+//! `assay stl`: a formula on a recorded trace.
+
+mod trace;
+
+use std::fmt::Write;
+
+use anyhow::anyhow;
+use assay_stl::{BindError, Formula, Outcome, ParseError, Status};
+use serde_json::json;
+
+use crate::cli::Stl;
+use crate::exit::{Code, Failure, OrFail};
+use trace::Trace;
+
+pub(crate) fn run(arguments: &Stl) -> Result<Code, Failure> {
+    let formula = Formula::parse(&arguments.formula, &[]).map_err(|e| pointed(&arguments.formula, &e)).usage()?;
+    let trace = Trace::read(&arguments.trace).usage()?;
+    let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, &trace)).usage()?;
+    let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
+    let outcome = bound.evaluate_recording(&columns);
+    super::print(&if arguments.json { document(&outcome) } else { text(&outcome, &trace) });
+    Ok(match outcome.status {
+        Status::Satisfied => Code::Success,
+        Status::Violated => Code::Unsafe,
+        Status::Undetermined => Code::Inconclusive,
+    })
+}
+
+fn verdict(status: Status) -> &'static str {
+    match status {
+        Status::Satisfied => "satisfied",
+        Status::Violated => "violated",
+        Status::Undetermined => "undetermined",
+    }
+}
+
+/// Infinite numbers, for which JSON has no word, are null.
+fn document(outcome: &Outcome) -> String {
+    let (low, high) = outcome.interval;
+    json!({
+        "robustness": outcome.robustness,
+        "verdict": verdict(outcome.status),
+        "robustness_interval": [low, high],
+        "vacuous": outcome.vacuous,
+    })
+    .to_string()
+}
+
+fn text(outcome: &Outcome, trace: &Trace) -> String {
+    let mut text = format!("{}  robustness {}", verdict(outcome.status), outcome.robustness);
+    if outcome.interval.0 != outcome.interval.1 {
+        let _ = write!(text, "  between {} and {} whatever follows", outcome.interval.0, outcome.interval.1);
+    }
+    let (rows, seconds) = (trace.rows(), trace.period_s);
+    let _ = match rows {
+        1 => write!(text, "\n1 row"),
+        _ => write!(text, "\n{rows} rows, one every {seconds} s"),
+    };
+    if outcome.vacuous {
+        text.push_str("\nvacuous: nothing in the trace put the formula to the test");
+    }
+    text
+}
+
+/// The error with the formula and a mark under the place.
+fn pointed(formula: &str, error: &ParseError) -> anyhow::Error {
+    // A formula over several lines, or a long one, is shown around the place.
+    const AROUND: usize = 60;
+    let at = error.column.saturating_sub(1);
+    let from = at.saturating_sub(AROUND);
+    let shown: String =
+        formula.chars().skip(from).take(2 * AROUND).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    anyhow!("the formula is wrong at {error}\n  {shown}\n  {:>width$}", "^", width = at - from + 1)
+}
+
+fn explained(error: BindError, trace: &Trace) -> anyhow::Error {
+    match error {
+        BindError::UnknownSignal { name } => {
+            anyhow!("the trace has no column {name:?}; it has {}", trace.names.join(", "))
+        }
+        BindError::NotWholePeriods { .. } => anyhow!("{error}: the rows of the trace are that far apart"),
+        other => other.into(),
+    }
+}

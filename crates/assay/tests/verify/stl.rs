@@ -1,0 +1,88 @@
+//! `assay stl`.
+
+use std::fmt::Write;
+
+use assay_testkit::Run;
+use serde_json::{Value, json};
+
+use crate::assay;
+
+/// 1001 rows over 2 s: `speed` is 0.1 until 1 s and 0.3 after it, `brake` 1 from 1.5 s on.
+fn trace() -> String {
+    let mut csv = "time,speed,brake\n".to_owned();
+    for i in 0..=1000 {
+        let (speed, brake) = (if i > 500 { 0.3 } else { 0.1 }, i32::from(i >= 750));
+        let _ = writeln!(csv, "{:.3},{speed},{brake}", f64::from(i) * 0.002);
+    }
+    csv
+}
+
+#[test]
+fn tells_robustness_verdict_and_exit_code() {
+    let assay = assay();
+    let path = assay.write("run.csv", trace());
+    let run = |formula: &str, more: &[&str]| -> Run {
+        let mut arguments = vec!["stl", "--formula", formula, "--trace", path.to_str().unwrap()];
+        arguments.extend(more);
+        assay.run(&arguments)
+    };
+    let document = |robustness: Value, verdict: &str, interval: Value, vacuous: bool| json!({ "robustness": robustness, "verdict": verdict, "robustness_interval": interval, "vacuous": vacuous });
+    let table = [
+        ("always (speed <= 0.5)", 0, document(json!(0.2), "satisfied", json!([0.2, 0.2]), false)),
+        ("always (speed <= 0.05)", 1, document(json!(-0.25), "violated", json!([-0.25, -0.25]), false)),
+        ("always[0:0.5] (speed <= 0.2)", 0, document(json!(0.1), "satisfied", json!([0.1, 0.1]), false)),
+        ("eventually[500ms:1.6s] (brake >= 1)", 0, document(json!(0.0), "satisfied", json!([0.0, 0.0]), false)),
+        // Half a second from the last rows is not recorded.
+        ("always (speed > 0.2 implies eventually[0:0.5] brake > 2)", 1, Value::Null),
+        ("always[0:5] (speed <= 0.5)", 3, document(json!(0.2), "undetermined", json!([null, 0.2]), false)),
+        ("eventually[0:5] (speed >= 1)", 3, document(json!(-0.7), "undetermined", json!([-0.7, null]), false)),
+        ("always (speed > 9 implies brake > 2)", 0, document(json!(8.7), "satisfied", json!([8.7, 8.7]), true)),
+        ("always[9:inf] (speed > 9)", 0, document(Value::Null, "satisfied", json!([null, null]), true)),
+    ];
+    for (formula, code, expected) in table {
+        let (json, text) = (run(formula, &["--json"]), run(formula, &[]));
+        assert_eq!((json.code, text.code), (code, code), "{formula}: {}{}", json.stdout, json.stderr);
+        let got: Value = serde_json::from_str(&json.stdout).unwrap();
+        if expected != Value::Null {
+            for key in ["robustness", "verdict", "robustness_interval", "vacuous"] {
+                assert!(near(&got[key], &expected[key]), "{formula}: {key} is {}, not {}", got[key], expected[key]);
+            }
+        }
+        assert!(text.stdout.starts_with(got["verdict"].as_str().unwrap()), "{}", text.stdout);
+        assert_eq!(text.stdout.contains("vacuous"), got["vacuous"] == true, "{}", text.stdout);
+    }
+}
+
+/// Equal, but for the last digits of numbers.
+fn near(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-12,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near(a, b)),
+        _ => a == b,
+    }
+}
+
+#[test]
+fn wrong_input_is_pointed_at() {
+    let assay = assay();
+    let path = assay.write("run.csv", trace());
+    let broken = assay.write("broken.csv", "time,x\n0,1\n0.1,one\n");
+    let table = [
+        (
+            "always (speed <=)",
+            &path,
+            "column 17: expected a signal, a number, `not`, a temporal operator or `(`, found `)`",
+        ),
+        ("always (spd <= 1)", &path, "no column \"spd\"; it has time, speed, brake"),
+        ("always[0:0.0015] (speed <= 1)", &path, "not a whole number of sample periods of 0.002 s"),
+        ("always (x <= 1)", &broken, "line 3, column \"x\": \"one\" is no number"),
+        ("always (x <= 1)", &assay.path("missing.csv"), "cannot read the trace"),
+    ];
+    for (formula, trace, why) in table {
+        let run = assay.run(&["stl", "--formula", formula, "--trace", trace.to_str().unwrap()]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{formula}: {}", run.stderr);
+        assert!(run.stderr.contains(why), "{formula}: {:?} does not say {why:?}", run.stderr);
+    }
+    let marked = assay.run(&["stl", "--formula", "always (speed <=)", "--trace", path.to_str().unwrap()]);
+    assert!(marked.stderr.contains("\n  always (speed <=)\n                  ^"), "{}", marked.stderr);
+}
