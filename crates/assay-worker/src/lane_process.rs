@@ -32,8 +32,8 @@ pub(crate) struct LaneProcess {
     child: Child,
     control: UnixStream,
     scratch: TempDir,
-    /// What MuJoCo says it is.
-    pub(crate) mujoco: String,
+    /// It has compiled its scenario.
+    ready: bool,
 }
 
 /// Why a lane yields nothing.
@@ -69,9 +69,9 @@ pub(crate) enum LaneError {
 }
 
 impl LaneProcess {
-    /// Starts a lane for the scenario in `folder` on processor `core` and waits until it has compiled it. The calling
-    /// thread must outlive the lane.
-    pub(crate) fn start(engine: &Engine, folder: &Path, core: usize, cancel: &Cancel) -> Result<Self, LaneError> {
+    /// Starts a lane for the scenario in `folder` on processor `core`, which compiles it while the caller goes on. The
+    /// calling thread must outlive the lane.
+    pub(crate) fn start(engine: &Engine, folder: &Path, core: usize) -> Result<Self, LaneError> {
         let scratch = engine.scratch("lane")?;
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
@@ -80,13 +80,20 @@ impl LaneProcess {
         spec.pass_fd = Some(OwnedFd::from(theirs));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
-        let mut lane = Self { child, control, scratch, mujoco: String::new() };
-        match lane.receive(COMPILE_LIMIT, 0, cancel)? {
-            Reply::Ready { mujoco } => lane.mujoco = mujoco,
+        Ok(Self { child, control, scratch, ready: false })
+    }
+
+    /// Waits until the scenario is compiled.
+    fn ready(&mut self, cancel: &Cancel) -> Result<(), LaneError> {
+        if self.ready {
+            return Ok(());
+        }
+        match self.receive(COMPILE_LIMIT, 0, cancel)? {
+            Reply::Ready { .. } => self.ready = true,
             Reply::Refused { message } => return Err(LaneError::Refused(message)),
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
-        Ok(lane)
+        Ok(())
     }
 
     /// Runs an episode with the policy behind `policy`; `progress` gets control steps done and in all.
@@ -97,6 +104,7 @@ impl LaneProcess {
         cancel: &Cancel,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Done, LaneError> {
+        self.ready(cancel)?;
         self.send(&Command::Run(run), policy).map_err(|_| self.died(0))?;
         let mut last_step = 0;
         loop {

@@ -97,6 +97,11 @@ impl<'a> Session<'a> {
         Ok(Self { engine, job, core, cancel, staged, lane: None, stopping: Cancel::new() })
     }
 
+    /// Begins with a lane that was started before there was anything to do.
+    pub(crate) fn with(self, lane: Option<LaneProcess>) -> Self {
+        Self { lane, ..self }
+    }
+
     /// Begins no further episode once `stopping` is raised.
     pub(crate) fn stopping(self, stopping: Cancel) -> Self {
         Self { stopping, ..self }
@@ -187,6 +192,11 @@ impl<'a> Session<'a> {
         events: &dyn SessionEvents,
     ) -> Result<Option<Finished>, LaneError> {
         let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        // It compiles its scenario while the policy is imported.
+        let lane = match &mut self.lane {
+            Some(lane) => lane,
+            None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core)?),
+        };
         while !prepared.is_done() {
             // An import may take its time; who cancels does not have to wait for it.
             if self.cancel.is_cancelled() {
@@ -202,10 +212,6 @@ impl<'a> Session<'a> {
             }
         };
         let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
-        let lane = match &mut self.lane {
-            Some(lane) => lane,
-            None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core, self.cancel)?),
-        };
         let folder = format!("{episode:03}");
         let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let kept = destination.as_ref().map(|_| folder.clone());

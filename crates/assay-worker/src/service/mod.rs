@@ -7,6 +7,7 @@
 mod claims;
 mod conclude;
 mod shard;
+mod spare;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tokio::runtime::Handle;
 use crate::engine::core_of;
 use crate::{Cancel, Engine};
 use claims::Claims;
+use spare::Spare;
 
 /// A lease that is not prolonged runs out after this long.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
@@ -117,9 +119,11 @@ impl Shared {
     }
 
     fn lane(&self, core: usize) {
+        let mut spare = Spare::new(core);
         while !self.stopping.is_cancelled() {
-            let worked = self.conclude_next() || self.shard_next(core);
+            let worked = self.conclude_next() || self.shard_next(&mut spare);
             if !worked && !self.stopping.is_cancelled() {
+                spare.start(&self.options.engine);
                 // The hint's content does not matter: the records say what there is to do.
                 self.wait(self.options.queue.next(POLL));
             }

@@ -10,6 +10,7 @@ use assay_model::{Blame, EpisodeResult, JobId};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 
+use super::spare::Spare;
 use super::{LEASE, Shared};
 use crate::session::{Session, SessionEvents, platform};
 use crate::{Cancel, DEFAULT_JOB_BYTES, Job, SessionError, episode_share};
@@ -77,13 +78,13 @@ impl Recorder<'_> {
 }
 
 impl Shared {
-    /// Claims and runs a shard on the lane of processor `core`; whether there was one.
-    pub(super) fn shard_next(&self, core: usize) -> bool {
+    /// Claims and runs a shard on the processor of `spare`; whether there was one.
+    pub(super) fn shard_next(&self, spare: &mut Spare) -> bool {
         let claim = self.options.records.claim_shard(&self.name, self.options.clock.now(), LEASE);
         match self.wait(claim) {
             Ok(None) => false,
             Ok(Some(claim)) => {
-                self.shard(&claim, core);
+                self.shard(&claim, spare);
                 true
             }
             Err(error) => {
@@ -93,11 +94,11 @@ impl Shared {
         }
     }
 
-    fn shard(&self, claim: &Claim, core: usize) {
+    fn shard(&self, claim: &Claim, spare: &mut Spare) {
         let fence = claim.fence;
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
         let cancel = self.claims.add(fence);
-        let ended = match self.run(claim, core, &cancel) {
+        let ended = match self.run(claim, spare, &cancel) {
             Ok(()) if self.stopping.is_cancelled() => Ended::HandBack,
             Ok(()) => Ended::Done,
             Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
@@ -134,13 +135,16 @@ impl Shared {
         Ok(())
     }
 
-    fn run(&self, claim: &Claim, core: usize, cancel: &Cancel) -> Result<(), SessionError> {
+    fn run(&self, claim: &Claim, spare: &mut Spare, cancel: &Cancel) -> Result<(), SessionError> {
         let work = self.options.engine.scratch("shard").map_err(|e| platform(&e))?;
         let job = self.job(claim, work.path())?;
         let recorder = Recorder { shared: self, fence: claim.fence };
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
-        let session = Session::new(&self.options.engine, &job, core, cancel)?.stopping(self.stopping.clone());
-        session.run(|| episodes.pop_front(), &recorder)
+        let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
+        let session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
+        session.run(|| episodes.pop_front(), &recorder)?;
+        spare.expect(job.scenario);
+        Ok(())
     }
 
     /// The job as lanes see it: its scenario from the library, its policy unpacked anew.

@@ -5,6 +5,7 @@
 mod folder;
 mod jobs;
 mod keys;
+mod spare;
 mod stopping;
 
 use std::time::Duration;
