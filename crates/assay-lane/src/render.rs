@@ -1,13 +1,16 @@
-//! The rendering process: draws a recorded episode from its trace, after the fact.
+//! The rendering process: writes a recorded episode's log and images from its trace, after the fact.
 
 use std::fs;
 use std::path::Path;
 
 use assay_model::lane::{RenderJob, Rendered, files};
+use assay_sim::{Simulation, World};
 
 use crate::caption::caption;
+use crate::log::EpisodeLog;
+use crate::rerun::Rerun;
 use crate::step::{LoadError, load};
-use crate::{Places, Trace, TraceFileError, VideoError, VideoWriter};
+use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
 
 /// Largest side of a frame in pixels.
 const MAX_SIDE: u32 = 1920;
@@ -35,6 +38,12 @@ pub enum RenderError {
     /// OpenGL drew nothing.
     #[error("OpenGL drew an empty picture")]
     Blank,
+    /// The recording could not be run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
+    /// The log could not be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// Encoding failed.
     #[error(transparent)]
     Video(#[from] VideoError),
@@ -46,53 +55,97 @@ impl From<LoadError> for RenderError {
     }
 }
 
-/// Draws the video of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `video.mp4` and
-/// `rendered.json`.
+/// Writes log and images of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `log.mcap`,
+/// `video.mp4` and `rendered.json`.
 ///
 /// # Errors
-/// [`RenderError`] says what is missing.
+/// [`RenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.
 pub fn render(places: &Places) -> Result<(), RenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
-    let video = places.scratch.join(files::VIDEO);
-    let size = draw(places, &job, &trace, &video)?;
-    let mut rendered = Rendered::default();
-    if size > job.max_image_bytes {
-        fs::remove_file(&video).map_err(RenderError::Job)?;
-        let message = format!("its images take {size} bytes or more, over the limit of {}", job.max_image_bytes);
-        rendered.images_dropped = Some(message);
+    let world = load(places, job.width, job.height)?;
+    let pass = |images: bool| write(&world, &job, &trace, &places.scratch, images);
+    let images_dropped = match pass(true) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("they would take more than the {} bytes left for them", job.max_image_bytes)),
+        Err(RenderError::Draw(error)) => {
+            eprintln!("assay-lane: {error}");
+            Some("they could not be drawn on this machine".to_owned())
+        }
+        Err(error) => return Err(error),
+    };
+    if images_dropped.is_some() {
+        pass(false)?;
     }
-    let text = serde_json::to_vec(&rendered).map_err(|e| RenderError::Senseless(e.to_string()))?;
+    let text = serde_json::to_vec(&Rendered { images_dropped }).map_err(|e| RenderError::Senseless(e.to_string()))?;
     fs::write(places.scratch.join(files::RENDERED), text).map_err(RenderError::Job)
 }
 
-/// Draws until the trace or the room for images ends; returns the bytes of images.
-fn draw(places: &Places, job: &RenderJob, trace: &Trace, video: &Path) -> Result<u64, RenderError> {
-    let world = load(places, job.width, job.height)?;
-    let mut simulation = world.simulation(job.world_seed).map_err(|e| RenderError::Scenario(e.to_string()))?;
-    let mut renderer = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?;
-    let mut video = VideoWriter::create(video, job.width, job.height, job.fps)?;
-    let name = world.scenario().id.to_string();
-    let time = trace.columns.first().ok_or(TraceFileError::Shape("no columns"))?;
-    let qpos = trace.group("qpos");
-    let mut next_s = 0.0;
-    for (row, time_s) in time.iter().enumerate() {
-        let last = row + 1 == time.len();
-        if *time_s + 1e-9 < next_s && !last {
-            continue;
+/// Runs the episode again and writes its files into `folder`; false as soon as there are too many bytes of images.
+fn write(world: &World, job: &RenderJob, trace: &Trace, folder: &Path, images: bool) -> Result<bool, RenderError> {
+    let mut rerun = Rerun::new(world, job.world_seed, trace)?;
+    let mut drawing = if images { Some(Drawing::start(&mut rerun.simulation, world, job, folder)?) } else { None };
+    let path = folder.join(files::LOG);
+    let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, &job.result)?;
+    let mut control_step = 0;
+    for row in 0..trace.rows() {
+        rerun.step(row)?;
+        if row == 0 || trace.control_step[row] != trace.control_step[row - 1] {
+            log.begin(&rerun.simulation, row, control_step)?;
+            control_step += 1;
         }
-        simulation.pose(&qpos.iter().map(|column| column[row]).collect::<Vec<_>>());
-        let mut frame = renderer.draw(&mut simulation)?;
-        caption(&mut frame, (job.width, job.height), &name, &job.result, *time_s);
-        video.add(&frame)?;
-        if video.size_bytes() > job.max_image_bytes {
-            break;
+        log.step(&rerun.simulation, row)?;
+        let last = row + 1 == trace.rows();
+        if let Some(drawing) = &mut drawing {
+            let time_s = trace.columns[0][row];
+            if let Some(packet) = drawing.frame(&mut rerun.simulation, time_s, last)? {
+                log.frame(time_s, &packet)?;
+            }
+            // Each stands in the video and in the log.
+            if 2 * drawing.video.size_bytes() > job.max_image_bytes {
+                return Ok(false);
+            }
         }
-        next_s += 1.0 / f64::from(job.fps);
+        if last || trace.control_step[row + 1] != trace.control_step[row] {
+            log.end(row)?;
+        }
     }
-    let size = video.size_bytes();
-    video.finish()?;
-    Ok(size)
+    log.finish()?;
+    drawing.map_or(Ok(()), |drawing| drawing.video.finish())?;
+    Ok(true)
+}
+
+/// Draws frames at the video's rate.
+struct Drawing<'a> {
+    renderer: assay_sim::Renderer,
+    video: VideoWriter,
+    job: &'a RenderJob,
+    scenario: String,
+    next_s: f64,
+}
+
+impl<'a> Drawing<'a> {
+    fn start(
+        simulation: &mut Simulation,
+        world: &World,
+        job: &'a RenderJob,
+        folder: &Path,
+    ) -> Result<Self, RenderError> {
+        let renderer = assay_sim::Renderer::new(simulation, job.width, job.height)?;
+        let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
+        Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0 })
+    }
+
+    /// The frame at `time_s`, encoded, if one is due; the last row is always drawn.
+    fn frame(&mut self, simulation: &mut Simulation, time_s: f64, last: bool) -> Result<Option<Vec<u8>>, RenderError> {
+        if time_s + 1e-9 < self.next_s && !last {
+            return Ok(None);
+        }
+        let mut frame = self.renderer.draw(simulation)?;
+        caption(&mut frame, (self.job.width, self.job.height), &self.scenario, &self.job.result, time_s);
+        self.next_s += 1.0 / f64::from(self.job.fps);
+        Ok(Some(self.video.add(&frame)?))
+    }
 }
 
 /// Draws the scenario's start once, which shows that drawing works here.

@@ -71,11 +71,11 @@ impl VideoWriter {
         Ok(Self { encoder, muxer, size: (width as usize, height as usize), fps, frames: 0, size_bytes: 0 })
     }
 
-    /// Adds a frame: RGB, rows from the top.
+    /// Adds a frame: RGB, rows from the top. Returns it encoded (H.264, Annex B).
     ///
     /// # Errors
     /// [`VideoError`] when it can't be encoded or written.
-    pub fn add(&mut self, rgb: &[u8]) -> Result<(), VideoError> {
+    pub fn add(&mut self, rgb: &[u8]) -> Result<Vec<u8>, VideoError> {
         let image = YUVBuffer::from_rgb8_source(RgbSliceU8::new(rgb, self.size));
         let stream = self.encoder.encode(&image)?;
         let key = matches!(stream.frame_type(), FrameType::IDR | FrameType::I);
@@ -84,7 +84,7 @@ impl VideoWriter {
         self.muxer.write_video(time_s, &packet, key)?;
         self.frames += 1;
         self.size_bytes += packet.len() as u64;
-        Ok(())
+        Ok(packet)
     }
 
     /// Bytes of the frames so far.

@@ -17,7 +17,7 @@ pub enum PolicyIdentity {
     Declared,
 }
 
-/// Which episodes get a video.
+/// Which episodes get a log and a video.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {

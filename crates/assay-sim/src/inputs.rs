@@ -3,7 +3,7 @@
 
 use mujoco_rs::prelude::*;
 
-use crate::Simulation;
+use crate::{Simulation, Unstable};
 
 /// MuJoCo's external inputs, in the order in which it keeps them in a state. `userdata` is not among them: physics does
 /// not read it.
@@ -38,9 +38,14 @@ impl Simulation {
         self.data().read_state_into(all(), inputs);
     }
 
-    /// Sets the inputs for the next step; false when there are not as many as there should be.
-    pub fn set_inputs(&mut self, inputs: &[f64]) -> bool {
-        self.data_mut().set_state(inputs, all()).is_ok()
+    /// One physics step under these inputs, without controller and signals: how a recording is run again.
+    ///
+    /// # Errors
+    /// [`Unstable`] when MuJoCo warned.
+    pub fn step_with(&mut self, inputs: &[f64]) -> Result<(), Unstable> {
+        // Fails only if there are too few, and the step then deviates from the recording.
+        drop(self.data_mut().set_state(inputs, all()));
+        self.step_data()
     }
 
     /// The compiled model with everything that was drawn for it, in MuJoCo's binary format (MJB).

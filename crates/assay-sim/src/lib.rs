@@ -16,6 +16,7 @@ mod inputs;
 mod observe;
 mod randomise;
 mod render;
+mod scene;
 mod signal;
 mod simulation;
 mod trace_hash;
@@ -23,6 +24,7 @@ mod world;
 
 pub use error::{Unstable, WorldError};
 pub use render::{Frame, RenderError, Renderer};
+pub use scene::{Body, Contact, Form, Joint, Pose, Shape};
 pub use simulation::Simulation;
 pub use trace_hash::TraceHash;
 pub use world::World;

@@ -175,9 +175,14 @@ impl Simulation {
         self.substep += 1;
         let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
         self.controller.before_step(&mut self.data, elapsed_s);
+        self.sample[0] = self.data.time();
+        self.step_data()
+    }
+
+    /// MuJoCo's step alone, which leaves its start in [`Self::qpos`] and [`Self::qvel`].
+    pub(crate) fn step_data(&mut self) -> Result<(), Unstable> {
         self.qpos.copy_from_slice(self.data.qpos());
         self.qvel.copy_from_slice(self.data.qvel());
-        self.sample[0] = self.data.time();
         self.data.step();
         self.check()
     }

@@ -287,7 +287,8 @@ impl Finisher<'_> {
         result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
         result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
         let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
-        (result.log_url, result.video_url) = (path(files::TRACE), path(files::VIDEO));
+        let log = path(files::LOG).or_else(|| path(files::TRACE));
+        (result.log_url, result.video_url) = (log, path(files::VIDEO));
     }
 
     fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
@@ -306,8 +307,8 @@ impl Finisher<'_> {
             }
             Err(error) => {
                 // What went wrong is for the operator; it may speak of this machine.
-                tracing::warn!(episode = result.episode, "no video: {}", platform(&error));
-                result.evidence_notes.push("images are missing: they could not be drawn".to_owned());
+                tracing::warn!(episode = result.episode, "no log and no video: {}", platform(&error));
+                result.evidence_notes.push("log and images are missing: they could not be written".to_owned());
             }
         }
     }

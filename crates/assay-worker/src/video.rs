@@ -88,7 +88,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) max_image_bytes: u64,
 }
 
-/// Draws `folder/video.mp4` from `folder/trace.parquet`. The calling thread waits for the renderer.
+/// Writes `folder/log.mcap` and `folder/video.mp4` from `folder/trace.parquet`. The calling thread waits for the renderer.
 pub(crate) fn render(engine: &Engine, recording: &Recording<'_>, cancel: &Cancel) -> Result<Written, VideoError> {
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
@@ -106,7 +106,7 @@ pub(crate) fn render(engine: &Engine, recording: &Recording<'_>, cancel: &Cancel
     finish(engine, "render", recording.scenario, inside, cancel)?;
     let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;
     let note = answer.images_dropped.map(|why| assay_model::sanitise(&why, LOG_BYTES));
-    let names = if note.is_some() { &[][..] } else { &[files::VIDEO] };
+    let names = if note.is_some() { &[files::LOG][..] } else { &[files::LOG, files::VIDEO] };
     let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
     Ok(Written { files: files.collect::<Result<_, _>>()?, note })
 }

@@ -83,7 +83,7 @@ pub(crate) struct Verify {
     /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Which episodes get a video: all, violations (and the first), none
+    /// Which episodes get a log and a video: all, violations (and the first), none
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
     /// Most evidence of all episodes together, each having an equal share; over it images are left out

@@ -160,7 +160,8 @@ fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     for episode in &report.episode_details {
         let of = |what: &str| format!("{what} {}", episode.episode);
         paths.extend(episode.video_url.as_ref().map(|url| (of("video"), path(url))));
-        paths.extend(episode.log_url.as_ref().map(|url| (of("trace"), path(url))));
+        let what = |url: &str| if url.ends_with(".mcap") { "log" } else { "trace" };
+        paths.extend(episode.log_url.as_ref().map(|url| (of(what(url)), path(url))));
     }
     paths
 }

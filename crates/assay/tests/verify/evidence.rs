@@ -36,7 +36,11 @@ fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     let found: Vec<_> = names.iter().map(|name| format!("{folder}/{}", name.to_str().unwrap())).collect();
     assert_eq!(listed, found);
     assert_eq!(
-        found.iter().filter(|name| !name.ends_with("video.mp4")).map(|name| &name[13..]).collect::<Vec<_>>(),
+        found
+            .iter()
+            .map(|name| &name[13..])
+            .filter(|name| !matches!(*name, "video.mp4" | "log.mcap"))
+            .collect::<Vec<_>>(),
         ["actions.npy", "inputs.npz", "model.mjb", "state.bin", "trace.parquet"]
     );
     for file in &episode.evidence {
@@ -60,8 +64,10 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
     for episode in &printed.episode_details {
         verify_hashes(out, episode);
         let url = episode.log_url.as_ref().unwrap();
-        assert_eq!(*url, format!("episodes/{:03}/trace.parquet", episode.episode));
-        let trace = fs::read(out.join(url)).unwrap();
+        let folder = format!("episodes/{:03}", episode.episode);
+        let has_log = out.join(&folder).join("log.mcap").is_file();
+        assert_eq!(*url, format!("{folder}/{}", if has_log { "log.mcap" } else { "trace.parquet" }));
+        let trace = fs::read(out.join(&folder).join("trace.parquet")).unwrap();
         assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{url}");
         assert_eq!(episode.video_url.is_some(), videos(out).contains(&(episode.episode as usize)));
     }
@@ -69,7 +75,7 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
 }
 
 /// Does nothing for two seconds, then gives up: drawing whole episodes would take most of the tests' time.
-const SHORT: &str = "import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 2.0:\n        raise RuntimeError('seen enough')\n    return np.zeros(1)\n";
+pub(crate) const SHORT: &str = "import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 2.0:\n        raise RuntimeError('seen enough')\n    return np.zeros(1)\n";
 
 #[test]
 fn a_recorded_episode_has_a_video_that_plays() {
@@ -126,5 +132,6 @@ fn over_the_limit_images_are_left_out() {
     assert!(videos(&out).is_empty(), "the model alone takes more than a MiB");
     let notes = &report.episode_details[0].evidence_notes;
     assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
+    assert!(out.join("episodes/000/log.mcap").is_file(), "the log does without them");
     assay.assert_clean();
 }

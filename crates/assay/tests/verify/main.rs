@@ -7,6 +7,7 @@ mod commands;
 mod evidence;
 mod faults;
 mod interrupt;
+mod log;
 mod refusals;
 mod repeat;
 mod replay_script;

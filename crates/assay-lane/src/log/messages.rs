@@ -1,0 +1,182 @@
+//! Our own messages, where Foxglove has no schema: `package assay`, proto3, each in a file of its name.
+
+use foxglove::{Encode, Schema};
+use prost::Message;
+use prost::bytes::BufMut;
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
+
+/// A message's name, and its fields in the order of their numbers, from 1.
+struct Shape {
+    name: &'static str,
+    fields: &'static [(&'static str, Kind)],
+    /// Messages that fields refer to.
+    parts: &'static [Shape],
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Double,
+    Doubles,
+    Text,
+    Messages(&'static str),
+}
+
+/// Implements [`Encode`] for a prost message by its [`Shape`].
+macro_rules! encode {
+    ($message:ty, $shape:expr) => {
+        impl Encode for $message {
+            type Error = prost::EncodeError;
+
+            fn get_schema() -> Option<Schema> {
+                let shape: Shape = $shape;
+                Some(Schema::new(format!("assay.{}", shape.name), "protobuf", shape.descriptor()))
+            }
+
+            fn get_message_encoding() -> String {
+                "protobuf".to_owned()
+            }
+
+            fn encode(&self, buffer: &mut impl BufMut) -> Result<(), prost::EncodeError> {
+                Message::encode(self, buffer)
+            }
+        }
+    };
+}
+
+/// The action in force from here on, in the scenario's order and units.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Action {
+    #[prost(double, repeated, tag = "1")]
+    pub(crate) values: Vec<f64>,
+}
+encode!(Action, Shape { name: "Action", fields: &[("values", Kind::Doubles)], parts: &[] });
+
+/// How long the policy took for the action, by the wall.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Latency {
+    #[prost(double, tag = "1")]
+    pub(crate) latency_ms: f64,
+}
+encode!(Latency, Shape { name: "Latency", fields: &[("latency_ms", Kind::Double)], parts: &[] });
+
+/// A signal over the physics steps of a control step.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Signal {
+    /// At the last of them.
+    #[prost(double, tag = "1")]
+    pub(crate) value: f64,
+    #[prost(double, tag = "2")]
+    pub(crate) least: f64,
+    #[prost(double, tag = "3")]
+    pub(crate) greatest: f64,
+}
+encode!(
+    Signal,
+    Shape {
+        name: "Signal",
+        fields: &[("value", Kind::Double), ("least", Kind::Double), ("greatest", Kind::Double)],
+        parts: &[],
+    }
+);
+
+/// A clause over the physics steps of a control step; everything in the clause's unit.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Clause {
+    /// Least margin of the clause's condition in them, negative where it is broken.
+    #[prost(double, tag = "1")]
+    pub(crate) margin: f64,
+    /// The robustness of the episode can't fall below this any more.
+    #[prost(double, tag = "2")]
+    pub(crate) robustness_lower: f64,
+    /// The robustness of the episode can't rise above this any more; negative: violated for good.
+    #[prost(double, tag = "3")]
+    pub(crate) robustness_upper: f64,
+}
+encode!(
+    Clause,
+    Shape {
+        name: "Clause",
+        fields: &[("margin", Kind::Double), ("robustness_lower", Kind::Double), ("robustness_upper", Kind::Double)],
+        parts: &[],
+    }
+);
+
+/// What touched during a control step: for each pair of geoms the moment of its greatest force.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Contacts {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) contacts: Vec<Contact>,
+}
+encode!(
+    Contacts,
+    Shape { name: "Contacts", fields: &[("contacts", Kind::Messages(".assay.Contact"))], parts: &[CONTACT] }
+);
+
+/// Two geoms that touch: where (m, world axes), how (unit normal from the first to the second), how hard.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Contact {
+    #[prost(string, tag = "1")]
+    pub(crate) first: String,
+    #[prost(string, tag = "2")]
+    pub(crate) second: String,
+    #[prost(double, tag = "3")]
+    pub(crate) time_s: f64,
+    #[prost(double, tag = "4")]
+    pub(crate) force_n: f64,
+    #[prost(double, tag = "5")]
+    pub(crate) distance_m: f64,
+    #[prost(double, repeated, tag = "6")]
+    pub(crate) position: Vec<f64>,
+    #[prost(double, repeated, tag = "7")]
+    pub(crate) normal: Vec<f64>,
+}
+
+const CONTACT: Shape = Shape {
+    name: "Contact",
+    fields: &[
+        ("first", Kind::Text),
+        ("second", Kind::Text),
+        ("time_s", Kind::Double),
+        ("force_n", Kind::Double),
+        ("distance_m", Kind::Double),
+        ("position", Kind::Doubles),
+        ("normal", Kind::Doubles),
+    ],
+    parts: &[],
+};
+
+impl Shape {
+    /// A serialized `FileDescriptorSet`, which is what MCAP wants for a protobuf schema.
+    fn descriptor(&self) -> Vec<u8> {
+        let file = FileDescriptorProto {
+            name: Some(format!("assay/{}.proto", self.name)),
+            package: Some("assay".to_owned()),
+            syntax: Some("proto3".to_owned()),
+            message_type: std::iter::once(self).chain(self.parts).map(Self::message).collect(),
+            ..FileDescriptorProto::default()
+        };
+        FileDescriptorSet { file: vec![file] }.encode_to_vec()
+    }
+
+    fn message(&self) -> DescriptorProto {
+        let field = |(number, (name, kind)): (i32, &(&str, Kind))| {
+            let (label, of, type_name) = match kind {
+                Kind::Double => (Label::Optional, Type::Double, None),
+                Kind::Doubles => (Label::Repeated, Type::Double, None),
+                Kind::Text => (Label::Optional, Type::String, None),
+                Kind::Messages(name) => (Label::Repeated, Type::Message, Some((*name).to_owned())),
+            };
+            FieldDescriptorProto {
+                name: Some((*name).to_owned()),
+                number: Some(number),
+                label: Some(label.into()),
+                r#type: Some(of.into()),
+                type_name,
+                ..FieldDescriptorProto::default()
+            }
+        };
+        let field = (1..).zip(self.fields).map(field).collect();
+        DescriptorProto { name: Some(self.name.to_owned()), field, ..DescriptorProto::default() }
+    }
+}

@@ -1,0 +1,124 @@
+//! The MCAP file: topics with a schema each, messages at simulated times.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use foxglove::Encode;
+use foxglove::messages::Timestamp;
+use mcap::records::{MessageHeader, Metadata};
+use mcap::{Attachment, Compression, WriteOptions, Writer};
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file system said no.
+    #[error("the log file")]
+    Io(#[from] std::io::Error),
+    /// The MCAP writer said no.
+    #[error("the log's MCAP")]
+    Mcap(#[from] mcap::McapError),
+    /// A message did not go into protobuf.
+    #[error("a message on {topic}: {message}")]
+    Encode {
+        /// Where.
+        topic: String,
+        /// What the encoder says.
+        message: String,
+    },
+}
+
+/// A topic that messages of type `T` are written to.
+#[derive(Debug)]
+pub(crate) struct Topic<T> {
+    channel: u16,
+    name: String,
+    sequence: u32,
+    of: PhantomData<T>,
+}
+
+/// A log being written.
+pub(crate) struct Topics {
+    writer: Writer<BufWriter<File>>,
+    buffer: Vec<u8>,
+}
+
+impl Topics {
+    pub(crate) fn create(path: &Path) -> Result<Self, LogError> {
+        let options = WriteOptions::new()
+            .compression(Some(Compression::Zstd))
+            // More threads would not finish sooner: the lane has one processor.
+            .compression_threads(0)
+            .profile("")
+            .library(concat!("assay ", env!("CARGO_PKG_VERSION")));
+        let writer = options.create(BufWriter::new(File::create(path)?))?;
+        Ok(Self { writer, buffer: Vec::new() })
+    }
+
+    /// A new topic; `facts` say what its numbers mean.
+    pub(crate) fn topic<T: Encode>(&mut self, name: &str, facts: &[(&str, &str)]) -> Result<Topic<T>, LogError> {
+        let schema = T::get_schema().map_or(Ok(0), |s| self.writer.add_schema(&s.name, &s.encoding, &s.data))?;
+        let facts: BTreeMap<_, _> = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let channel = self.writer.add_channel(schema, name, &T::get_message_encoding(), &facts)?;
+        Ok(Topic { channel, name: name.to_owned(), sequence: 0, of: PhantomData })
+    }
+
+    /// Writes a message at simulated time `time_s`.
+    pub(crate) fn write<T: Encode>(&mut self, topic: &mut Topic<T>, time_s: f64, message: &T) -> Result<(), LogError> {
+        self.buffer.clear();
+        // A vector never lacks room, whatever its length.
+        message
+            .encode(&mut self.buffer)
+            .map_err(|e| LogError::Encode { topic: topic.name.clone(), message: e.to_string() })?;
+        let time = timestamp(time_s).total_nanos();
+        let header =
+            MessageHeader { channel_id: topic.channel, sequence: topic.sequence, log_time: time, publish_time: time };
+        self.writer.write_to_known_channel(&header, &self.buffer)?;
+        topic.sequence += 1;
+        Ok(())
+    }
+
+    /// Facts about the whole file.
+    pub(crate) fn metadata(&mut self, name: &str, facts: &[(String, String)]) -> Result<(), LogError> {
+        let metadata = facts.iter().cloned().collect();
+        Ok(self.writer.write_metadata(&Metadata { name: name.to_owned(), metadata })?)
+    }
+
+    /// A file inside the file.
+    pub(crate) fn attach(&mut self, name: &str, media_type: &str, data: &[u8]) -> Result<(), LogError> {
+        let (name, media_type) = (name.to_owned(), media_type.to_owned());
+        let attachment = Attachment { log_time: 0, create_time: 0, name, media_type, data: Cow::Borrowed(data) };
+        Ok(self.writer.attach(&attachment)?)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), LogError> {
+        self.writer.finish()?;
+        Ok(())
+    }
+}
+
+/// Simulated seconds as the schemas want them.
+pub(crate) fn timestamp(time_s: f64) -> Timestamp {
+    // Times are multiples of a physics step of 0.1 ms or more; rounding takes away what adding them up has left.
+    let hundreds = (time_s.max(0.0) * 1e7).round();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an episode takes minutes at most")]
+    let (seconds, hundreds) = ((hundreds / 1e7).floor() as u32, (hundreds % 1e7) as u32);
+    Timestamp::new(seconds, hundreds * 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn times_are_whole() {
+        let nanoseconds = |time_s| timestamp(time_s).total_nanos();
+        assert_eq!(nanoseconds(0.0), 0);
+        assert_eq!(nanoseconds(0.019_999_999_999), 20_000_000);
+        assert_eq!(nanoseconds(0.1 + 0.2), 300_000_000);
+        assert_eq!(nanoseconds(9.999_999_999_98), 10_000_000_000);
+    }
+}

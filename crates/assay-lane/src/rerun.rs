@@ -1,0 +1,67 @@
+//! A recorded episode run again, step by step, from its inputs alone. What the trace does not hold (poses, contacts,
+//! forces) is there again; what it does hold must come out to the bit, or the recording is not believed.
+
+use assay_sim::{Simulation, World, WorldError};
+
+use crate::Trace;
+
+/// Why a recording can't be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum RerunError {
+    /// The trace has no input, or one that the world does not have.
+    #[error("the trace has no input column {0:?} that this world has")]
+    Input(String),
+    /// The physics came out different.
+    #[error("the physics did not repeat: {quantity} differs at physics step {row}")]
+    Deviates {
+        /// Physics step, from 0.
+        row: usize,
+        /// `qpos` or `qvel`.
+        quantity: &'static str,
+    },
+    /// The world can't be made again.
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+/// An episode under way again.
+pub(crate) struct Rerun<'a> {
+    pub(crate) simulation: Simulation,
+    trace: &'a Trace,
+    /// Which of the world's inputs each recorded column is.
+    index: Vec<usize>,
+    inputs: Vec<f64>,
+    qpos: Vec<&'a [f64]>,
+    qvel: Vec<&'a [f64]>,
+}
+
+impl<'a> Rerun<'a> {
+    /// The start of the episode whose world `world_seed` draws.
+    pub(crate) fn new(world: &World, world_seed: u64, trace: &'a Trace) -> Result<Self, RerunError> {
+        let simulation = world.simulation(world_seed)?;
+        let names = simulation.input_names();
+        let mut inputs = vec![0.0; names.len()];
+        simulation.read_inputs(&mut inputs);
+        let find = |name: &String| names.iter().position(|n| n == name).ok_or_else(|| RerunError::Input(name.clone()));
+        let index = trace.inputs.names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(Self { simulation, trace, index, inputs, qpos: trace.group("qpos"), qvel: trace.group("qvel") })
+    }
+
+    /// Does physics step `row`; all before it must have been done. Poses and contacts are then those of its start.
+    pub(crate) fn step(&mut self, row: usize) -> Result<(), RerunError> {
+        for (index, column) in self.index.iter().zip(&self.trace.inputs.columns) {
+            self.inputs[*index] = column[row];
+        }
+        // A warning would have ended the recording before this row.
+        drop(self.simulation.step_with(&self.inputs));
+        let same = |columns: &[&[f64]], now: &[f64]| {
+            columns.len() == now.len()
+                && columns.iter().zip(now).all(|(column, x)| column[row].to_bits() == x.to_bits())
+        };
+        match (same(&self.qpos, self.simulation.qpos()), same(&self.qvel, self.simulation.qvel())) {
+            (true, true) => Ok(()),
+            (false, _) => Err(RerunError::Deviates { row, quantity: "qpos" }),
+            (true, false) => Err(RerunError::Deviates { row, quantity: "qvel" }),
+        }
+    }
+}

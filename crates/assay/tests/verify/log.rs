@@ -1,0 +1,69 @@
+//! `log.mcap` in other people's readers: `read_log.py` decodes every message with the published schemas and compares
+//! what they say with the trace.
+
+use std::path::Path;
+use std::process::Command;
+
+use assay_testkit::{Assay, example};
+use serde_json::Value;
+
+use crate::{CARTPOLE, assay};
+
+fn read(folder: &Path) -> Value {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut python = Command::new(here.join("../../vendor/dev-venv/bin/python"));
+    let output = python.arg(here.join("tests/verify/read_log.py")).arg(folder).output();
+    let output = output.expect("vendor/dev-venv is made by tools/setup --dev");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What the log of the first episode says.
+#[track_caller]
+fn logged(assay: &Assay, policy: &Path, scenario: &str, code: i32, more: &[&str]) -> Value {
+    let out = assay.path("out");
+    let mut arguments = vec!["verify", policy.to_str().unwrap(), "--scenario", scenario, "--episodes", "1", "--out"];
+    arguments.push(out.to_str().unwrap());
+    arguments.extend(more);
+    let run = assay.run(&arguments);
+    assert_eq!(run.code, code, "{}", run.stderr);
+    read(&out.join("episodes/000"))
+}
+
+#[test]
+fn a_log_with_images_decodes_and_agrees_with_the_trace() {
+    let assay = assay();
+    let policy = assay.write("policy.py", crate::evidence::SHORT);
+    let log = logged(&assay, &policy, CARTPOLE, 3, &[]);
+    let steps = log["control_steps"].as_u64().unwrap();
+    assert!(steps > 100 && log["frames"].as_u64().unwrap() > steps / 2, "25 frames a second of 50 steps: {log}");
+    assert_eq!(log["topics"]["/camera"], "foxglove.CompressedVideo");
+    let lines = log["log"].as_array().unwrap();
+    let with = |text: &str| lines.iter().any(|line| line.as_str().unwrap().contains(text));
+    assert!(with("episode 0 of cartpole_keepin") && with("seen enough") && with("PolicyError"), "{lines:?}");
+    assert!(log["facts"]["draw.lean"].is_string());
+}
+
+#[test]
+fn a_log_without_images_shows_contacts_and_violations() {
+    let assay = assay();
+    let policy = example("tabletop_reach", "reckless");
+    let log = logged(&assay, &policy, "tabletop_reach", 1, &["--max-evidence-mib", "1"]);
+    assert_eq!(log["frames"], 0);
+    assert!(log["contacts"].as_u64().unwrap() > 0 && log["entities"].as_u64().unwrap() > 10, "{log}");
+    for (topic, schema) in [
+        ("/tf", "foxglove.FrameTransforms"),
+        ("/scene", "foxglove.SceneUpdate"),
+        ("/joints", "foxglove.JointStates"),
+        ("/log", "foxglove.Log"),
+        ("/action", "assay.Action"),
+        ("/contacts", "assay.Contacts"),
+        ("/policy/latency", "assay.Latency"),
+        ("/signals/contact_force", "assay.Signal"),
+        ("/clauses/contact_force", "assay.Clause"),
+    ] {
+        assert_eq!(log["topics"][topic], schema, "{topic}");
+    }
+    let lines = log["log"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line.as_str().unwrap().starts_with("contact_force violated")), "{lines:?}");
+}
