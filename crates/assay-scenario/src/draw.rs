@@ -3,7 +3,7 @@
 use assay_model::Generator;
 use assay_stl::{Bound, Formula};
 
-use crate::{Distribution, Placement, Scalar, Scenario, Target};
+use crate::{Distribution, Placement, Push, Scalar, Scenario, Target};
 
 /// Tries for a placement before it is called impossible.
 const MAX_TRIES: usize = 10_000;
@@ -15,6 +15,8 @@ pub struct Draw {
     pub parameters: Vec<(String, f64)>,
     /// What to set in the world, in order.
     pub settings: Vec<Setting>,
+    /// Forces from outside.
+    pub pushes: Vec<Push>,
 }
 
 /// A number to set.
@@ -56,10 +58,14 @@ pub fn draw(scenario: &Scenario, generator: &mut Generator) -> Result<Draw, Draw
     for placement in &scenario.placements {
         place(placement, generator, &mut parameters, &mut settings)?;
     }
+    let pushes = scenario.disturbances.iter().enumerate().map(|(index, disturbance)| {
+        disturbance.draw(index, &mut |low, high| generator.uniform(low, high), &mut parameters)
+    });
+    let pushes = pushes.collect();
     for (target, value) in &scenario.sets {
         settings.push(Setting { target: target.clone(), value: evaluate(value, &parameters)? });
     }
-    Ok(Draw { parameters, settings })
+    Ok(Draw { parameters, settings, pushes })
 }
 
 fn sample(from: &Distribution, generator: &mut Generator) -> f64 {

@@ -6,6 +6,7 @@
 //! scenarios by id.
 
 mod digest;
+mod disturbance;
 mod draw;
 mod error;
 mod library;
@@ -15,6 +16,7 @@ mod robot;
 mod schema;
 
 pub use digest::digest;
+pub use disturbance::{Disturbance, Push};
 pub use draw::{Draw, DrawError, Setting, draw};
 pub use error::ScenarioError;
 pub use library::{Collection, Library, LibraryError};
@@ -32,6 +34,8 @@ pub const FORMAT: u32 = 1;
 pub const MAX_TIME_LIMIT_S: u32 = 600;
 /// Most physics steps of an episode.
 pub const MAX_PHYSICS_STEPS: u32 = 300_000;
+/// Most control steps by which a scenario may delay actions.
+pub const MAX_LATENCY_STEPS: u32 = 100;
 /// Most of anything that a scenario lists (signals, clauses, stages, parameters, ...).
 pub const MAX_ITEMS: usize = 256;
 /// Longest file of a scenario that is read whole (TOML, Markdown), in bytes.

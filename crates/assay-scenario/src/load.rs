@@ -14,8 +14,8 @@ use assay_stl::{Bound, Formula};
 
 use crate::schema::Document;
 use crate::{
-    Arena, Budget, Camera, Control, Distribution, Observation, Placement, RobotModel, Scalar, ScenarioError, Signal,
-    Target, World,
+    Arena, Budget, Camera, Control, Distribution, Disturbance, Observation, Placement, RobotModel, Scalar,
+    ScenarioError, Signal, Target, World,
 };
 
 /// A scenario that is consistent in itself.
@@ -55,6 +55,8 @@ pub struct Scenario {
     pub placements: Vec<Placement>,
     /// What is set from the draws.
     pub sets: Vec<(Target, Scalar)>,
+    /// What disturbs the world while an episode runs.
+    pub disturbances: Vec<Disturbance>,
     /// Terms of the observation, in wire order.
     pub observations: Vec<Observation>,
     /// Signals by name; `time` comes on top of them.
@@ -187,6 +189,7 @@ impl Scenario {
             parameters,
             placements: document.placement,
             sets: document.set.into_iter().map(|entry| (entry.target, entry.value)).collect(),
+            disturbances: document.disturbance,
             observations: document.observation,
             signals,
             budget: document.budget,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use assay_model::Level;
 use serde::Deserialize;
 
-use crate::{Frame, Target};
+use crate::{Disturbance, Frame, Target};
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,6 +34,8 @@ pub(crate) struct Document {
     pub(crate) placement: Vec<Placement>,
     #[serde(default)]
     pub(crate) set: Vec<SetEntry>,
+    #[serde(default)]
+    pub(crate) disturbance: Vec<Disturbance>,
     pub(crate) observation: Vec<Observation>,
     #[serde(default)]
     pub(crate) signals: BTreeMap<String, Signal>,
@@ -82,6 +84,9 @@ pub struct Control {
     /// The actuators, in the order of the action, for [`Mode::Actuator`].
     #[serde(default)]
     pub actuators: Vec<String>,
+    /// Control steps by which an action takes effect late. Until the first one does, robots hold their start posture.
+    #[serde(default)]
+    pub action_latency_steps: u32,
     /// One entry for each number of the action.
     pub action: Vec<ActionSpec>,
 }
@@ -94,6 +99,14 @@ pub enum Mode {
     Actuator,
     /// Linear (m/s) and angular (rad/s) velocity of the tool in world axes, then the gripper's opening in [-1, 1].
     EeVelocity,
+    /// Position (m) and orientation (quaternion w, x, y, z) of the tool in world axes, then the gripper's opening.
+    EePose,
+    /// Angle of each arm joint (rad), then the gripper's opening where the robot has one.
+    JointPosition,
+    /// Velocity of each arm joint (rad/s), then the gripper's opening.
+    JointVelocity,
+    /// Torque of each arm joint (Nm) on top of gravity compensation, then the gripper's opening.
+    JointTorque,
 }
 
 /// One number of an action.
@@ -192,6 +205,9 @@ pub struct Observation {
     /// What it measures.
     #[serde(flatten)]
     pub kind: ObservationKind,
+    /// Standard deviation of the normal noise on each of its numbers, in their unit.
+    #[serde(default)]
+    pub noise: f64,
     /// For the author.
     #[serde(default)]
     pub description: String,
@@ -302,6 +318,32 @@ pub enum Signal {
         from: Frame,
         /// To there.
         to: Frame,
+    },
+    /// Size of the mean linear acceleration over the last `window_s`, gravity not included, in m/s2.
+    Acceleration {
+        /// Of which frame.
+        of: Frame,
+        /// A whole number of physics steps, in s.
+        window_s: f64,
+    },
+    /// Speed of one frame's origin as seen from another's, in m/s.
+    RelativeSpeed {
+        /// Seen from here.
+        from: Frame,
+        /// Of this one.
+        to: Frame,
+    },
+    /// Distance of a frame's origin from where it was at the start, in m.
+    Displacement {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// How many of the frames have their origin inside a box.
+    Inside {
+        /// The frames.
+        of: Vec<Frame>,
+        /// A geom of type box; it may be one that nothing collides with.
+        within: String,
     },
     /// A coordinate in m, world axes.
     Position {
@@ -429,11 +471,15 @@ impl Default for Budget {
 pub struct Arena {
     /// Violation probability that `confidence` speaks of.
     pub max_violation_probability: f64,
+    /// Episodes of a submission.
+    pub episodes: u32,
+    /// Mean progress of the idle policy: who does not exceed it is not ranked.
+    pub idle_progress: f64,
 }
 
 impl Default for Arena {
     fn default() -> Self {
-        Self { max_violation_probability: 0.10 }
+        Self { max_violation_probability: 0.10, episodes: 20, idle_progress: 0.0 }
     }
 }
 

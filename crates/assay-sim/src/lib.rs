@@ -14,6 +14,7 @@ mod guard;
 mod handle;
 mod inputs;
 mod observe;
+mod push;
 mod randomise;
 mod render;
 mod scene;

@@ -1,5 +1,6 @@
 //! Observations: raw little-endian doubles in the scenario's order.
 
+use assay_model::Generator;
 use assay_model::frame::{ArraySpec, Dtype};
 use assay_scenario::{ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
@@ -8,6 +9,15 @@ use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
 
 type Data = MjData<Box<MjModel>>;
+
+/// Adds normal noise with standard deviation `sd` to the doubles in `bytes`.
+pub(crate) fn add_noise(bytes: &mut [u8], sd: f64, generator: &mut Generator) {
+    for slot in bytes.chunks_exact_mut(8) {
+        let mut number = [0; 8];
+        number.copy_from_slice(slot);
+        slot.copy_from_slice(&(f64::from_le_bytes(number) + sd * generator.normal()).to_le_bytes());
+    }
+}
 
 /// One term of the observation, ready to read.
 pub(crate) enum Term {

@@ -1,10 +1,15 @@
 //! Signals: the scenario's named quantities, computed after each physics step for the moment at which it began.
 
+mod acceleration;
+mod inside;
+
 use assay_scenario::{Scenario, Signal};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
+use acceleration::Acceleration;
+use inside::Inside;
 
 /// Most groups a scenario can have (a bit each).
 const MAX_GROUPS: usize = 64;
@@ -65,18 +70,43 @@ fn matches_glob(glob: &str, name: &str) -> bool {
 
 /// One signal, ready to compute.
 pub(crate) enum Extractor {
-    Distance { pairs: Vec<(usize, usize)>, cutoff: f64, nearest: usize },
-    ContactForce { a: u64, b: Option<u64> },
-    Penetration { a: u64, b: Option<u64> },
+    Distance {
+        pairs: Vec<(usize, usize)>,
+        cutoff: f64,
+        nearest: usize,
+    },
+    ContactForce {
+        a: u64,
+        b: Option<u64>,
+    },
+    Penetration {
+        a: u64,
+        b: Option<u64>,
+    },
     Speed(FrameId),
     AngularSpeed(FrameId),
+    Acceleration(Acceleration),
+    RelativeSpeed(FrameId, FrameId),
+    /// The second is where it was at first.
+    Displacement(FrameId, Option<[f64; 3]>),
+    Inside(Inside),
     PointDistance(FrameId, FrameId),
     Position(FrameId, usize),
     JointValue(usize),
     JointSpeed(usize),
-    JointPositionMargin { qpos: Vec<usize>, low: Vec<f64>, high: Vec<f64> },
-    JointVelocityRatio { dof: Vec<usize>, limit: Vec<f64> },
-    JointTorqueRatio { dof: Vec<usize>, limit: Vec<f64> },
+    JointPositionMargin {
+        qpos: Vec<usize>,
+        low: Vec<f64>,
+        high: Vec<f64>,
+    },
+    JointVelocityRatio {
+        dof: Vec<usize>,
+        limit: Vec<f64>,
+    },
+    JointTorqueRatio {
+        dof: Vec<usize>,
+        limit: Vec<f64>,
+    },
     Tilt(FrameId),
 }
 
@@ -108,6 +138,12 @@ impl Extractor {
             }
             Signal::Speed { of } => Self::Speed(frame(of)?),
             Signal::AngularSpeed { of } => Self::AngularSpeed(frame(of)?),
+            Signal::Acceleration { of, window_s } => {
+                Self::Acceleration(Acceleration::new(frame(of)?, *window_s, scenario.world.timestep_s))
+            }
+            Signal::RelativeSpeed { from, to } => Self::RelativeSpeed(frame(from)?, frame(to)?),
+            Signal::Displacement { of } => Self::Displacement(frame(of)?, None),
+            Signal::Inside { of, within } => Self::Inside(Inside::resolve(model, of, within, &key)?),
             Signal::PointDistance { from, to } => Self::PointDistance(frame(from)?, frame(to)?),
             Signal::Position { of, axis } => Self::Position(frame(of)?, *axis as usize),
             Signal::JointValue { joint } => Self::JointValue(handle::joint(model, joint, &key)?.0),
@@ -141,10 +177,17 @@ impl Extractor {
             }
             Self::Speed(frame) => norm(&frame.velocity(data)[3..]),
             Self::AngularSpeed(frame) => norm(&frame.velocity(data)[..3]),
-            Self::PointDistance(from, to) => {
-                let (from, to) = (from.position(data), to.position(data));
-                norm(&[to[0] - from[0], to[1] - from[1], to[2] - from[2]])
+            Self::Acceleration(acceleration) => acceleration.value(data),
+            Self::RelativeSpeed(from, to) => {
+                let (from, to) = (from.velocity(data), to.velocity(data));
+                norm(&[to[3] - from[3], to[4] - from[4], to[5] - from[5]])
             }
+            Self::Displacement(frame, start) => {
+                let now = frame.position(data);
+                apart(*start.get_or_insert(now), now)
+            }
+            Self::Inside(inside) => inside.value(data),
+            Self::PointDistance(from, to) => apart(from.position(data), to.position(data)),
             Self::Position(frame, axis) => frame.position(data)[*axis],
             Self::JointValue(index) => qpos[*index],
             Self::JointSpeed(index) => qvel[*index],
@@ -162,6 +205,10 @@ impl Extractor {
 
 fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
+    norm(&[b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
 fn greatest_ratio(indices: &[usize], limits: &[f64], values: &[f64]) -> f64 {

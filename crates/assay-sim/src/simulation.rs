@@ -13,7 +13,8 @@ use mujoco_rs::prelude::*;
 use crate::control::Controller;
 use crate::error::{Unstable, WorldError};
 use crate::handle::{self, RobotIds};
-use crate::observe::{Sources, Term};
+use crate::observe::{Sources, Term, add_noise};
+use crate::push::Pushes;
 use crate::randomise::{self, StartValue};
 use crate::signal::{Extractor, Groups};
 use crate::trace_hash::TraceHash;
@@ -23,6 +24,9 @@ const INTEGRATION: u32 = MjtState::mjSTATE_INTEGRATION as u32;
 
 /// Largest coordinate, velocity or acceleration that MuJoCo takes for stable.
 const LARGEST: f64 = 1e10;
+
+/// Turns the world's seed into the seed of the observation's noise.
+const NOISE: u64 = 0x6e6f_6973_6500_0001;
 
 /// Warnings after which an episode means nothing; the first three are about positions, velocities and accelerations.
 const FATAL_WARNINGS: [(MjtWarning, &str, &str); 5] = [
@@ -42,6 +46,9 @@ pub struct Simulation {
     groups: Groups,
     extractors: Vec<Extractor>,
     terms: Vec<(ArraySpec, Term)>,
+    pushes: Pushes,
+    /// Noise of the observation; apart from the draws, so that how many are made changes no world.
+    noise: Generator,
     /// Signals of the last step, `time` first.
     sample: Vec<f64>,
     last_action: Vec<f64>,
@@ -70,6 +77,7 @@ impl Simulation {
         let extractors = scenario.signals.iter().map(extractor).collect::<Result<Vec<_>, _>>()?;
         let controller = Controller::resolve(&model, &scenario, &robots)?;
         let terms = Term::resolve_all(&model, &scenario, &robots)?;
+        let pushes = Pushes::resolve(&model, &draw.pushes)?;
         if let Some(camera) = &scenario.camera {
             handle::camera(&model, &camera.name, "camera.name")?;
         }
@@ -91,6 +99,8 @@ impl Simulation {
             groups,
             extractors,
             terms,
+            pushes,
+            noise: Generator::new(seed ^ NOISE),
             substep: 0,
         };
         simulation.check().and_then(|()| simulation.check_start()).map_err(WorldError::UnstableStart)?;
@@ -141,7 +151,13 @@ impl Simulation {
         self.data.com_pos();
         self.data.com_vel();
         let from = Sources { data: &self.data, sample: &self.sample, last_action: &self.last_action };
-        self.terms.iter().for_each(|(_, term)| term.write(&from, out));
+        for ((_, term), observation) in self.terms.iter().zip(&self.scenario.observations) {
+            let start = out.len();
+            term.write(&from, out);
+            if observation.noise > 0.0 {
+                add_noise(&mut out[start..], observation.noise, &mut self.noise);
+            }
+        }
     }
 
     /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns whether
@@ -175,6 +191,7 @@ impl Simulation {
         self.substep += 1;
         let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
         self.controller.before_step(&mut self.data, elapsed_s);
+        self.pushes.apply(&mut self.data);
         self.sample[0] = self.data.time();
         self.step_data()
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use assay_scenario::{Robot, Scenario};
+use assay_scenario::{Mode, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
@@ -32,6 +32,9 @@ impl World {
         let mut spec = read(&scenario.folder, &scenario.world.scene)?;
         for robot in &scenario.robots {
             attach(&mut spec, robot)?;
+            if scenario.control.mode == Mode::JointTorque && scenario.control.robot.as_ref() == Some(&robot.name) {
+                make_motors(&mut spec, robot);
+            }
         }
         let file = scenario.world.scene.clone();
         let mut model = spec.compile().map_err(|e| WorldError::Mjcf { file, message: e.to_string() })?;
@@ -86,4 +89,16 @@ fn attach(spec: &mut MjSpec, robot: &Robot) -> Result<(), WorldError> {
     site.attach_by_deep_copy(&mut child, &prefix, "")
         .map_err(|e| WorldError::Mjcf { file: robot.model.model.clone(), message: e.to_string() })?;
     Ok(())
+}
+
+/// Makes motors of a robot's servos: `torque = ctrl`, within the same limits. Gravity compensation stays.
+fn make_motors(spec: &mut MjSpec, robot: &Robot) {
+    for joint in &robot.model.joints {
+        // A name that is not there is refused when names are resolved.
+        if let Some(actuator) = spec.actuator_mut(&format!("{}/{joint}", robot.name)) {
+            actuator.gainprm_mut().fill(0.0);
+            actuator.gainprm_mut()[0] = 1.0;
+            actuator.biasprm_mut().fill(0.0);
+        }
+    }
 }

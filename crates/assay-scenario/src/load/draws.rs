@@ -55,6 +55,10 @@ pub(super) fn check_draws(document: &Document) -> Result<(), ScenarioError> {
             targets.extend(height);
         }
     }
+    for (i, disturbance) in document.disturbance.iter().enumerate() {
+        let wrong = |(key, problem)| ScenarioError::value(format!("disturbance[{i}].{key}"), problem);
+        disturbance.check(f64::from(document.time_limit_s)).map_err(wrong)?;
+    }
     for (i, entry) in document.set.iter().enumerate() {
         if targets.contains(&entry.target) {
             return Err(ScenarioError::value(format!("set[{i}].target"), "is set twice; remove one"));

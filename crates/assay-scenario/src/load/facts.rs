@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::schema::Document;
-use crate::{FORMAT, MAX_ITEMS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError};
+use crate::schema::{Control, Document};
+use crate::{FORMAT, MAX_ITEMS, MAX_LATENCY_STEPS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError};
 
 use super::whole;
 
@@ -58,6 +58,12 @@ fn check_budget(document: &Document) -> Result<(), ScenarioError> {
     if !(probability > 0.0 && probability < 1.0) {
         return Err(ScenarioError::value("arena.max_violation_probability", "must lie between 0 and 1"));
     }
+    if !(1..=1000).contains(&document.arena.episodes) {
+        return Err(ScenarioError::value("arena.episodes", "must be 1 to 1000"));
+    }
+    if !(0.0..1.0).contains(&document.arena.idle_progress) {
+        return Err(ScenarioError::value("arena.idle_progress", "must be 0 or more and below 1"));
+    }
     Ok(())
 }
 
@@ -69,6 +75,7 @@ fn check_counts(document: &Document) -> Result<(), ScenarioError> {
         ("parameters", document.parameters.len()),
         ("placement", document.placement.iter().map(|p| p.bodies.len()).sum()),
         ("set", document.set.len()),
+        ("disturbance", document.disturbance.len()),
         ("tags", document.tags.len()),
         ("observation", document.observation.len()),
         ("signals", document.signals.len()),
@@ -96,23 +103,49 @@ pub(super) fn check_control(document: &Document, robots: &[Robot]) -> Result<(),
             return Err(ScenarioError::value(format!("control.action[{i}].name"), "is used twice; rename one"));
         }
     }
-    match control.mode {
-        Mode::Actuator if control.actuators.len() != count || count == 0 => Err(ScenarioError::value(
-            "control.actuators",
-            format!("name {count} actuators, one per [[control.action]]"),
-        )),
-        Mode::Actuator if control.robot.is_some() => {
-            Err(ScenarioError::value("control.robot", "belongs to mode = \"ee_velocity\"; remove it"))
-        }
-        Mode::EeVelocity if !control.actuators.is_empty() => {
-            Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"))
-        }
-        Mode::EeVelocity if count != 7 => {
-            Err(ScenarioError::value("control.action", "ee_velocity takes 7: linear 3, angular 3, gripper"))
-        }
-        Mode::EeVelocity if !robots.iter().any(|r| Some(&r.name) == control.robot.as_ref()) => {
-            Err(ScenarioError::value("control.robot", "must name a [[robot]]"))
-        }
-        Mode::EeVelocity | Mode::Actuator => Ok(()),
+    if control.action_latency_steps > MAX_LATENCY_STEPS {
+        let problem = format!("must be 0 to {MAX_LATENCY_STEPS}");
+        return Err(ScenarioError::value("control.action_latency_steps", problem));
     }
+    if control.mode == Mode::Actuator {
+        return check_actuators(control, count);
+    }
+    check_robot_mode(control, robots)
+}
+
+fn check_actuators(control: &Control, count: usize) -> Result<(), ScenarioError> {
+    if control.actuators.len() != count || count == 0 {
+        let problem = format!("name {count} actuators, one per [[control.action]]");
+        return Err(ScenarioError::value("control.actuators", problem));
+    }
+    if control.robot.is_some() {
+        return Err(ScenarioError::value("control.robot", "belongs to modes that move a robot; remove it"));
+    }
+    Ok(())
+}
+
+/// Modes that move a robot's arm: the robot decides how many numbers an action has.
+fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioError> {
+    if !control.actuators.is_empty() {
+        return Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"));
+    }
+    let count = control.action.len();
+    if control.mode == Mode::EeVelocity && count != 7 {
+        return Err(ScenarioError::value("control.action", "ee_velocity takes 7: linear 3, angular 3, gripper"));
+    }
+    if control.mode == Mode::EePose && count != 8 {
+        return Err(ScenarioError::value("control.action", "ee_pose takes 8: position 3, quaternion 4, gripper"));
+    }
+    let robot = robots.iter().find(|robot| Some(&robot.name) == control.robot.as_ref());
+    let robot = robot.ok_or_else(|| ScenarioError::value("control.robot", "must name a [[robot]]"))?;
+    if matches!(control.mode, Mode::EeVelocity | Mode::EePose) {
+        return Ok(());
+    }
+    let joints = robot.model.joints.len();
+    let wanted = joints + usize::from(robot.model.gripper.is_some());
+    if count == wanted {
+        return Ok(());
+    }
+    let problem = format!("{} has {joints} joints: give {wanted} entries, the gripper (if any) last", robot.name);
+    Err(ScenarioError::value("control.action", problem))
 }

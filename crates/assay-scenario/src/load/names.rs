@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use assay_stl::Formula;
 
 use crate::schema::Document;
-use crate::{ObservationKind, Robot, ScenarioError, Signal};
+use crate::{MAX_ITEMS, ObservationKind, Robot, ScenarioError, Signal};
+
+/// Longest window of an acceleration in physics steps.
+const MAX_WINDOW_STEPS: u32 = 1000;
 
 /// Groups, robots and signals that are spoken of must exist.
 pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), ScenarioError> {
@@ -47,6 +50,16 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                 group_exists(key(), a)?;
                 b.as_ref().map_or(Ok(()), |b| group_exists(key(), b))?;
             }
+            Signal::Acceleration { window_s, .. }
+                if super::whole(window_s / document.world.timestep_s).is_none_or(|steps| steps > MAX_WINDOW_STEPS) =>
+            {
+                let problem = format!("must be 1 to {MAX_WINDOW_STEPS} whole physics steps, in s");
+                return Err(ScenarioError::value(format!("signals.{name}.window_s"), problem));
+            }
+            Signal::Inside { of, .. } if of.is_empty() || of.len() > MAX_ITEMS => {
+                let problem = format!("must name 1 to {MAX_ITEMS} frames");
+                return Err(ScenarioError::value(format!("signals.{name}.of"), problem));
+            }
             Signal::JointPositionMargin { robot }
             | Signal::JointVelocityRatio { robot }
             | Signal::JointTorqueRatio { robot } => robot_exists(key(), robot)?,
@@ -70,6 +83,9 @@ fn check_observations(
             || matches!(observation.name.as_str(), "time" | "time_remaining" | "instruction")
         {
             return Err(ScenarioError::value(key, "the name is taken; rename it"));
+        }
+        if !(observation.noise.is_finite() && observation.noise >= 0.0) {
+            return Err(ScenarioError::value(format!("{key}.noise"), "must be a standard deviation, 0 or more"));
         }
         match &observation.kind {
             ObservationKind::JointPosition { robot, joints } | ObservationKind::JointVelocity { robot, joints } => {

@@ -43,6 +43,12 @@ const FACTS: &[Mistake] = &[
     ("step_cpu_ms = 20", "step_cpu_ms = 0", &["budget.step_cpu_ms", "positive"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = 10", &["budget.hard_cpu_ms", "at least step_cpu_ms"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = inf", &["budget.hard_cpu_ms", "number of ms"]),
+    ("violation_probability = 0.10", "violation_probability = 0.10\nepisodes = 0", &["arena.episodes", "1 to 1000"]),
+    (
+        "violation_probability = 0.10",
+        "violation_probability = 0.10\nidle_progress = 1",
+        &["arena.idle_progress", "below 1"],
+    ),
     (
         "violation_probability = 0.10",
         "violation_probability = 1",
@@ -58,7 +64,16 @@ const TERMS: &[Mistake] = &[
     ("unit = \"N\"", "units = \"N\"", &["units", "expected one of"]),
     ("[\"slide_motor\"]", "[]", &["control.actuators", "name 1 actuators"]),
     ("[\"slide_motor\"]", "[\"slide_motor\", \"b\"]", &["control.actuators", "name 1 actuators"]),
-    ("mode = \"actuator\"", "mode = \"torque\"", &["torque", "`actuator` or `ee_velocity`"]),
+    ("mode = \"actuator\"", "mode = \"torque\"", &["torque", "`actuator`", "`ee_velocity`"]),
+    ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = 101", &["action_latency_steps", "0 to 100"]),
+    ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = -1", &["action_latency_steps", "u32"]),
+    (
+        "mode = \"actuator\"\nactuators = [\"slide_motor\"]",
+        "mode = \"joint_torque\"\nrobot = \"arm\"",
+        &["control.robot", "must name a [[robot]]"],
+    ),
+    ("kind = \"joint_position\"", "noise = -1\nkind = \"joint_position\"", &["joint_position\".noise", "0 or more"]),
+    ("kind = \"joint_position\"", "noise = nan\nkind = \"joint_position\"", &["joint_position\".noise", "0 or more"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\nrobot = \"arm\"", &["control.robot", "remove it"]),
     ("mode = \"actuator\"\nactuators = [\"slide_motor\"]", "mode = \"ee_velocity\"", &["control.action", "takes 7"]),
     ("kind = \"joint_position\"", "kind = \"joint_angle\"", &["joint_angle", "`joint_position`"]),
@@ -105,6 +120,21 @@ const RULES: &[Mistake] = &[
         "kind = \"joint_speed\"\njoint = \"slide\"",
         "kind = \"joint_torque_ratio\"\nrobot = \"arm\"",
         &["signals.cart_speed", "no [[robot]]"],
+    ),
+    (
+        "kind = \"joint_speed\"\njoint = \"slide\"",
+        "kind = \"acceleration\"\nof = \"body:cart\"\nwindow_s = 0.003",
+        &["signals.cart_speed.window_s", "whole physics steps"],
+    ),
+    (
+        "kind = \"joint_speed\"\njoint = \"slide\"",
+        "kind = \"acceleration\"\nof = \"body:cart\"\nwindow_s = 4",
+        &["signals.cart_speed.window_s", "1 to 1000"],
+    ),
+    (
+        "kind = \"joint_speed\"\njoint = \"slide\"",
+        "kind = \"inside\"\nof = []\nwithin = \"cart\"",
+        &["signals.cart_speed.of", "1 to 256 frames"],
     ),
     ("points = 20", "points = 0", &["stage[0].points", "positive"]),
     ("points = 20", "points = nan", &["stage[0].points", "positive"]),
@@ -215,6 +245,30 @@ const ROBOTS: &[Mistake] = &[
     ),
     ("target = \"body:target.pos.z\"", "target = \"body:target.pos.x\"", &["set[0].target", "set twice; remove one"]),
 ];
+
+/// What is wrong with a push.
+const PUSHES: &[Mistake] = &[
+    ("at_s = [1, 2]", "at_s = [2, 1]", &["disturbance[0].at_s", "[low, high]"]),
+    ("at_s = [1, 2]", "at_s = [1, 11]", &["disturbance[0].at_s", "within the episode"]),
+    ("at_s = [1, 2]", "at_s = [nan, 2]", &["disturbance[0].at_s", "[low, high]"]),
+    ("duration_s = 0.1", "duration_s = 0", &["disturbance[0].duration_s", "positive"]),
+    ("force_n = [1, 2]", "force_n = [-1, 2]", &["disturbance[0].force_n", "0 or more"]),
+    ("force_n = [1, 2]", "force_n = [1, inf]", &["disturbance[0].force_n", "[low, high]"]),
+    ("force_n = [1, 2]", "force_n = [1, 2]\nheading_rad = [1, 0]", &["disturbance[0].heading_rad", "[low, high]"]),
+    ("force_n = [1, 2]", "force_n = [1, 2]\nelevation_rad = nan", &["disturbance[0].elevation_rad", "number of rad"]),
+    ("force_n = [1, 2]", "force_n = [1, 2]\ntorque_nm = 1", &["torque_nm"]),
+    ("kind = \"push\"", "kind = \"kick\"", &["kick", "`push`"]),
+    ("body = \"cart\"", "body = \"\"", &["disturbance[0].body", "must name a body"]),
+];
+
+#[test]
+fn pushes() {
+    const PUSH: &str = "[[disturbance]]\nkind = \"push\"\nbody = \"cart\"\nat_s = [1, 2]\nduration_s = 0.1\nforce_n = [1, 2]\n[budget]";
+    for (old, new, words) in PUSHES {
+        assert!(PUSH.contains(old), "{old}");
+        check("cartpole_keepin", &[("[budget]", Box::leak(PUSH.replacen(old, new, 1).into_boxed_str()), words)]);
+    }
+}
 
 fn check(id: &str, mistakes: &[Mistake]) {
     for (old, new, words) in mistakes {

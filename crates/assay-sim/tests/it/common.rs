@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_scenario::{Library, Scenario};
-use assay_sim::{World, WorldError};
+use assay_sim::{Simulation, World, WorldError};
 use tempfile::TempDir;
 
 /// A slide with a motor, and room for more.
@@ -117,4 +117,25 @@ pub(crate) fn built_in(id: &str) -> World {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
     World::build(Arc::new(library.find(id).unwrap()), 64, 64).unwrap()
+}
+
+/// The numbers of an observation's term.
+pub(crate) fn observed(simulation: &mut Simulation, name: &str) -> Vec<f64> {
+    let mut bytes = Vec::new();
+    simulation.observe(&mut bytes);
+    let mut at = 0;
+    for spec in simulation.observation_spec() {
+        let count = spec.shape.iter().product::<u32>() as usize;
+        if spec.name == name {
+            let numbers = bytes[at * 8..(at + count) * 8].chunks_exact(8);
+            return numbers.map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect();
+        }
+        at += count;
+    }
+    panic!("there is no term {name}");
+}
+
+pub(crate) fn control_step(world: &World, simulation: &mut Simulation, action: &[f64]) {
+    simulation.act(action);
+    (0..world.scenario().decimation()).for_each(|_| simulation.step().unwrap());
 }

@@ -2,29 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
-use crate::common::{Scene, built_in};
-use assay_sim::{Simulation, World};
-
-/// The numbers of an observation's term.
-fn observed(simulation: &mut Simulation, name: &str) -> Vec<f64> {
-    let mut bytes = Vec::new();
-    simulation.observe(&mut bytes);
-    let mut at = 0;
-    for spec in simulation.observation_spec() {
-        let count = spec.shape.iter().product::<u32>() as usize;
-        if spec.name == name {
-            let numbers = bytes[at * 8..(at + count) * 8].chunks_exact(8);
-            return numbers.map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect();
-        }
-        at += count;
-    }
-    panic!("there is no term {name}");
-}
-
-fn control_step(world: &World, simulation: &mut Simulation, action: &[f64]) {
-    simulation.act(action);
-    (0..world.scenario().decimation()).for_each(|_| simulation.step().unwrap());
-}
+use crate::common::{Scene, built_in, control_step, observed};
 
 #[test]
 fn the_tool_moves_as_it_is_told() {

@@ -1,0 +1,31 @@
+//! End-effector pose: a proportional controller above [`super::ee_velocity`]. The tool goes straight for the pose.
+
+use mujoco_rs::prelude::*;
+use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3, Vector6};
+
+use super::ee_velocity;
+use super::reference::Reference;
+
+/// Velocity per distance, 1/s.
+const GAIN: f64 = 5.0;
+/// Fastest tool velocity that is asked for, m/s.
+const LINEAR_M_S: f64 = 1.0;
+/// Fastest turn that is asked for, rad/s.
+const ANGULAR_RAD_S: f64 = 2.5;
+/// A quaternion shorter than this means nothing; the orientation is then kept.
+const SHORTEST: f64 = 1e-6;
+
+/// `action`: position in m, quaternion w, x, y, z (of any length), gripper in [-1, 1]. Kinematics must be current.
+pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
+    let tcp = reference.ids.tcp;
+    let way = Vector3::from_row_slice(&action[..3]) - Vector3::from(data.site_xpos()[tcp]);
+    let now = Matrix3::from_row_slice(&data.site_xmat()[tcp]);
+    let now = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(now));
+    let wanted = Quaternion::new(action[3], action[4], action[5], action[6]);
+    let turn = UnitQuaternion::try_new(wanted, SHORTEST)
+        .map_or(Vector3::zeros(), |wanted| (wanted * now.inverse()).scaled_axis());
+    let (linear, angular) = ((GAIN * way).cap_magnitude(LINEAR_M_S), (GAIN * turn).cap_magnitude(ANGULAR_RAD_S));
+    let velocity = Vector6::new(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z);
+    ee_velocity::drive(reference, data, &velocity);
+    reference.grip(data, action.get(7));
+}

@@ -1,0 +1,32 @@
+//! Joint space: positions or velocities for the servos, or torques past them.
+
+use mujoco_rs::prelude::*;
+
+use super::reference::Reference;
+
+/// `action`: an angle in rad for each joint, then the gripper in [-1, 1].
+pub(super) fn position(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
+    let q = reference.measured(data);
+    reference.advance(&q);
+    let qd = reference.towards(&action[..q.len()]);
+    reference.follow(qd, &q);
+    reference.grip(data, action.get(q.len()));
+}
+
+/// `action`: a velocity in rad/s for each joint, then the gripper in [-1, 1].
+pub(super) fn velocity(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
+    let q = reference.measured(data);
+    reference.advance(&q);
+    reference.follow(action[..q.len()].to_vec(), &q);
+    reference.grip(data, action.get(q.len()));
+}
+
+/// `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world was built
+/// with motors in place of the servos.
+pub(super) fn torque(reference: &Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
+    let n = reference.ids.actuators.len();
+    for (actuator, torque) in reference.ids.actuators.iter().zip(action) {
+        data.ctrl_mut()[*actuator] = *torque;
+    }
+    reference.grip(data, action.get(n));
+}
