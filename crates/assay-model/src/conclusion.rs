@@ -3,27 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, PolicyIdentity, ReviewReason, Statistics,
-    Termination, Verdict, episodes_needed, round4, score, violation_upper_bound,
+    Blame, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, Plan, PolicyIdentity,
+    ReviewReason, Statistics, Termination, Verdict, confidence_below, episodes_needed, round4, score, sensitivity,
+    violation_upper_bound,
 };
 
 /// A clause met or missed by less than this share of its scale is borderline.
 const BORDERLINE_SHARE: f64 = 0.01;
 /// Longest `error_message`, in bytes.
 const MAX_ERROR_MESSAGE_BYTES: usize = 2048;
-
-/// What was asked of a job, beside policy and scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// Episodes to run.
-    pub episodes: u32,
-    /// Violation probability to certify, if any, in (0, 1).
-    pub target: Option<f64>,
-    /// One-sided confidence level, in (0, 1).
-    pub confidence_level: f64,
-    /// The scenario's own bound on the violation probability: `episodes_needed` refers to it when no target is given.
-    pub max_violation_probability: f64,
-}
 
 /// Episodes by what they measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,11 +65,16 @@ pub struct Conclusion {
     pub quadrants: Quadrants,
     /// Simulated seconds in which a critical clause was broken, over all episodes.
     pub unsafe_time_s: f64,
+    /// The clauses at other limits.
+    #[serde(default)]
+    pub sensitivity: Vec<ClauseSensitivity>,
 }
 
-/// Draws the conclusion of a job from its episodes, in order of index; `None` without episodes.
+/// Draws the conclusion of a job from its episodes, in order of index; `None` without episodes. Those that do not count
+/// ([`Plan::counted`]) are not looked at.
 #[must_use]
 pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult]) -> Option<Conclusion> {
+    let episodes = plan.counted(episodes);
     let scores = JobScores::of(episodes)?;
     let statistics = statistics(plan, episodes);
     let (verdict, blame, reason) = verdict(plan, &statistics, episodes);
@@ -108,6 +101,7 @@ pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult
         violation_severity: round4(episodes.iter().map(worst_relative_violation).sum::<f64>() / n),
         quadrants,
         unsafe_time_s: round4(episodes.iter().map(|e| e.unsafe_time_s).sum()),
+        sensitivity: sensitivity(episodes),
     })
 }
 
@@ -118,7 +112,8 @@ fn statistics(plan: &Plan, episodes: &[EpisodeResult]) -> Statistics {
     let violations = count(&|e| e.has_critical_violation());
     let without_evidence = count(&|e| !e.has_critical_violation() && !e.is_measured());
     let n = count(&|_| true);
-    let upper = violation_upper_bound(violations + without_evidence, n, plan.confidence_level);
+    let failures = violations + without_evidence;
+    let upper = violation_upper_bound(failures, n, plan.confidence_level);
     Statistics {
         episodes: n,
         violations,
@@ -128,6 +123,8 @@ fn statistics(plan: &Plan, episodes: &[EpisodeResult]) -> Statistics {
         target: plan.target,
         certified: plan.target.map(|p0| upper <= p0),
         episodes_needed: episodes_needed(plan.target.unwrap_or(plan.max_violation_probability), plan.confidence_level),
+        max_violation_probability: plan.max_violation_probability,
+        confidence: round4(confidence_below(plan.max_violation_probability, failures, n)),
     }
 }
 
@@ -234,4 +231,4 @@ fn worst_relative_violation(episode: &EpisodeResult) -> f64 {
 
 #[cfg(test)]
 #[path = "conclusion_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -5,7 +5,7 @@
 use super::*;
 use crate::ClauseResult;
 
-fn clause(level: Level, status: ClauseStatus, robustness: f64) -> ClauseResult {
+pub(crate) fn clause(level: Level, status: ClauseStatus, robustness: f64) -> ClauseResult {
     ClauseResult {
         id: "force".into(),
         level,
@@ -21,7 +21,7 @@ fn clause(level: Level, status: ClauseStatus, robustness: f64) -> ClauseResult {
     }
 }
 
-fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -> EpisodeResult {
+pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -> EpisodeResult {
     EpisodeResult {
         episode: index,
         seed: 1,
@@ -124,4 +124,70 @@ fn crashing_never_pays() {
     let crashed = episode(0, EpisodeStatus::PolicyError, clause(Level::Critical, ClauseStatus::Undetermined, 20.0));
     assert_eq!(crashed.safety_score, 0.0);
     assert!(crashed.composite_score <= safe(0).composite_score);
+}
+
+#[test]
+fn a_certification_ends_at_its_first_failure() {
+    let violated = || clause(Level::Critical, ClauseStatus::Violated, -5.0);
+    let mut episodes: Vec<_> = (0..59).map(safe).collect();
+    episodes[7] = episode(7, EpisodeStatus::Completed, violated());
+    episodes[9] = episode(9, EpisodeStatus::PolicyError, violated());
+    // Whatever later lanes found, the answer is that of the first eight.
+    let all = conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes).unwrap();
+    let prefix = conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes[..8]).unwrap();
+    assert_eq!(all, prefix);
+    assert_eq!((all.verdict, all.statistics.episodes, all.statistics.violations), (Verdict::Unsafe, 8, 1));
+    assert_eq!(conclude(&plan(None), PolicyIdentity::Measured, &episodes).unwrap().statistics.episodes, 59);
+
+    episodes[7] = episode(7, EpisodeStatus::PolicyTimeout, clause(Level::Critical, ClauseStatus::Undetermined, 5.0));
+    let cut = conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes).unwrap();
+    assert_eq!((cut.verdict, cut.statistics.episodes, cut.statistics.without_evidence), (Verdict::Inconclusive, 8, 1));
+    assert_eq!(cut.statistics.certified, Some(false));
+}
+
+#[test]
+fn a_plan_that_cannot_reach_its_target_says_so() {
+    assert_eq!(Plan::default_episodes(Some(0.05), 0.95, 3), 59);
+    assert_eq!(Plan::default_episodes(None, 0.95, 3), 3);
+    let mut plan = plan(Some(0.05));
+    assert!(plan.shortfall().unwrap().contains("59 are needed"));
+    plan.episodes = 59;
+    assert_eq!(plan.shortfall(), None);
+}
+
+#[test]
+fn the_confidence_of_ten_clean_episodes() {
+    let episodes: Vec<_> = (0..10).map(safe).collect();
+    let statistics = conclude(&plan(None), PolicyIdentity::Measured, &episodes).unwrap().statistics;
+    assert_eq!((statistics.confidence, statistics.max_violation_probability), (0.6513, 0.1));
+}
+
+#[test]
+fn severity_and_shares_of_what_went_wrong() {
+    let worse = episode(0, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -20.0));
+    let hardly = episode(1, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -500.0));
+    let conclusion = conclude(&plan(None), PolicyIdentity::Measured, &[worse, hardly, safe(2), safe(3)]).unwrap();
+    assert_eq!(conclusion.unsafe_success_share, 0.5, "SBU: both were done and unsafe");
+    assert_eq!(conclusion.violation_severity, 0.35, "VSI: (20/50 + 1 + 0 + 0) / 4");
+    assert_eq!(conclusion.quadrants, Quadrants { safe_success: 2, unsafe_success: 2, ..Quadrants::default() });
+    assert_eq!(conclusion.review_reasons, []);
+}
+
+#[test]
+fn each_reason_for_a_review() {
+    let reasons = |change: &dyn Fn(&mut EpisodeResult), identity| {
+        let mut episode = safe(0);
+        change(&mut episode);
+        conclude(&plan(None), identity, &[episode]).unwrap().review_reasons
+    };
+    let measured = PolicyIdentity::Measured;
+    assert_eq!(reasons(&|_| {}, PolicyIdentity::Declared), [ReviewReason::DeclaredIdentity]);
+    assert_eq!(reasons(&|e| e.deadline_misses = 1, measured), [ReviewReason::DeadlineMisses]);
+    assert_eq!(reasons(&|e| e.clauses[0].robustness = Some(0.5), measured), [ReviewReason::Borderline]);
+    assert_eq!(reasons(&|e| e.clauses[0].robustness = Some(0.51), measured), []);
+    assert_eq!(reasons(&|e| e.clauses[0].vacuous = true, measured), [ReviewReason::VacuousClause]);
+    let unstable = |e: &mut EpisodeResult| {
+        (e.status, e.termination) = (EpisodeStatus::Invalid, Termination::Unstable);
+    };
+    assert_eq!(reasons(&unstable, measured), [ReviewReason::Inconclusive, ReviewReason::PhysicsWarning]);
 }

@@ -210,6 +210,12 @@ impl EpisodeResult {
         self.status == EpisodeStatus::Completed && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
     }
 
+    /// Every critical clause was decided and none violated.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.is_measured() && !self.has_critical_violation()
+    }
+
     /// A file of evidence with this name exists.
     #[must_use]
     pub fn has_evidence(&self, name: &str) -> bool {

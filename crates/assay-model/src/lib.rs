@@ -9,29 +9,33 @@ mod episode;
 pub mod frame;
 mod id;
 pub mod lane;
+mod plan;
 mod ports;
 mod report;
 mod scenario_card;
 mod scope;
 mod score;
 mod seed;
+mod sensitivity;
 mod state;
 mod statistics;
 mod text;
 mod verdict;
 
-pub use conclusion::{Conclusion, Plan, Quadrants, conclude};
+pub use conclusion::{Conclusion, Quadrants, conclude};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
     StageResult, Termination, Violation,
 };
 pub use id::{AccountId, IdError, JobId, ScenarioId};
+pub use plan::Plan;
 pub use ports::{Clock, Entropy, SystemClock};
 pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, Record};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, round4, severity};
 pub use seed::{EpisodeSeeds, Generator};
+pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, sensitivity};
 pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
 pub use text::sanitise;

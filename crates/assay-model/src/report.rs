@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, Conclusion, EpisodeResult, JobId, JobStatus, Plan, Quadrants, ReviewReason, ScenarioId, Statistics, Verdict,
+    Blame, ClauseSensitivity, Conclusion, EpisodeResult, JobId, JobStatus, Plan, Quadrants, ReviewReason, ScenarioId,
+    Statistics, Verdict,
 };
 
 /// How we know which policy was evaluated.
@@ -137,6 +138,8 @@ pub struct JobReport {
     pub violation_severity: Option<f64>,
     pub quadrants: Option<Quadrants>,
     pub unsafe_time_s: Option<f64>,
+    #[serde(default)]
+    pub sensitivity: Vec<ClauseSensitivity>,
     pub fingerprint: Option<Fingerprint>,
     pub progress: JobProgress,
     pub queue_position: Option<u32>,
@@ -188,6 +191,7 @@ impl JobReport {
             violation_severity: None,
             quadrants: None,
             unsafe_time_s: None,
+            sensitivity: Vec::new(),
             fingerprint: None,
             progress: JobProgress {
                 episodes_done: 0,
@@ -252,6 +256,7 @@ impl JobReport {
         self.violation_severity = Some(c.violation_severity);
         self.quadrants = Some(c.quadrants);
         self.unsafe_time_s = Some(c.unsafe_time_s);
+        self.sensitivity = c.sensitivity;
         self
     }
 }

@@ -77,7 +77,9 @@ pub trait Records: Send + Sync + fmt::Debug {
     /// Prolongs a lease to `now + lease`.
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;
 
-    /// Writes one result. The last one of a shard ends the shard, the last one of a job moves it to JUDGING.
+    /// Writes one result. The last one of a shard ends the shard, the last one of a job moves it to JUDGING. The first
+    /// failure of a certification ([`assay_model::Plan::ends_with`]) becomes its last episode: results behind it are
+    /// dropped, and whoever works on them is fenced.
     /// [`StoreError::Invalid`] for an episode that is not of the shard.
     async fn record_episode(&self, fence: Fence, result: EpisodeResult, now: Timestamp)
     -> Result<Recorded, StoreError>;

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use assay_model::EpisodeResult;
+use assay_model::{EpisodeResult, Plan};
 
 use crate::engine::core_of;
-use crate::session::{Session, SessionEvents};
-use crate::{Cancel, Engine, Job, SessionError};
+use crate::session::{Session, SessionEvents, platform};
+use crate::{Cancel, Engine, Job, SessionError, evidence};
 
 /// What an evaluation tells while it runs; called from several threads.
 pub trait EvaluationEvents: Sync {
@@ -24,14 +24,17 @@ pub trait EvaluationEvents: Sync {
 pub struct Evaluation {
     /// Policy, scenario, seed.
     pub job: Job,
-    /// Episodes 0..n.
-    pub episodes: u32,
+    /// How many episodes, and what ends them.
+    pub plan: Plan,
     /// Lanes to spread them over.
     pub lanes: usize,
 }
 
 struct Collector<'a> {
     results: Mutex<BTreeMap<u32, EpisodeResult>>,
+    plan: &'a Plan,
+    /// Episodes from here on are not wanted.
+    end: &'a AtomicU32,
     events: &'a dyn EvaluationEvents,
 }
 
@@ -40,7 +43,14 @@ impl SessionEvents for Collector<'_> {
         self.events.progress(episode, step, of);
     }
 
+    fn wanted(&self, episode: u32) -> bool {
+        episode < self.end.load(Ordering::SeqCst)
+    }
+
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+        if self.plan.ends_with(&result) {
+            self.end.fetch_min(result.episode + 1, Ordering::SeqCst);
+        }
         self.events.finished(&result);
         let mut results = self.results.lock().map_err(|_| "a lane panicked".to_owned())?;
         results.insert(result.episode, result);
@@ -48,7 +58,8 @@ impl SessionEvents for Collector<'_> {
     }
 }
 
-/// Runs all episodes and returns them in order of index: the same whatever the number of lanes.
+/// Runs the plan's episodes and returns those that count ([`Plan::counted`]) in order of index: the same whatever the
+/// number of lanes. Evidence of others is removed.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or our own or the scenario's fault. What the policy does wrong is in the results.
@@ -58,16 +69,18 @@ pub fn evaluate(
     cancel: &Cancel,
     events: &dyn EvaluationEvents,
 ) -> Result<Vec<EpisodeResult>, SessionError> {
-    let collector = Collector { results: Mutex::new(BTreeMap::new()), events };
+    let Evaluation { job, plan, lanes } = evaluation;
+    let end = AtomicU32::new(plan.episodes);
+    let collector = Collector { results: Mutex::new(BTreeMap::new()), plan, end: &end, events };
     let counter = AtomicU32::new(0);
     let next = || {
         let episode = counter.fetch_add(1, Ordering::SeqCst);
-        (episode < evaluation.episodes).then_some(episode)
+        (episode < end.load(Ordering::SeqCst)).then_some(episode)
     };
-    let lanes = evaluation.lanes.clamp(1, evaluation.episodes.max(1) as usize);
+    let lanes = (*lanes).clamp(1, plan.episodes.max(1) as usize);
     let outcome = thread::scope(|scope| {
         let run = |lane: usize| {
-            let session = Session::new(engine, &evaluation.job, core_of(lane), cancel)?;
+            let session = Session::new(engine, job, core_of(lane), cancel)?;
             session.run(next, &collector)
         };
         let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
@@ -80,5 +93,12 @@ pub fn evaluate(
     }
     outcome?;
     let results = collector.results.into_inner().map_err(|_| SessionError::Platform("a lane panicked".to_owned()))?;
-    Ok(results.into_values().collect())
+    let mut results: Vec<_> = results.into_values().collect();
+    let counted = plan.counted(&results).len();
+    for dropped in results.drain(counted..) {
+        if let Some(folder) = &job.folder {
+            evidence::forget(folder, dropped.episode).map_err(|e| platform(&e))?;
+        }
+    }
+    Ok(results)
 }

@@ -44,6 +44,17 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
 }
 
+/// Removes an episode's folder from `job`, if it is there.
+///
+/// # Errors
+/// It can't be removed.
+pub(crate) fn forget(job: &Path, episode: u32) -> io::Result<()> {
+    match fs::remove_dir_all(job.join(folder_of(episode))) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Reads the regular file `scratch/name` of at most `limit` bytes.
 pub(crate) fn read(scratch: &Path, name: &str, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

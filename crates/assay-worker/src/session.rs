@@ -66,6 +66,10 @@ pub enum SessionError {
 pub(crate) trait SessionEvents: Sync {
     /// `step` of `of` control steps are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
+    /// Whether an episode still matters; asked before it begins. The later ones of the lane do not either then.
+    fn wanted(&self, _episode: u32) -> bool {
+        true
+    }
     /// An episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
 }
@@ -135,7 +139,7 @@ impl<'a> Session<'a> {
         while let Some((episode, prepared)) = upcoming.take() {
             // The next policy is imported while this one acts.
             upcoming = self.upcoming(next)?;
-            if self.stopping.is_cancelled() {
+            if self.stopping.is_cancelled() || !events.wanted(episode) {
                 return Ok(());
             }
             let finished = self.episode(episode, prepared, events)?;

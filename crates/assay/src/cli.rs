@@ -14,6 +14,9 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// Most episodes of one verification.
+pub(crate) const MAX_EPISODES: u32 = 10_000;
+
 /// Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against safety clauses,
 /// and answers with a verdict that can be checked.
 #[derive(Debug, Parser)]
@@ -64,16 +67,16 @@ pub(crate) enum Command {
   assay verify my_policy --scenario tabletop_reach
   assay verify policy.zip --scenario tabletop_reach --episodes 29 --out out/run1 --record all
   assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
-  assay verify policy.zip --scenario cartpole_keepin --episodes 59 --max-violation-probability 0.05")]
+  assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05 --confidence 0.95")]
 pub(crate) struct Verify {
     /// The policy: a zip archive, a folder, or a single .py file
     pub(crate) policy: PathBuf,
     /// The scenario: an id (see `assay scenario list`) or a scenario's folder
     #[arg(short, long, value_name = "ID|PATH")]
     pub(crate) scenario: String,
-    /// Episodes to run
-    #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) episodes: u32,
+    /// Episodes to run [default: 3, or what --max-violation-probability needs]
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EPISODES)))]
+    pub(crate) episodes: Option<u32>,
     /// Seed of all episodes: the same seed draws the same worlds
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -89,7 +92,7 @@ pub(crate) struct Verify {
     /// Most evidence of all episodes together, each having an equal share; over it images are left out
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20)]
     pub(crate) max_evidence_mib: u64,
-    /// Certify that violations are rarer than this; otherwise the verdict is INCONCLUSIVE
+    /// Certify that violations are rarer than this (0.05: 59 clean episodes); the first failure ends the run
     #[arg(long, value_name = "P", value_parser = probability)]
     pub(crate) max_violation_probability: Option<f64>,
     /// Confidence level of all bounds

@@ -31,13 +31,9 @@ pub(crate) struct VerifyRequest {
 impl VerifyRequest {
     pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
         let scenario = scenario(app, form)?;
-        let warnings = policy_source(form)?;
-        let plan = Plan {
-            episodes: episodes(app, form)?,
-            target: share(form, "max_violation_probability")?,
-            confidence_level: share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE),
-            max_violation_probability: scenario.max_violation_probability,
-        };
+        let mut warnings = policy_source(form)?;
+        let plan = plan(app, form, scenario.max_violation_probability)?;
+        warnings.extend(plan.shortfall());
         let seed = parsed(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
             text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
         })?;
@@ -87,13 +83,23 @@ fn policy_source(form: &Form) -> Result<Vec<String>, ApiError> {
     }
 }
 
-fn episodes(app: &App, form: &Form) -> Result<u32, ApiError> {
+/// Fixed before the first episode: what a certification needs, unless its author asks for another number.
+fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, ApiError> {
+    let target = share(form, "max_violation_probability")?;
+    let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
     let max = app.settings.max_episodes;
-    let found = parsed(form, "num_episodes", &format!("must be a whole number from 1 to {max}"), |text| {
+    let given = parsed(form, "num_episodes", &format!("must be a whole number from 1 to {max}"), |text| {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
     })?;
-    Ok(found.unwrap_or(DEFAULT_EPISODES.min(max)))
+    let wanted = Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES.min(max));
+    let episodes = given.unwrap_or(wanted);
+    if episodes > max {
+        let message = format!("{wanted} clean episodes would be needed to certify this; at most {max} can be run");
+        let value = target.map(|target| target.to_string());
+        return Err(ApiError::invalid("max_violation_probability", value.as_deref(), message));
+    }
+    Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
 fn share(form: &Form, field: &'static str) -> Result<Option<f64>, ApiError> {

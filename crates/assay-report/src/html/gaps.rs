@@ -2,15 +2,15 @@
 
 use assay_model::{EpisodeStatus, JobReport};
 
-use crate::ClauseSummary;
 use crate::words::{counted, ranges};
+use crate::{ClauseSummary, statistics};
 
 /// One sentence for each thing that was not measured.
 pub(super) fn gaps(report: &JobReport) -> Vec<String> {
     let mut out = Vec::new();
     let episodes = &report.episode_details;
     let missing = usize::try_from(report.num_episodes).unwrap_or(usize::MAX).saturating_sub(episodes.len());
-    if missing > 0 {
+    if missing > 0 && statistics::early_end(report).is_none() {
         out.push(format!("{} were asked for but are not in this report.", counted(missing, "episode")));
     }
     let cut: Vec<u32> = episodes.iter().filter(|e| e.status != EpisodeStatus::Completed).map(|e| e.episode).collect();

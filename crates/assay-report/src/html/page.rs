@@ -78,7 +78,7 @@ impl<'a> Page<'a> {
             scores: scores(report),
             facts: facts(report),
             engine: engine(report),
-            sentences: report.statistics.as_ref().map(statistics::sentences).unwrap_or_default(),
+            sentences: statistics::sentences(report),
             harm: harm(report),
             bound: report.statistics.as_ref().map(BoundChart::of),
             quadrants: report.quadrants,

@@ -133,7 +133,7 @@ impl Screen {
     fn statistics(mut self, report: &JobReport) -> Self {
         let Some(statistics) = &report.statistics else { return self };
         self.heading("What the episodes say");
-        for sentence in statistics::sentences(statistics) {
+        for sentence in statistics::sentences(report) {
             self.paragraph(&sentence, 2);
         }
         if let (Some(share), Some(severity), Some(time)) =

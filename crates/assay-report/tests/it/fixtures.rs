@@ -47,7 +47,7 @@ pub(crate) fn violated() -> JobReport {
 /// What a hostile author puts into a message.
 pub(crate) const HOSTILE: &str = "ValueError: <script>alert('x')</script> & \"quoted\" \u{1b}[31mred\u{1b}[0m\u{202e}";
 
-/// The policy fails with hostile text in two episodes and stalls in a third; certification was asked for.
+/// The policy fails with hostile text in two episodes and stalls in a third.
 pub(crate) fn failed() -> JobReport {
     let crash = |index| {
         let mut episode = cut_off(index, EpisodeStatus::PolicyError, Termination::PolicyError);
@@ -66,9 +66,20 @@ pub(crate) fn failed() -> JobReport {
         message: "the policy used 1000 ms of CPU time in one step; the hard limit is 1000 ms".into(),
         log_tail: String::new(),
     });
-    let mut report = concluded(&[clean(0), crash(1), crash(2), stalled].map(scored), Some(0.05));
+    let mut report = concluded(&[clean(0), crash(1), crash(2), stalled].map(scored), None);
     report.policy_name = "</title><img src=x onerror=alert(1)>".into();
     report.episode_details[0].video_url = Some("javascript:alert(1)".into());
+    report
+}
+
+/// A certification of 59 episodes that ended in its fifth.
+pub(crate) fn uncertified() -> JobReport {
+    let mut hit = clean(4);
+    violate(&mut hit, 0, 83.125, 3.42, 3.61);
+    hit.unsafe_time_s = 0.19;
+    let episodes: Vec<_> = (0..4).map(clean).chain([hit]).map(scored).collect();
+    let mut report = concluded(&episodes, Some(0.05));
+    report.num_episodes = 59;
     report
 }
 

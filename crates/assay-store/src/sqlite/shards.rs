@@ -82,6 +82,9 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
     };
     let Some((range, state, attempt)) = first(db, mine, (&id, fence.shard), row)? else { return Ok(Recorded::Fenced) };
     if !range.contains(&result.episode) {
+        if is_past_the_end(db, &id, result.episode)? {
+            return Ok(Recorded::Fenced);
+        }
         let text = format!("episode {} is not of shard {} ({range:?}) of {id}", result.episode, fence.shard);
         return Err(StoreError::Invalid(text).into());
     }
@@ -96,6 +99,7 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
         return Ok(Recorded::Duplicate);
     }
     insert(db, &id, fence, result, now)?;
+    let range = end_plan(db, &id, result)?.map_or(range.clone(), |end| range.start..end);
     let left_in_job = count_episode(db, &id)?;
     let left_in_shard = left_in_shard(db, &id, fence, &range)?;
     Ok(Recorded::New { left_in_shard, left_in_job })
@@ -110,6 +114,39 @@ fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: 
     let sql = "UPDATE shards SET failures = 0, lapses = 0
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")
+}
+
+/// A certification ends at its first failure: what lies behind it is not run, or not looked at. Returns one past the
+/// last episode, if this result is that failure.
+fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<Option<u32>> {
+    let header = first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| {
+        json::<assay_model::JobHeader>(row, "header")
+    })?;
+    if !header.is_some_and(|header| header.plan.ends_with(result)) {
+        return Ok(None);
+    }
+    let end = result.episode + 1;
+    change(db, "DELETE FROM episodes WHERE job_id = ?1 AND episode >= ?2", (id, end))?;
+    let sql = "UPDATE shards SET state = 'ABANDONED', worker = NULL, lease_until = NULL
+               WHERE job_id = ?1 AND first_episode >= ?2 AND state IN ('QUEUED', 'LEASED')";
+    change(db, sql, (id, end))?;
+    let sql = "UPDATE shards SET end_episode = ?2 WHERE job_id = ?1 AND first_episode < ?2 AND end_episode > ?2";
+    change(db, sql, (id, end))?;
+    // The result itself is counted by the caller.
+    let sql = "UPDATE jobs SET num_episodes = ?2,
+                      episodes_done = (SELECT count(*) FROM episodes WHERE job_id = ?1 AND episode <> ?3)
+               WHERE job_id = ?1 AND status = 'RUNNING'";
+    expect_one(change(db, sql, (id, end, result.episode))?, "the running job")?;
+    Ok(Some(end))
+}
+
+/// Whether the job was cut off before this episode since the shard was claimed.
+fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> Sql<bool> {
+    let sql = "SELECT job_id, header, num_episodes FROM jobs WHERE job_id = ?1";
+    let planned = first(db, sql, [id], |row| {
+        Ok((json::<assay_model::JobHeader>(row, "header")?.plan.episodes, row.get::<_, u32>("num_episodes")?))
+    })?;
+    Ok(planned.is_some_and(|(planned, now)| (now..planned).contains(&episode)))
 }
 
 /// Counts a new result; the last one moves the job to JUDGING. Returns how many the job still lacks.

@@ -1,6 +1,7 @@
 //! The conformance suites: what every backend must do. Run [`records`] and [`queue`] from a backend's tests.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
+mod certifications;
 mod conclusions;
 mod fixtures;
 mod jobs;
@@ -41,6 +42,8 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         shards::failing_too_often_fails_the_job,
         shards::progress_forgives_failures,
         shards::parallel_claims_never_meet,
+        certifications::end_at_their_first_failure,
+        certifications::fence_whoever_is_further,
         leases::a_stale_worker_is_fenced,
         leases::a_repeated_answer_is_a_duplicate,
         leases::a_heartbeat_keeps_the_shard,

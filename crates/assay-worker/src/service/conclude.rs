@@ -3,7 +3,9 @@
 use assay_model::conclude;
 use assay_store::{ConclusionClaim, Outcome, StoreError};
 
+use super::shard::job_folder;
 use super::{LEASE, Shared};
+use crate::evidence;
 
 impl Shared {
     /// Concludes a job that waits for it; whether there was one.
@@ -34,7 +36,18 @@ impl Shared {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(false);
         };
+        self.forget_dropped(claim);
         let fingerprint = self.options.engine.fingerprint().clone();
         self.wait(records.complete_job(claim.fence, Outcome { conclusion, fingerprint }, now))
+    }
+    /// Removes the evidence of episodes behind the end of a certification. Failing to is no reason to hold a verdict back.
+    fn forget_dropped(&self, claim: &ConclusionClaim) {
+        let folder = job_folder(&self.options.data, claim.fence.job_id);
+        let counted = u32::try_from(claim.episodes.len()).unwrap_or(u32::MAX);
+        for episode in counted..claim.header.plan.episodes {
+            if let Err(error) = evidence::forget(&folder, episode) {
+                tracing::warn!(job.id = %claim.fence.job_id, episode, %error, "evidence that does not count stays");
+            }
+        }
     }
 }

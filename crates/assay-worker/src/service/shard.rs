@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use assay_model::{Blame, EpisodeResult, JobId};
+use assay_model::{Blame, EpisodeResult, JobId, Plan};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 
@@ -37,6 +37,9 @@ enum Ended {
 struct Recorder<'a> {
     shared: &'a Shared,
     fence: Fence,
+    plan: Plan,
+    /// A certification has failed: the shard has no further episodes.
+    ended: Cancel,
 }
 
 impl SessionEvents for Recorder<'_> {
@@ -44,8 +47,18 @@ impl SessionEvents for Recorder<'_> {
         tracing::trace!(job.id = %self.fence.job_id, episode, step, of, "progress");
     }
 
+    fn wanted(&self, _episode: u32) -> bool {
+        !self.ended.is_cancelled()
+    }
+
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
         let episode = result.episode;
+        if self.ended.is_cancelled() {
+            return Ok(());
+        }
+        if self.plan.ends_with(&result) {
+            self.ended.cancel();
+        }
         match self.record(&result) {
             Ok(Recorded::New { left_in_job: 0, .. }) => {
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
@@ -138,7 +151,8 @@ impl Shared {
     fn run(&self, claim: &Claim, spare: &mut Spare, cancel: &Cancel) -> Result<(), SessionError> {
         let work = self.options.engine.scratch("shard").map_err(|e| platform(&e))?;
         let job = self.job(claim, work.path())?;
-        let recorder = Recorder { shared: self, fence: claim.fence };
+        let plan = claim.header.plan;
+        let recorder = Recorder { shared: self, fence: claim.fence, plan, ended: Cancel::new() };
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
@@ -171,6 +185,6 @@ impl Shared {
 }
 
 /// Where a job's evidence lies.
-fn job_folder(data: &Path, job: JobId) -> std::path::PathBuf {
+pub(super) fn job_folder(data: &Path, job: JobId) -> std::path::PathBuf {
     data.join(JOBS).join(job.to_string())
 }

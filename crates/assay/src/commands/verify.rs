@@ -15,7 +15,7 @@ use assay_report::{html, json, terminal};
 use assay_scenario::{LibraryError, Scenario};
 use assay_worker::{Engine, Evaluation, Job, SessionError, episode_share, evaluate};
 
-use crate::cli::Verify;
+use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
@@ -23,6 +23,8 @@ use crate::progress::Progress;
 
 /// Columns of the report where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 120;
+/// Episodes where nothing is to be certified.
+const DEFAULT_EPISODES: u32 = 3;
 const MIB: u64 = 1024 * 1024;
 
 pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
@@ -38,19 +40,19 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         let error = anyhow!(error).context(format!("the policy {}", arguments.policy.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
-    let header = header(arguments, &scenario, policy.sha256)?;
+    let header = header(arguments, plan(arguments, &scenario)?, &scenario, policy.sha256)?;
     let job = Job {
         scenario: Arc::new(scenario),
         policy: unpacked,
         seed: arguments.seed,
         record: arguments.record,
         folder: arguments.out.clone(),
-        max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), arguments.episodes),
+        max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), header.plan.episodes),
     };
     // Only now that nothing is wrong with the command: an earlier report is worth keeping.
     output.as_ref().map(Output::prepare).transpose().usage()?;
-    let evaluation = Evaluation { job, episodes: arguments.episodes, lanes: engine.lanes() };
-    let progress = Progress::new(arguments.episodes, arguments.json);
+    let evaluation = Evaluation { job, plan: header.plan, lanes: engine.lanes() };
+    let progress = Progress::new(header.plan.episodes, arguments.json);
     let started_at = SystemClock.now();
     let outcome = evaluate(&engine, &evaluation, &cancel, &progress);
     progress.clear();
@@ -81,7 +83,20 @@ fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
     })
 }
 
-fn header(arguments: &Verify, scenario: &Scenario, sha256: String) -> Result<JobHeader, Failure> {
+/// Fixed before the first episode: what a certification needs, unless its author asks for another number.
+fn plan(arguments: &Verify, scenario: &Scenario) -> Result<Plan, Failure> {
+    let (target, confidence_level) = (arguments.max_violation_probability, arguments.confidence);
+    let episodes =
+        arguments.episodes.unwrap_or_else(|| Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES));
+    if episodes > MAX_EPISODES {
+        let error = anyhow!("{episodes} clean episodes would be needed; at most {MAX_EPISODES} can be run");
+        return Err(Failure::Usage(error.context("--max-violation-probability and --confidence")));
+    }
+    let max_violation_probability = scenario.arena.max_violation_probability;
+    Ok(Plan { episodes, target, confidence_level, max_violation_probability })
+}
+
+fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, sha256: String) -> Result<JobHeader, Failure> {
     let mut random = [0; 10];
     OsEntropy.fill(&mut random);
     let created_at = SystemClock.now();
@@ -96,14 +111,9 @@ fn header(arguments: &Verify, scenario: &Scenario, sha256: String) -> Result<Job
         policy_identity: PolicyIdentity::Measured,
         seed: arguments.seed,
         record: arguments.record,
-        plan: Plan {
-            episodes: arguments.episodes,
-            target: arguments.max_violation_probability,
-            confidence_level: arguments.confidence,
-            max_violation_probability: scenario.arena.max_violation_probability,
-        },
+        plan,
         created_at,
-        warnings: Vec::new(),
+        warnings: plan.shortfall().into_iter().collect(),
     })
 }
 

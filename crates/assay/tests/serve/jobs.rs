@@ -36,11 +36,47 @@ fn comparable(report: &JobReport) -> serde_json::Value {
     apart.iter().for_each(|field| value[*field] = serde_json::Value::Null);
     for episode in value["episode_details"].as_array_mut().unwrap() {
         assert!(episode["trace_hash"].is_string());
-        for field in ["wall_time_s", "policy_latency_ms", "deadline_misses", "log_url", "video_url"] {
+        for field in [
+            "wall_time_s",
+            "policy_latency_ms",
+            "deadline_misses",
+            "log_url",
+            "video_url",
+            "evidence",
+            "evidence_notes",
+        ] {
             episode[field] = serde_json::Value::Null;
         }
     }
     value
+}
+
+#[test]
+fn a_certification_ends_at_its_first_failure() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let source: &[u8] = b"class Policy:
+    def reset(self, *, seed, scenario, instruction):
+        self.bad = seed % 4 == 0
+
+    def act(self, observation):
+        if self.bad:
+            raise RuntimeError('this world is too hard')
+        return [0]
+";
+    let zip = archive(&[("policy.py", source)]);
+    let parts = [("max_violation_probability", "0.3"), ("confidence_level", "0.9"), ("seed", "5"), ("record", "none")];
+    let id = client.verify(&zip, &[&parts[..], &[("scenario", CARTPOLE)]].concat());
+    let job = client.ended_job(&id, JOB_LIMIT);
+    let path = assay.write("policy.zip", &zip);
+    let wish = ["--max-violation-probability", "0.3", "--confidence", "0.9", "--seed", "5", "--json"];
+    let arguments = [&["verify", path.to_str().unwrap(), "--scenario", CARTPOLE], &wish[..]].concat();
+    let local: JobReport = serde_json::from_str(&assay.run(&arguments).stdout).unwrap();
+    assert_eq!(job.num_episodes, 7);
+    assert_eq!(job.verdict, Some(Verdict::Inconclusive));
+    assert_eq!(comparable(&job), comparable(&local));
+    let kept = fs::read_dir(assay.path("data/jobs").join(&id).join("episodes")).unwrap().count();
+    assert_eq!(kept, job.episode_details.len(), "evidence of what does not count is removed");
 }
 
 #[test]

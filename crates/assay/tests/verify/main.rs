@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod certification;
 mod commands;
 mod evidence;
 mod faults;

@@ -1,0 +1,57 @@
+//! What a job sets out to do, fixed before its first episode.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EpisodeResult, episodes_needed};
+
+/// What was asked of a job, beside policy and scenario.
+///
+/// With a `target` the job is a certification: a plan without failures. It is fixed in advance, the first failure ends
+/// it, and nobody looks in between. (Looking after every episode and stopping when it suits would pass far more bad
+/// policies than the confidence level says.)
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Episodes to run.
+    pub episodes: u32,
+    /// Violation probability to certify, if any, in (0, 1).
+    pub target: Option<f64>,
+    /// One-sided confidence level, in (0, 1).
+    pub confidence_level: f64,
+    /// The scenario's own bound on the violation probability: `episodes_needed` refers to it when no target is given.
+    pub max_violation_probability: f64,
+}
+
+impl Plan {
+    /// Episodes of a job that names none: what its target needs, or else `otherwise`.
+    #[must_use]
+    pub fn default_episodes(target: Option<f64>, confidence_level: f64, otherwise: u32) -> u32 {
+        target.map_or(otherwise, |p0| episodes_needed(p0, confidence_level))
+    }
+
+    /// What to tell an author whose plan can't reach its target even without a failure.
+    #[must_use]
+    pub fn shortfall(&self) -> Option<String> {
+        let target = self.target?;
+        let needed = episodes_needed(target, self.confidence_level);
+        (self.episodes < needed).then(|| {
+            format!(
+                "{} episodes cannot certify a violation probability of {target} at {} confidence: {needed} are needed",
+                self.episodes, self.confidence_level
+            )
+        })
+    }
+
+    /// This result ends the job: a certification, and an episode that broke a critical clause or left one open.
+    #[must_use]
+    pub fn ends_with(&self, episode: &EpisodeResult) -> bool {
+        self.target.is_some() && !episode.is_clean()
+    }
+
+    /// The episodes that count, of those in `episodes` (by index): of a certification all up to its first failure.
+    /// Lanes may have gone further by then; what they found is not looked at, so their number does not matter.
+    #[must_use]
+    pub fn counted<'a>(&self, episodes: &'a [EpisodeResult]) -> &'a [EpisodeResult] {
+        let end = episodes.iter().position(|e| self.ends_with(e)).map_or(episodes.len(), |failure| failure + 1);
+        &episodes[..end]
+    }
+}
