@@ -7,6 +7,7 @@
 
 mod assess;
 mod caption;
+mod compare;
 mod control_socket;
 mod cpu_clock;
 mod episode;
@@ -24,6 +25,7 @@ mod trace;
 mod trace_file;
 mod video;
 
+pub use compare::{CompareError, compare};
 pub use evidence::EvidenceError;
 pub use inputs::Inputs;
 pub use log::LogError;

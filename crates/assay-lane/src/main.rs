@@ -1,15 +1,16 @@
-//! `assay-lane step` (physics), `render` (video) and `draw` (one frame, for the doctor): started by the worker in a jail, never by hand.
+//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the doctor):
+//! started by the worker in a jail, never by hand.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_lane::{Places, draw_once, render, step};
+use assay_lane::{Places, compare, draw_once, render, step};
 
 fn main() -> ExitCode {
     assay_sim::log_to_stderr();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
-        eprintln!("assay-lane is started by assay: step|render|draw SCENARIO ROBOTS SCRATCH");
+        eprintln!("assay-lane is started by assay: step|render|compare|draw SCENARIO ROBOTS SCRATCH");
         return ExitCode::from(2);
     };
     let places =
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match mode.as_str() {
         "step" => step(&places).map_err(anyhow::Error::from),
         "render" => render(&places).map_err(anyhow::Error::from),
+        "compare" => compare(&places).map_err(anyhow::Error::from),
         "draw" => draw_once(&places).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("unknown mode {mode:?}")),
     };

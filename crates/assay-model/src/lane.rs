@@ -150,4 +150,10 @@ pub mod files {
     pub const RENDER_JOB: &str = "render.json";
     /// What the renderer says when it is done: a [`Rendered`](super::Rendered).
     pub const RENDERED: &str = "rendered.json";
+    /// For a comparison: the trace that was recorded.
+    pub const RECORDED: &str = "recorded.parquet";
+    /// For a comparison: the trace of the replay.
+    pub const REPLAYED: &str = "replayed.parquet";
+    /// What a comparison says: a [`Comparison`](crate::Comparison).
+    pub const COMPARISON: &str = "comparison.json";
 }

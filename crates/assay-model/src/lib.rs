@@ -11,6 +11,7 @@ mod id;
 pub mod lane;
 mod plan;
 mod ports;
+mod replay;
 mod report;
 mod scenario_card;
 mod scope;
@@ -30,6 +31,7 @@ pub use episode::{
 pub use id::{AccountId, IdError, JobId, ScenarioId};
 pub use plan::Plan;
 pub use ports::{Clock, Entropy, SystemClock};
+pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, Record};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};

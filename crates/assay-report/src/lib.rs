@@ -2,7 +2,8 @@
 //!
 //! - [`terminal`]: the report that `assay verify` ends with,
 //! - [`html`]: one self-contained page,
-//! - [`json`]: `report.json`, the job object itself.
+//! - [`json`]: `report.json`, the job object itself,
+//! - [`ReplayReport`]: what `assay replay` found.
 //!
 //! All of them show an [`assay_model::JobReport`], and the ways to sum it up ([`ClauseSummary`], the statistics in
 //! words) are shared, so that they cannot disagree. Everything a policy or a scenario wrote is untrusted: it is cleaned
@@ -12,8 +13,10 @@ mod clauses;
 pub mod html;
 pub mod json;
 mod outcome;
+mod replay;
 mod statistics;
 pub mod terminal;
 mod words;
 
 pub use clauses::{ClauseSummary, Worst};
+pub use replay::ReplayReport;

@@ -48,8 +48,14 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
     Ok(finish(engine, "draw", &staged, scratch.path(), &Cancel::new())?)
 }
 
-/// Runs a renderer to its end, or until nobody wants its picture any more.
-fn finish(engine: &Engine, mode: &str, scenario: &Path, scratch: &Path, cancel: &Cancel) -> Result<(), VideoError> {
+/// Runs a lane program in mode `mode` to its end, or until nobody wants its work any more.
+pub(crate) fn finish(
+    engine: &Engine,
+    mode: &str,
+    scenario: &Path,
+    scratch: &Path,
+    cancel: &Cancel,
+) -> Result<(), VideoError> {
     let mut child = engine.jail().spawn(engine.lane_spec(Profile::Render, mode, scenario, scratch))?;
     let until = Instant::now() + LIMIT;
     let exit = loop {

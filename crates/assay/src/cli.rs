@@ -40,6 +40,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<Verify>),
+    /// Run an episode of a report again and compare it with its recording, to the bit
+    Replay(Replay),
     /// List scenarios, or describe one
     #[command(subcommand)]
     Scenario(Scenario),
@@ -99,6 +101,26 @@ pub(crate) struct Verify {
     #[arg(long, default_value_t = 0.95, value_parser = probability)]
     pub(crate) confidence: f64,
     /// Print report.json on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 the same to the bit, 1 different, 2 wrong use or input, 4 our own failure.
+
+Examples:
+  assay replay out/run1/report.json --policy policy.zip
+  assay replay out/run1/report.json --episode 2 --json")]
+pub(crate) struct Replay {
+    /// The report; its episodes' folders lie beside it
+    pub(crate) report: PathBuf,
+    /// Which episode
+    #[arg(long, default_value_t = 0, value_name = "K")]
+    pub(crate) episode: u32,
+    /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

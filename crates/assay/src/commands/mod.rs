@@ -4,6 +4,7 @@ mod completions;
 mod doctor;
 mod init;
 mod keys;
+mod replay;
 mod scenario;
 mod serve;
 mod stl;
@@ -19,6 +20,7 @@ use crate::exit::{Code, Failure, OrFail};
 pub(crate) fn run(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Scenario(command) => scenario::run(&command),
         Command::Stl(arguments) => stl::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),

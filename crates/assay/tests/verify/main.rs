@@ -11,6 +11,7 @@ mod interrupt;
 mod log;
 mod refusals;
 mod repeat;
+mod replay;
 mod replay_script;
 mod stl;
 mod verdicts;

@@ -1,0 +1,124 @@
+//! What a replay found, for people and for programs.
+
+use std::fmt::Write;
+
+use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference};
+use serde::Serialize;
+
+/// A replay of one episode.
+#[derive(Debug, Serialize)]
+pub struct ReplayReport {
+    /// Everything was the same to the bit.
+    pub same: bool,
+    /// The episode.
+    pub episode: u32,
+    /// Hash in the report.
+    pub recorded_trace_hash: Option<String>,
+    /// Hash of the replay.
+    pub replayed_trace_hash: Option<String>,
+    /// What is not as it was on the machine of the report. Named first: it may explain everything else.
+    pub fingerprint_differences: Vec<FingerprintDifference>,
+    /// The two recordings, compared.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+impl ReplayReport {
+    /// The replay in words, a line each.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.fingerprint_differences {
+            let _ = writeln!(text, "{} was {} when recorded, here it is {}", part.name, part.recorded, part.replayed);
+        }
+        match &self.comparison.difference {
+            None => {
+                let (steps, hash) =
+                    (self.comparison.recorded_steps, self.recorded_trace_hash.as_deref().unwrap_or("-"));
+                let _ = writeln!(text, "episode {}: the same to the bit, {steps} control steps", self.episode);
+                let _ = writeln!(text, "trace hash {hash}");
+            }
+            Some(difference) => {
+                let _ = writeln!(text, "episode {}: differs from {}", self.episode, place(difference));
+                let _ = writeln!(text, "{}", numbers(difference));
+                let _ = writeln!(text, "{}", meaning(difference, !self.fingerprint_differences.is_empty()));
+            }
+        }
+        text
+    }
+}
+
+fn place(difference: &Difference) -> String {
+    match difference.cause {
+        DifferenceCause::World => "the start".to_owned(),
+        _ => format!("control step {} on ({:.3} s)", difference.control_step, difference.time_s),
+    }
+}
+
+fn numbers(difference: &Difference) -> String {
+    let quantity = &difference.quantity;
+    match (difference.recorded, difference.replayed) {
+        (Some(recorded), Some(replayed)) if quantity == "length" => {
+            format!("{recorded} physics steps were recorded, {replayed} replayed")
+        }
+        (Some(recorded), Some(replayed)) => format!("{quantity} was {recorded}, now it is {replayed}"),
+        _ => format!("{quantity} is not the same"),
+    }
+}
+
+/// What follows from where the first difference lies.
+fn meaning(difference: &Difference, other_machine: bool) -> &'static str {
+    match (difference.cause, other_machine) {
+        (DifferenceCause::World, _) => "another world was drawn: this is not the scenario, seed or assay of the report",
+        (DifferenceCause::Policy, false) => {
+            "the policy answered the same observations differently: it is not deterministic (unseeded or system random \
+             numbers, the time, the order of a set)"
+        }
+        (DifferenceCause::Policy, true) => {
+            "the policy answered the same observations differently: its libraries compute otherwise here (see above), or it is \
+             not deterministic"
+        }
+        (DifferenceCause::Physics, true) => {
+            "the same actions led to another state: the engine is not the same (see above)"
+        }
+        (DifferenceCause::Physics, false) => {
+            "the same actions led to another state on the same engine: report this as a bug"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(difference: Option<Difference>) -> ReplayReport {
+        ReplayReport {
+            same: difference.is_none(),
+            episode: 2,
+            recorded_trace_hash: Some("ab".into()),
+            replayed_trace_hash: Some("cd".into()),
+            fingerprint_differences: Vec::new(),
+            comparison: Comparison { recorded_steps: 10, replayed_steps: 10, difference },
+        }
+    }
+
+    #[test]
+    fn a_replay_in_words() {
+        assert_eq!(report(None).text(), "episode 2: the same to the bit, 10 control steps\ntrace hash ab\n");
+        let difference = Difference {
+            control_step: 3,
+            time_s: 0.06,
+            quantity: "action.0".into(),
+            recorded: Some(1.0),
+            replayed: Some(2.0),
+            cause: DifferenceCause::Policy,
+        };
+        let mut found = report(Some(difference));
+        let text = found.text();
+        assert!(text.starts_with("episode 2: differs from control step 3 on (0.060 s)\naction.0 was 1, now it is 2\n"));
+        assert!(text.contains("not deterministic"), "{text}");
+        let part = FingerprintDifference { name: "glibc".into(), recorded: "2.36".into(), replayed: "2.40".into() };
+        found.fingerprint_differences.push(part);
+        assert!(found.text().starts_with("glibc was 2.36 when recorded, here it is 2.40\n"));
+    }
+}

@@ -1,0 +1,120 @@
+//! An episode run again, and compared with its recording.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+
+use assay_jail::give_to_jail;
+use assay_model::lane::files;
+use assay_model::{Comparison, EpisodeResult, Record};
+
+use crate::engine::core_of;
+use crate::session::{Session, SessionEvents, platform};
+use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError, evidence, video};
+
+/// Longest answer of a comparison, in bytes.
+const ANSWER_BYTES: u64 = 64 * 1024;
+
+/// Why an episode was not compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The episode could not be run.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The recording is not the one that the report speaks of.
+    #[error("the recording is not the report's: its SHA-256 is {found}, the report says {expected}")]
+    OtherRecording {
+        /// In the report.
+        expected: String,
+        /// Of the file.
+        found: String,
+    },
+    /// The recording is no trace that can be read.
+    #[error("the recording can't be compared: {0}")]
+    Unreadable(String),
+    /// A file of ours.
+    #[error("the replay's files")]
+    Io(#[from] io::Error),
+}
+
+/// An episode that was run again.
+#[derive(Debug)]
+pub struct Replay {
+    /// Its result this time.
+    pub result: EpisodeResult,
+    /// The two recordings.
+    pub comparison: Comparison,
+}
+
+struct One<'a> {
+    result: Mutex<Option<EpisodeResult>>,
+    events: &'a dyn EvaluationEvents,
+}
+
+impl SessionEvents for One<'_> {
+    fn progress(&self, episode: u32, step: u32, of: u32) {
+        self.events.progress(episode, step, of);
+    }
+
+    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+        self.events.finished(&result);
+        *self.result.lock().map_err(|_| "a lane panicked".to_owned())? = Some(result);
+        Ok(())
+    }
+}
+
+/// Runs `recorded` again as an episode of `job` (whose folder and record do not matter) and compares it with its trace in
+/// the file `recording`. The calling thread must live as long as the lane.
+///
+/// # Errors
+/// [`ReplayError`]; a difference is no error.
+pub fn replay(
+    engine: &Engine,
+    job: Job,
+    recorded: &EpisodeResult,
+    recording: &Path,
+    cancel: &Cancel,
+    events: &dyn EvaluationEvents,
+) -> Result<Replay, ReplayError> {
+    let inputs = engine.scratch("compare")?;
+    check(recorded, recording, inputs.path())?;
+    let again = engine.scratch("replay")?;
+    let job = Job { record: Record::None, folder: Some(again.path().to_owned()), ..job };
+    let one = One { result: Mutex::new(None), events };
+    let mut episodes = Some(recorded.episode);
+    let session = Session::new(engine, &job, core_of(0), cancel)?;
+    session.run(|| episodes.take(), &one)?;
+    if cancel.is_cancelled() {
+        return Err(SessionError::Cancelled.into());
+    }
+    let result = one.result.into_inner().ok().flatten();
+    let result = result.ok_or_else(|| SessionError::Platform("the episode was not run".to_owned()))?;
+    let trace = again.path().join(evidence::folder_of(recorded.episode)).join(files::TRACE);
+    if !trace.is_file() {
+        let why = result.error.map_or_else(String::new, |error| format!(": {}", error.message));
+        return Err(ReplayError::Unreadable(format!("the policy did not get as far as a first step this time{why}")));
+    }
+    fs::copy(trace, inputs.path().join(files::REPLAYED))?;
+    let comparison = compare(engine, &job, inputs.path(), cancel)?;
+    Ok(Replay { result, comparison })
+}
+
+/// Takes the recording into `inputs`, if it is what the report says.
+fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<(), ReplayError> {
+    let (folder, name) = (recording.parent().unwrap_or(Path::new(".")), recording.file_name().unwrap_or_default());
+    let copy = evidence::take(folder, ".", &name.to_string_lossy(), inputs)?;
+    let expected = recorded.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
+    if let Some(expected) = expected.filter(|file| file.sha256 != copy.sha256) {
+        return Err(ReplayError::OtherRecording { expected: expected.sha256.clone(), found: copy.sha256 });
+    }
+    Ok(fs::rename(inputs.join(name), inputs.join(files::RECORDED))?)
+}
+
+fn compare(engine: &Engine, job: &Job, inputs: &Path, cancel: &Cancel) -> Result<Comparison, ReplayError> {
+    give_to_jail(inputs)?;
+    let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+    video::finish(engine, "compare", &staged, inputs, cancel).map_err(|e| ReplayError::Unreadable(e.to_string()))?;
+    let answer = evidence::read(inputs, files::COMPARISON, ANSWER_BYTES)?;
+    serde_json::from_slice(&answer).map_err(|e| ReplayError::Unreadable(e.to_string()))
+}

@@ -1,0 +1,124 @@
+//! `assay replay`: an episode of a report run again, and compared with its recording to the bit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use assay_model::lane::files;
+use assay_model::{EpisodeResult, JobReport, Record};
+use assay_policy::{IntakeLimits, intake};
+use assay_report::{ReplayReport, json};
+use assay_scenario::Scenario;
+use assay_worker::{Engine, Job, ReplayError, SessionError, replay};
+
+use crate::cli::Replay;
+use crate::exit::{Code, Failure, OrFail};
+use crate::interrupt::cancel_on_signal;
+use crate::output::{EPISODES, SCENARIO};
+use crate::progress::Progress;
+
+/// Names that a policy may have beside the report, where none is given.
+const POLICIES: [&str; 3] = ["policy.zip", "policy.py", "policy"];
+
+pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
+    let cancel = cancel_on_signal().ours()?;
+    let report = read(&arguments.report).usage()?;
+    let recorded = episode(&report, arguments.episode).usage()?;
+    let folder = arguments.report.parent().unwrap_or(Path::new("."));
+    let recording = folder.join(EPISODES).join(format!("{:03}", recorded.episode)).join(files::TRACE);
+    if !recording.is_file() {
+        let what = anyhow!("{} is missing: the recording is needed to compare with", recording.display());
+        return Err(Failure::Usage(what));
+    }
+    let policy = policy(arguments, folder).usage()?;
+    let engine = super::engine(&super::installation()?, Some(1))?;
+    let scenario = scenario(&engine, &report, &folder.join(SCENARIO)).usage()?;
+    let work = engine.scratch("replay").ours()?;
+    let unpacked = work.path().join("policy");
+    let sha256 = intake(&policy, &unpacked, &IntakeLimits::default()).map_err(|error| {
+        let ours = error.is_ours();
+        let error = anyhow!(error).context(format!("the policy {}", policy.display()));
+        if ours { Failure::Ours(error) } else { Failure::Usage(error) }
+    })?;
+    same_policy(&report, &policy, &sha256.sha256).usage()?;
+    let job = Job {
+        scenario: Arc::new(scenario),
+        policy: unpacked,
+        seed: report.seed,
+        record: Record::None,
+        folder: None,
+        max_episode_bytes: 0,
+    };
+    let progress = Progress::new(1, true);
+    let outcome = replay(&engine, job, recorded, &recording, &cancel, &progress);
+    progress.clear();
+    let outcome = outcome.map_err(failure)?;
+    let then = report.fingerprint.as_ref();
+    let found = ReplayReport {
+        same: outcome.comparison.difference.is_none(),
+        episode: recorded.episode,
+        recorded_trace_hash: recorded.trace_hash.clone(),
+        replayed_trace_hash: outcome.result.trace_hash,
+        fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
+        comparison: outcome.comparison,
+    };
+    super::print(&if arguments.json { serde_json::to_string_pretty(&found).ours()? } else { found.text() });
+    Ok(if found.same { Code::Success } else { Code::Unsafe })
+}
+
+fn failure(error: ReplayError) -> Failure {
+    match error {
+        ReplayError::Session(SessionError::Cancelled) => Failure::Interrupted,
+        ReplayError::Session(SessionError::Scenario(_))
+        | ReplayError::OtherRecording { .. }
+        | ReplayError::Unreadable(_) => Failure::Usage(error.into()),
+        ReplayError::Session(_) | ReplayError::Io(_) => Failure::Ours(error.into()),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<JobReport> {
+    let text = fs::read_to_string(path).with_context(|| format!("the report {}", path.display()))?;
+    json::parse(&text).with_context(|| format!("the report {}", path.display()))
+}
+
+fn episode(report: &JobReport, wanted: u32) -> anyhow::Result<&EpisodeResult> {
+    report.episode_details.iter().find(|episode| episode.episode == wanted).ok_or_else(|| {
+        let known: Vec<_> = report.episode_details.iter().map(|episode| episode.episode.to_string()).collect();
+        anyhow!("--episode {wanted}: the report has {}", known.join(", "))
+    })
+}
+
+fn policy(arguments: &Replay, folder: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(policy) = &arguments.policy {
+        return Ok(policy.clone());
+    }
+    let beside = POLICIES.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
+    beside.ok_or_else(|| anyhow!("--policy: there is no {} beside the report; say where it is", POLICIES.join(", ")))
+}
+
+fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<()> {
+    match &report.policy_sha256 {
+        None => Err(anyhow!("the report is of a policy server, which can't be run again")),
+        Some(expected) if expected != found => Err(anyhow!(
+            "{} is not the policy of the report: its SHA-256 is {found}, the report says {expected} (a folder and an \
+             archive of it have different ones)",
+            path.display()
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The report's scenario: the built-in one if it is still the same, else the copy beside the report.
+fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
+    let builtin = engine.library().get(&report.scenario).ok();
+    if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {
+        return Ok(scenario.clone());
+    }
+    let scenario = engine.library().find(&beside.to_string_lossy()).context("the scenario beside the report")?;
+    if scenario.digest == report.scenario_digest {
+        return Ok(scenario);
+    }
+    let (expected, found) = (&report.scenario_digest, &scenario.digest);
+    Err(anyhow!("the scenario is not that of the report: its digest is {found}, the report says {expected}"))
+}

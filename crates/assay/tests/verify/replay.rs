@@ -1,0 +1,95 @@
+//! `assay replay`: the same to the bit, or the first difference and whose it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assay_testkit::{Assay, Run};
+use serde_json::Value;
+
+use crate::{assay, verify};
+
+/// Pushes now and then, for half a second: `NUMBER` is what it takes its force from.
+const PUSHES: &str = "import numpy as np\nimport os\n\ndef policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return np.array([NUMBER])\n";
+const STEADY: &str = "np.random.default_rng(len(observation)).normal()";
+const FICKLE: &str = "os.urandom(1)[0] / 255 if observation['time'] > 0.2 else 1.0";
+
+/// A report of two episodes with the policy beside it.
+fn recorded(assay: &Assay, number: &str) -> PathBuf {
+    let policy = assay.write("policy.py", PUSHES.replace("NUMBER", number));
+    let out = assay.path("out");
+    let run = verify(assay, &policy, &["--episodes", "2", "--record", "none", "--out", out.to_str().unwrap()]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    fs::copy(&policy, out.join("policy.py")).unwrap();
+    out.join("report.json")
+}
+
+fn replay(assay: &Assay, report: &Path, more: &[&str]) -> Run {
+    let mut arguments = vec!["replay", report.to_str().unwrap()];
+    arguments.extend(more);
+    assay.run(&arguments)
+}
+
+fn change_report(report: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(report, value.to_string()).unwrap();
+}
+
+#[test]
+fn a_deterministic_policy_repeats() {
+    let assay = assay();
+    let report = recorded(&assay, STEADY);
+    let run = replay(&assay, &report, &["--episode", "1"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.starts_with("episode 1: the same to the bit, 26 control steps\ntrace hash "), "{}", run.stdout);
+    assay.assert_clean();
+
+    // Another fingerprint is named before anything else.
+    change_report(&report, |value| value["fingerprint"]["glibc"] = "1.0".into());
+    let run = replay(&assay, &report, &["--json"]);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, &found["same"], &found["difference"]), (0, &Value::Bool(true), &Value::Null));
+    assert_eq!(found["fingerprint_differences"][0]["name"], "glibc");
+    assert_eq!(found["fingerprint_differences"][0]["recorded"], "1.0");
+}
+
+#[test]
+fn a_policy_that_does_not_repeat_is_named() {
+    let assay = assay();
+    let report = recorded(&assay, FICKLE);
+    let run = replay(&assay, &report, &[]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let first = "episode 0: differs from control step 11 on (0.220 s)\naction.0 was ";
+    assert!(run.stdout.starts_with(first) && run.stdout.contains("not deterministic"), "{}", run.stdout);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let assay = assay();
+    let report = recorded(&assay, STEADY);
+    let refused = |more: &[&str], says: &str| {
+        let run = replay(&assay, &report, more);
+        assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains(says), "{says}: {}", run.stderr);
+    };
+    refused(&["--episode", "7"], "the report has 0, 1");
+    let other = assay.write("other.py", PUSHES.replace("NUMBER", "0.5"));
+    refused(&["--policy", other.to_str().unwrap()], "not the policy of the report");
+    let recording = report.with_file_name("episodes").join("000/trace.parquet");
+    let good = fs::read(&recording).unwrap();
+    fs::write(&recording, b"PAR1 rubbish PAR1").unwrap();
+    refused(&[], "the recording is not the report's");
+    // A recording that is none, although the report speaks of it, is looked at in a jail.
+    let text = fs::read_to_string(&report).unwrap();
+    change_report(&report, |value| value["episode_details"][0]["evidence"] = Value::Array(Vec::new()));
+    refused(&[], "can't be compared");
+    fs::write(&report, text).unwrap();
+    fs::write(&recording, good).unwrap();
+    change_report(&report, |value| value["scenario_digest"] = "0".repeat(64).into());
+    refused(&[], "the scenario is not that of the report");
+    fs::remove_file(report.with_file_name("policy.py")).unwrap();
+    refused(&[], "--policy");
+    fs::remove_file(&recording).unwrap();
+    refused(&[], "trace.parquet is missing");
+    assay.assert_clean();
+}
