@@ -1,4 +1,4 @@
-"""The Python that tests check evidence with, at vendor/dev-venv: pinned readers of other people's making."""
+"""The Python of tests, at vendor/dev-venv: pinned readers of evidence and policy servers of other people's making."""
 
 import shutil
 import sys
@@ -14,9 +14,9 @@ def install() -> None:
     stamp = fingerprint([REQUIREMENTS], sys.version)
     interpreter = TARGET / "bin" / "python"
     if is_fresh("dev-venv", stamp, [interpreter]):
-        say("readers of evidence, for tests: up to date")
+        say("Python of tests: up to date")
         return
-    with timed("readers of evidence, for tests"):
+    with timed("Python of tests"):
         shutil.rmtree(TARGET, ignore_errors=True)
         venv.create(TARGET, symlinks=True)
         pinned = ["--no-deps", "--only-binary=:all:", "--require-hashes", "-r", REQUIREMENTS]

@@ -16,6 +16,7 @@ mod report;
 mod scenario_card;
 mod scope;
 mod score;
+mod secret;
 mod seed;
 mod sensitivity;
 mod state;
@@ -36,6 +37,7 @@ pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity,
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, round4, severity};
+pub use secret::Secret;
 pub use seed::{EpisodeSeeds, Generator};
 pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, sensitivity};
 pub use state::{InvalidTransition, JobEvent, JobStatus};

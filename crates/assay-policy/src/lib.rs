@@ -1,5 +1,5 @@
 //! A policy's way in, and its life: taking in an archive, folder or file ([`intake`]), and running it in a jail from a
-//! pool of warm interpreters ([`Pool`]).
+//! pool of warm interpreters ([`Pool`]); or reaching it as a server elsewhere ([`remote`]).
 //!
 //! Begin with [`Pool::take`]: it yields a [`Load`], which is either a [`PolicyProcess`] that speaks frames on its
 //! stream (hand it to a lane) or the author's own mistake as a [`PolicyFailure`]. Errors are only ever ours.
@@ -10,6 +10,8 @@ mod frames;
 mod intake;
 mod pool;
 mod process;
+mod random;
+pub mod remote;
 mod runtime;
 
 pub use connection::{PolicyConnection, PolicyEnd};
@@ -20,4 +22,5 @@ pub use intake::{
 };
 pub use pool::{Load, LoadLimits, Pool, PoolConfig, PoolError, Prepared, TakeError};
 pub use process::PolicyProcess;
+pub(crate) use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

@@ -69,7 +69,7 @@ pub(super) fn take(
         // A processor that went away costs speed, not results.
         drop(idle.member.child.pin(core));
     }
-    let nonce = nonce()?;
+    let nonce = crate::random_number().map_err(TakeError::Random)?;
     let mut import = Import::begin(shared, &idle.member.child);
     let request = serde_json::to_vec(&LoadRequest { seed }).unwrap_or_default();
     if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
@@ -136,14 +136,6 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
 
 fn is_known(payload: &[u8]) -> bool {
     serde_json::from_slice::<Hello>(payload).is_ok_and(|hello| hello.protocol == PROTOCOL)
-}
-
-/// Nobody but the host and this one process knows it, so no other policy can speak on its stream.
-fn nonce() -> Result<u64, TakeError> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| TakeError::Random(error.into()))?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 enum Stop {

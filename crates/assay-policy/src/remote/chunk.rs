@@ -1,0 +1,96 @@
+//! An answer's actions, checked, to be carried out one a control step.
+
+use super::array::Array;
+use super::fault::Fault;
+use super::limits::MAX_HORIZON;
+
+/// Actions of `width` finite numbers each, at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chunk {
+    width: usize,
+    values: Vec<f64>,
+    next: usize,
+}
+
+impl Chunk {
+    /// Takes `(H, D)` or, for one action, `(D,)`.
+    pub(crate) fn new(array: Array, width: usize) -> Result<Self, Fault> {
+        let Array { shape, values } = array;
+        let (horizon, got) = match shape.as_slice() {
+            [d] => (1, *d),
+            [h, d] => (*h, *d),
+            _ => {
+                let message = format!("actions of shape {shape:?}; wanted (horizon, {width}) or ({width},)");
+                return Err(Fault::bad_action(message));
+            }
+        };
+        if got != width {
+            let message = format!("actions of {got} numbers (shape {shape:?}); this scenario's have {width}");
+            return Err(Fault::bad_action(message));
+        }
+        if horizon == 0 || horizon > MAX_HORIZON {
+            return Err(Fault::bad_action(format!("{horizon} actions in one answer; 1 to {MAX_HORIZON} are allowed")));
+        }
+        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+            let (row, column, value) = (at / width, at % width, values[at]);
+            let message = format!("actions[{row}][{column}] is {value}: every number of an action must be finite");
+            return Err(Fault::bad_action(message));
+        }
+        Ok(Self { width, values, next: 0 })
+    }
+
+    /// Keeps only the first `steps` actions.
+    pub(crate) fn cut(mut self, steps: Option<u32>) -> Self {
+        if let Some(steps) = steps {
+            self.values.truncate(self.width * steps.max(1) as usize);
+        }
+        self
+    }
+
+    /// The next action.
+    pub(crate) fn pop(&mut self) -> Option<&[f64]> {
+        let from = self.next * self.width;
+        let action = self.values.get(from..from + self.width)?;
+        self.next += 1;
+        Some(action)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::{Array, Chunk};
+
+    fn chunk(shape: &[usize], values: &[f64]) -> Result<Chunk, String> {
+        let array = Array { shape: shape.to_vec(), values: values.to_vec() };
+        Chunk::new(array, 2).map_err(|fault| format!("{}: {}", fault.code, fault.message))
+    }
+
+    #[test]
+    fn actions_come_in_order_until_the_plan_is_renewed() {
+        let mut all = chunk(&[3, 2], &[1., 2., 3., 4., 5., 6.]).unwrap().cut(Some(2));
+        assert_eq!(all.pop(), Some([1., 2.].as_slice()));
+        assert_eq!(all.pop(), Some([3., 4.].as_slice()));
+        assert_eq!(all.pop(), None);
+        assert_eq!(chunk(&[2], &[7., 8.]).unwrap().pop(), Some([7., 8.].as_slice()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases: [(&[usize], &[f64], &str); 5] = [
+            (&[1, 3], &[0.; 3], "bad_action: actions of 3 numbers (shape [1, 3]); this scenario's have 2"),
+            (&[0, 2], &[], "bad_action: 0 actions in one answer; 1 to 1000 are allowed"),
+            (&[], &[1.], "bad_action: actions of shape []; wanted (horizon, 2) or (2,)"),
+            (&[1, 1, 2], &[1.; 2], "bad_action: actions of shape [1, 1, 2]; wanted (horizon, 2) or (2,)"),
+            (
+                &[2, 2],
+                &[0., 0., 0., f64::NAN],
+                "bad_action: actions[1][1] is NaN: every number of an action must be finite",
+            ),
+        ];
+        for (shape, values, expected) in cases {
+            assert_eq!(chunk(shape, values).unwrap_err(), expected);
+        }
+    }
+}

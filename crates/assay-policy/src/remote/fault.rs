@@ -1,0 +1,70 @@
+//! What a policy server did wrong: a result, for the author of the policy.
+
+use std::time::Duration;
+
+use assay_model::frame::PolicyFault;
+use assay_model::sanitise;
+
+use crate::{MESSAGE_BYTES, TRACEBACK_BYTES};
+
+/// Why a server yields no action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// `connect | server_error | protocol | bad_action | mismatch | closed | timeout`.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// What the server sent about it.
+    pub(crate) detail: String,
+}
+
+impl Fault {
+    pub(crate) fn new(code: &'static str, message: impl AsRef<str>) -> Self {
+        Self { code, message: sanitise(message.as_ref(), MESSAGE_BYTES), detail: String::new() }
+    }
+
+    /// It sent what is no answer.
+    pub(crate) fn protocol(what: impl AsRef<str>) -> Self {
+        Self::new("protocol", format!("the policy server sent what is no answer: {}", what.as_ref()))
+    }
+
+    /// It sent numbers that are no action.
+    pub(crate) fn bad_action(what: impl AsRef<str>) -> Self {
+        Self::new("bad_action", what)
+    }
+
+    /// It needs or offers something that the scenario does not.
+    pub(crate) fn mismatch(what: impl AsRef<str>) -> Self {
+        Self::new("mismatch", what)
+    }
+
+    /// It hung up.
+    pub(crate) fn closed(how: impl AsRef<str>) -> Self {
+        Self::new("closed", format!("the policy server closed the connection{}", how.as_ref()))
+    }
+
+    /// It let a deadline pass.
+    pub(crate) fn timeout(doing: &str, limit: Duration) -> Self {
+        let seconds = limit.as_secs_f64();
+        Self::new("timeout", format!("the policy server did not {doing} within {seconds} s"))
+    }
+
+    /// It told of an error. The last line of a traceback is its message.
+    pub(crate) fn server(text: &str) -> Self {
+        let text = sanitise(text, usize::MAX);
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
+        let mut fault = Self::new("server_error", format!("the policy server failed: {last}"));
+        fault.detail = end_of(text.trim(), TRACEBACK_BYTES).to_owned();
+        fault
+    }
+
+    pub(crate) fn to_wire(&self) -> PolicyFault {
+        PolicyFault { code: self.code.to_owned(), message: self.message.clone(), traceback: self.detail.clone() }
+    }
+}
+
+/// The last `bytes` of a text, from the beginning of a character.
+fn end_of(text: &str, bytes: usize) -> &str {
+    let from = text.len().saturating_sub(bytes);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[from..]
+}

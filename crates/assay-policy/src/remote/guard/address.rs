@@ -1,0 +1,103 @@
+//! What may be said of an address by looking at it. Source of the ranges: the IANA special-purpose address registries.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Where an address belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// On the public Internet.
+    Public,
+    /// In a network that only the operator can open, by naming it.
+    Closed(&'static str),
+    /// Nobody opens it: it leads to credentials of the machine, or is no address of one machine.
+    Never(&'static str),
+}
+
+/// Ranges of IPv4: network, prefix length, what it is. The first that fits counts.
+const V4: [([u8; 4], u32, Standing); 17] = [
+    ([168, 63, 129, 16], 32, Standing::Never("a cloud's metadata service")),
+    ([100, 100, 100, 200], 32, Standing::Never("a cloud's metadata service")),
+    ([169, 254, 0, 0], 16, Standing::Never("a link-local address (metadata services live there)")),
+    ([0, 0, 0, 0], 8, Standing::Never("no address of a machine")),
+    ([224, 0, 0, 0], 4, Standing::Never("a multicast address")),
+    ([240, 0, 0, 0], 4, Standing::Never("a reserved address")),
+    ([127, 0, 0, 0], 8, Standing::Closed("a loopback address")),
+    ([10, 0, 0, 0], 8, Standing::Closed("a private address")),
+    ([172, 16, 0, 0], 12, Standing::Closed("a private address")),
+    ([192, 168, 0, 0], 16, Standing::Closed("a private address")),
+    ([100, 64, 0, 0], 10, Standing::Closed("an address of a carrier's network")),
+    ([192, 0, 0, 0], 24, Standing::Closed("an address for protocol assignments")),
+    ([192, 0, 2, 0], 24, Standing::Closed("an address for documentation")),
+    ([198, 51, 100, 0], 24, Standing::Closed("an address for documentation")),
+    ([203, 0, 113, 0], 24, Standing::Closed("an address for documentation")),
+    ([198, 18, 0, 0], 15, Standing::Closed("an address for benchmarks")),
+    ([192, 88, 99, 0], 24, Standing::Closed("a relay address")),
+];
+
+/// Ranges of IPv6: the first 32 bits of the network, prefix length (at most 32), what it is.
+const V6: [(u32, u32, Standing); 4] = [
+    (0x2001_0000, 32, Standing::Closed("a Teredo address")),
+    (0x2001_0db8, 32, Standing::Closed("an address for documentation")),
+    (0x2002_0000, 16, Standing::Closed("a 6to4 address")),
+    (0x2000_0000, 3, Standing::Public),
+];
+
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+/// Where `ip` belongs. An IPv4 address in IPv6 clothes (`::ffff:a.b.c.d`) is judged as what it is; one that is carried
+/// inside (NAT64, 6to4, `::a.b.c.d`) stays closed, and is never opened where the address within is not.
+#[must_use]
+pub fn standing(ip: IpAddr) -> Standing {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => v4(ip),
+        IpAddr::V6(ip) => v6(ip),
+    }
+}
+
+fn v4(ip: Ipv4Addr) -> Standing {
+    let fits = |network: [u8; 4], bits: u32| (ip.to_bits() ^ u32::from_be_bytes(network)) >> (32 - bits) == 0;
+    V4.iter().find(|(network, bits, _)| fits(*network, *bits)).map_or(Standing::Public, |(_, _, standing)| *standing)
+}
+
+fn v6(ip: Ipv6Addr) -> Standing {
+    if ip == METADATA_V6 {
+        return Standing::Never("a cloud's metadata service");
+    }
+    if ip.is_unspecified() {
+        return Standing::Never("no address of a machine");
+    }
+    if ip.is_loopback() {
+        return Standing::Closed("a loopback address");
+    }
+    if ip.is_multicast() {
+        return Standing::Never("a multicast address");
+    }
+    if ip.is_unicast_link_local() {
+        return Standing::Never("a link-local address");
+    }
+    if ip.is_unique_local() {
+        return Standing::Closed("a private address");
+    }
+    if let Some(within) = carried(ip) {
+        return match v4(within) {
+            Standing::Never(what) => Standing::Never(what),
+            _ => Standing::Closed("an IPv4 address carried in IPv6"),
+        };
+    }
+    let first = (ip.to_bits() >> 96) as u32;
+    let fits = |network: u32, bits: u32| (first ^ network) >> (32 - bits) == 0;
+    let found = V6.iter().find(|(network, bits, _)| fits(*network, *bits));
+    found.map_or(Standing::Closed("no public address"), |(_, _, standing)| *standing)
+}
+
+/// The IPv4 address that a translator would take out of `ip`.
+fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, g, h] = ip.segments();
+    let pair = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match (a, b, c, d, e, f) {
+        (0, 0, 0, 0, 0, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(pair(g, h)),
+        (0x64, 0xff9b, 1, ..) => Some(pair(g, h)),
+        (0x2002, ..) => Some(pair(b, c)),
+        _ => None,
+    }
+}

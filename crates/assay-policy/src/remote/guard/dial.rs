@@ -1,0 +1,167 @@
+//! From an endpoint to a connected socket, or to a refusal.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tokio::net::TcpStream;
+use url::Host;
+
+use super::address::{Standing, standing};
+use super::port::denied_port;
+use super::resolver::{Resolver, SystemResolver};
+use crate::remote::Endpoint;
+
+/// Addresses of one name that are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// Decides where connections may go, and makes them.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    open: Vec<IpNet>,
+    resolver: Arc<dyn Resolver>,
+    tells_why: bool,
+}
+
+/// Why there is no connection. For logs and for the operator; a client gets [`Guard::told`].
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// A port that belongs to another service.
+    #[error("port {0} is where {1} listens, not a policy server")]
+    Port(u16, &'static str),
+    /// Nobody opens it.
+    #[error("{0} is {1}: it is never connected to")]
+    Never(IpAddr, &'static str),
+    /// The operator did not open it.
+    #[error("{0} is {1}: name its network in the setting policy_networks to open it")]
+    Closed(IpAddr, &'static str),
+    /// No such name.
+    #[error("the name {0} has no address")]
+    NoAddress(String),
+    /// The name could not be looked up.
+    #[error("the name {0} could not be looked up")]
+    LookUp(String, #[source] io::Error),
+    /// Nobody listens, or the packets do not arrive.
+    #[error("no connection to {0}")]
+    Connect(SocketAddr, #[source] io::Error),
+    /// Somebody else answered.
+    #[error("connected to {1} instead of {0}")]
+    Peer(SocketAddr, SocketAddr),
+}
+
+impl DialError {
+    /// The reason with its causes, in a line.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match std::error::Error::source(self) {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+impl Guard {
+    /// A service's guard: public addresses, and the networks that its operator opened.
+    #[must_use]
+    pub fn new(open: Vec<IpNet>) -> Self {
+        Self::with_resolver(open, Arc::new(SystemResolver))
+    }
+
+    /// As [`Self::new`], with names looked up by `resolver`.
+    #[must_use]
+    pub fn with_resolver(open: Vec<IpNet>, resolver: Arc<dyn Resolver>) -> Self {
+        Self { open, resolver, tells_why: false }
+    }
+
+    /// The command line's guard: who types the address is the operator, so every network is open, and reasons are told.
+    #[must_use]
+    pub fn of_operator() -> Self {
+        let everything = [IpNet::from(ipnet::Ipv4Net::default()), IpNet::from(ipnet::Ipv6Net::default())];
+        Self { tells_why: true, ..Self::new(everything.to_vec()) }
+    }
+
+    /// What can be said of an endpoint before a name is looked up: its port, and its address if it is a literal.
+    ///
+    /// # Errors
+    /// [`DialError`] when it would be refused whatever the name service says.
+    pub fn check(&self, endpoint: &Endpoint) -> Result<(), DialError> {
+        if let Some(what) = denied_port(endpoint.port()) {
+            return Err(DialError::Port(endpoint.port(), what));
+        }
+        match endpoint.host() {
+            Host::Ipv4(ip) => self.judge(IpAddr::V4(*ip)).map(|_| ()),
+            Host::Ipv6(ip) => self.judge(IpAddr::V6(*ip)).map(|_| ()),
+            Host::Domain(_) => Ok(()),
+        }
+    }
+
+    /// The addresses that `endpoint` may be reached at: looked up now, every one of them judged.
+    ///
+    /// # Errors
+    /// [`DialError`] when one of them is refused, or there is none.
+    pub async fn vet(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, DialError> {
+        self.check(endpoint)?;
+        let addresses = match endpoint.host() {
+            Host::Ipv4(ip) => vec![IpAddr::V4(*ip)],
+            Host::Ipv6(ip) => vec![IpAddr::V6(*ip)],
+            Host::Domain(name) => {
+                self.resolver.resolve(name).await.map_err(|error| DialError::LookUp(name.clone(), error))?
+            }
+        };
+        let judged = addresses.into_iter().map(|ip| self.judge(ip)).collect::<Result<Vec<_>, _>>()?;
+        if judged.is_empty() {
+            return Err(DialError::NoAddress(endpoint.host().to_string()));
+        }
+        Ok(judged.into_iter().map(|ip| SocketAddr::new(ip, endpoint.port())).collect())
+    }
+
+    /// Connects to `endpoint`. To be called anew for every connection: names change.
+    ///
+    /// # Errors
+    /// [`DialError`] says why there is no connection.
+    pub async fn dial(&self, endpoint: &Endpoint) -> Result<TcpStream, DialError> {
+        let addresses = self.vet(endpoint).await?;
+        let mut last = DialError::NoAddress(endpoint.host().to_string());
+        for address in addresses.into_iter().take(MAX_ADDRESSES) {
+            match connect(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// What the client reads: the same whatever the reason, except for the operator.
+    #[must_use]
+    pub fn told(&self, error: &DialError) -> String {
+        if self.tells_why {
+            return format!("the policy server can't be reached: {}", error.in_full());
+        }
+        "the policy server can't be reached".to_owned()
+    }
+
+    fn judge(&self, ip: IpAddr) -> Result<IpAddr, DialError> {
+        let ip = ip.to_canonical();
+        let opened = self.open.iter().any(|network| network.contains(&ip));
+        match standing(ip) {
+            Standing::Never(what) => Err(DialError::Never(ip, what)),
+            _ if opened => Ok(ip),
+            Standing::Closed(what) => Err(DialError::Closed(ip, what)),
+            Standing::Public if self.resolver.is_own(ip) => Err(DialError::Closed(ip, "an address of this machine")),
+            Standing::Public => Ok(ip),
+        }
+    }
+}
+
+async fn connect(address: SocketAddr) -> Result<TcpStream, DialError> {
+    let failed = |error| DialError::Connect(address, error);
+    let stream = TcpStream::connect(address).await.map_err(failed)?;
+    let peer = stream.peer_addr().map_err(failed)?;
+    if peer.ip().to_canonical() != address.ip() || peer.port() != address.port() {
+        return Err(DialError::Peer(address, peer));
+    }
+    // Requests are small and answered before the next: waiting to fill a packet only costs time.
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
+}

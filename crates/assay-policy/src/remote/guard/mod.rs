@@ -1,0 +1,15 @@
+//! The address guard: no address that a client supplies makes this machine talk to its own network.
+//!
+//! One rule for every transport: resolve once, refuse the name if any of its addresses is refused, connect to an
+//! address that was judged, check the peer, follow no redirect, and judge again at each reconnect. A client learns only
+//! that the server could not be reached, so that the guard is no port scanner; the operator's log has the reason.
+
+mod address;
+mod dial;
+mod port;
+mod resolver;
+
+pub use address::{Standing, standing};
+pub use dial::{DialError, Guard};
+pub use port::denied_port;
+pub use resolver::{Resolve, Resolver, SystemResolver};

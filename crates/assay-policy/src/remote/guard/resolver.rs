@@ -1,0 +1,42 @@
+//! The port to the system's names and addresses: tests bring their own, and nothing is dialled to judge a name.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::pin::Pin;
+
+/// The addresses of a name, or why there are none.
+pub type Resolve<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// Looks up names.
+pub trait Resolver: Send + Sync + fmt::Debug {
+    /// The addresses of `name`. Never called with a literal address.
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolve<'a>;
+
+    /// Whether `ip` is this machine.
+    fn is_own(&self, ip: IpAddr) -> bool;
+}
+
+/// The operating system's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolve<'a> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+
+    /// The kernel gives a packet to one's own address that same address as its source. Nothing is sent: a datagram
+    /// socket that connects only looks up the route.
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let any: IpAddr = if ip.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+        let route = UdpSocket::bind(SocketAddr::new(any, 0)).and_then(|socket| {
+            socket.connect(SocketAddr::new(ip, 9))?;
+            socket.local_addr()
+        });
+        route.is_ok_and(|own| own.ip() == ip)
+    }
+}

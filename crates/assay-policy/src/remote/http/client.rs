@@ -1,0 +1,164 @@
+//! Requests over one kept connection. Never a redirect, a proxy or a cookie; a connection that was lost between two
+//! requests is dialled anew, through the guard.
+
+use assay_model::{Secret, sanitise};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::remote::endpoint::Endpoint;
+use crate::remote::fault::Fault;
+use crate::remote::guard::Guard;
+use crate::remote::limits::MAX_REPLY_BYTES;
+use crate::remote::transport;
+
+/// Part of an answer that an error shows, in bytes.
+const SHOWN_BYTES: usize = 16 * 1024;
+
+/// A client of one server.
+pub(super) struct Client {
+    guard: Guard,
+    endpoint: Endpoint,
+    authorization: Option<HeaderValue>,
+    connection: Connection,
+}
+
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// An answer in full.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+}
+
+impl Client {
+    pub(super) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+        let bearer = |key: &Secret| {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+                .map_err(|_| Fault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+            value.set_sensitive(true);
+            Ok(value)
+        };
+        let authorization = key.map(bearer).transpose()?;
+        let connection = Connection::open(guard, endpoint).await?;
+        Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, connection })
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) async fn get(&mut self, path: &str) -> Result<Answer, Fault> {
+        self.request(Method::GET, path, Bytes::new()).await
+    }
+
+    pub(super) async fn post(&mut self, path: &str, body: &Value) -> Result<Answer, Fault> {
+        self.request(Method::POST, path, Bytes::from(body.to_string())).await
+    }
+
+    async fn request(&mut self, method: Method, path: &str, body: Bytes) -> Result<Answer, Fault> {
+        if self.connection.sender.ready().await.is_err() {
+            self.connection = Connection::open(&self.guard, &self.endpoint).await?;
+        }
+        let response = match self.connection.sender.try_send_request(self.message(&method, path, &body)?).await {
+            Ok(response) => response,
+            Err(mut error) => {
+                if error.take_message().is_none() {
+                    return Err(broken(error.error()));
+                }
+                // It was closed as we began, and nothing was sent.
+                self.connection = Connection::open(&self.guard, &self.endpoint).await?;
+                let message = self.message(&method, path, &body)?;
+                self.connection.sender.send_request(message).await.map_err(|error| broken(&error))?
+            }
+        };
+        let status = response.status();
+        let body = Limited::new(response.into_body(), MAX_REPLY_BYTES).collect().await.map_err(|error| {
+            if error.is::<http_body_util::LengthLimitError>() {
+                return Fault::protocol(format!("an answer of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)));
+            }
+            Fault::closed(" in the middle of an answer")
+        })?;
+        Ok(Answer { status, body: body.to_bytes() })
+    }
+
+    fn message(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Fault> {
+        let base = self.endpoint.path().trim_end_matches('/');
+        let base = base.strip_suffix("/act").unwrap_or(base);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{base}{path}"))
+            .header(HOST, self.endpoint.authority())
+            .header(USER_AGENT, concat!("assay/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "application/json");
+        if method == Method::POST {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        request.body(Full::new(body.clone())).map_err(|error| Fault::mismatch(error.to_string()))
+    }
+}
+
+impl Connection {
+    async fn open(guard: &Guard, endpoint: &Endpoint) -> Result<Self, Fault> {
+        let stream = transport::open(guard, endpoint).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
+        // How it ends is seen by the request that it fails.
+        let driver = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { sender, driver })
+    }
+}
+
+impl Answer {
+    /// The JSON of a good answer.
+    pub(super) fn json(&self) -> Result<Value, Fault> {
+        self.check()?;
+        serde_json::from_slice(&self.body).map_err(|error| Fault::protocol(format!("no JSON ({error})")))
+    }
+
+    /// Whether it is good.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let text = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES)]);
+        match self.status {
+            status if status.is_success() => Ok(()),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(Fault::new("connect", "the policy server refused the key (policy_api_key), or wants one"))
+            }
+            status if status.is_redirection() => Err(Fault::protocol(format!(
+                "{status}, a redirect, which is never followed; give the address it leads to"
+            ))),
+            status => {
+                let mut fault = Fault::server(&text);
+                fault.message = sanitise(&format!("the policy server answered {status}: {}", one_line(&text)), 500);
+                Err(fault)
+            }
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn broken(error: &hyper::Error) -> Fault {
+    if error.is_parse() {
+        return Fault::protocol(format!("no HTTP ({error})"));
+    }
+    Fault::closed("")
+}

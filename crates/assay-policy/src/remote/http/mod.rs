@@ -1,0 +1,9 @@
+//! Policy servers over HTTP: `POST /act`. Our own contract (which `GET /health` tells), and the image style that OpenVLA
+//! and AutoEval servers share. Numbers travel as lists or as json_numpy objects ([`numpy`]); both are read everywhere.
+
+mod client;
+mod numpy;
+mod session;
+mod style;
+
+pub(crate) use session::Session;

@@ -1,0 +1,54 @@
+//! An episode over HTTP.
+
+use assay_model::Secret;
+use hyper::StatusCode;
+
+use super::client::Client;
+use super::style::{Style, actions};
+use crate::remote::chunk::Chunk;
+use crate::remote::endpoint::Endpoint;
+use crate::remote::fault::Fault;
+use crate::remote::guard::Guard;
+use crate::remote::observation::{Episode, Observation};
+
+/// A server whose style is known.
+pub(crate) struct Session {
+    client: Client,
+    style: Style,
+}
+
+impl Session {
+    pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+        let mut client = Client::open(guard, endpoint, key).await?;
+        let health = client.get("/health").await?;
+        let style = if is_absent(health.status) {
+            Style::Image
+        } else {
+            health.check()?;
+            Style::Named
+        };
+        Ok(Self { client, style })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.style.describe().to_owned()
+    }
+
+    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), Fault> {
+        self.style.check(episode)?;
+        let answer = self.client.post("/reset", &self.style.reset(episode)).await?;
+        // A server without state needs no reset.
+        if is_absent(answer.status) { Ok(()) } else { answer.check() }
+    }
+
+    pub(crate) async fn infer(&mut self, observation: Observation<'_>) -> Result<Chunk, Fault> {
+        let request = self.style.act(observation, self.client.endpoint());
+        let reply = self.client.post("/act", &request).await?.json()?;
+        Chunk::new(actions(&reply)?, observation.episode.action_dim)
+    }
+}
+
+/// The server has no such route.
+fn is_absent(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED)
+}

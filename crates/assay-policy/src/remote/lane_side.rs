@@ -1,0 +1,65 @@
+//! The relay's end of the socket pair: frames from a lane. A lane loads what strangers wrote, so its frames are checked
+//! like any others.
+
+use std::io;
+
+use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, frame};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// Longest frame of a lane, in bytes: room for some large images.
+const MAX_LANE_BYTES: u32 = 64 * 1024 * 1024;
+
+/// Frames to and from the lane.
+#[derive(Debug)]
+pub(crate) struct LaneSide {
+    stream: UnixStream,
+    nonce: u64,
+    buffer: Vec<u8>,
+}
+
+/// The lane is gone, or does not speak frames: nobody is left to be told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneGone {
+    #[error("the lane hung up")]
+    Closed,
+    #[error("the lane's socket")]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("a frame of another connection")]
+    Nonce,
+}
+
+impl LaneSide {
+    pub(crate) fn new(stream: UnixStream, nonce: u64) -> Self {
+        Self { stream, nonce, buffer: Vec::new() }
+    }
+
+    /// The next frame. May be dropped at any point; what was read is kept.
+    pub(crate) async fn receive(&mut self) -> Result<(Header, Vec<u8>), LaneGone> {
+        loop {
+            if let Some(header) = self.header()? {
+                let end = HEADER_BYTES + header.length as usize;
+                if self.buffer.len() >= end {
+                    let payload = self.buffer[HEADER_BYTES..end].to_vec();
+                    self.buffer.drain(..end);
+                    return Ok((header, payload));
+                }
+            }
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Err(LaneGone::Closed);
+            }
+        }
+    }
+
+    pub(crate) async fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) -> Result<(), LaneGone> {
+        Ok(self.stream.write_all(&frame(kind, seq, self.nonce, payload)).await?)
+    }
+
+    fn header(&self) -> Result<Option<Header>, LaneGone> {
+        let Some(bytes) = self.buffer.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
+        let header = Header::decode(bytes, MAX_LANE_BYTES)?;
+        if header.nonce == self.nonce { Ok(Some(header)) } else { Err(LaneGone::Nonce) }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a policy server may take: time, bytes, patience.
+
+use std::time::Duration;
+
+/// Most episodes of one job that may talk to its server at the same time.
+pub const MAX_CONCURRENCY: u32 = 64;
+/// Most actions of one answer that are carried out before the next is asked for.
+pub const MAX_REPLAN_STEPS: u32 = 1000;
+/// Most actions in one answer.
+pub(crate) const MAX_HORIZON: usize = 1000;
+/// Longest answer, in bytes: a chunk of actions has some kilobytes.
+pub(crate) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
+/// Deepest nesting of an answer.
+pub(crate) const MAX_REPLY_DEPTH: usize = 16;
+/// Pings and the like that a server may send in an episode; an honest one sends one in 20 s.
+pub(crate) const MAX_CONTROL_FRAMES: u32 = 1000;
+/// A server that is told good-bye has this long to say so too.
+pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// Deadlines, by the wall: another machine's CPU time can't be read. A lane waits longer than any of them, so that the
+/// relay is the one to say what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteLimits {
+    /// Looking up the name, connecting, handshakes, and the server's introduction.
+    pub connect: Duration,
+    /// Reset and first answer of an episode, each: models compile on their first call.
+    pub first: Duration,
+    /// Every other answer.
+    pub inference: Duration,
+}
+
+impl Default for RemoteLimits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), first: Duration::from_secs(30), inference: Duration::from_secs(10) }
+    }
+}

@@ -1,0 +1,26 @@
+//! Policies that run as a server elsewhere. The lane speaks frames as with a jailed policy; a relay in this process
+//! turns them into what the server speaks, a folder per protocol ([`openpi`], [`http`]), and its answers back.
+//!
+//! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait has
+//! a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
+//! decides where a connection may go.
+
+mod array;
+mod chunk;
+mod endpoint;
+mod fault;
+pub mod guard;
+mod http;
+mod lane_side;
+mod limits;
+mod observation;
+mod openpi;
+mod policy;
+mod relay;
+mod session;
+mod transport;
+
+pub use endpoint::{Endpoint, EndpointError, Scheme};
+pub use guard::Guard;
+pub use limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, RemoteLimits};
+pub use policy::{Connecting, PolicyServer, Remote, RemotePolicy, Started};

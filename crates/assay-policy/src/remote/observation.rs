@@ -1,0 +1,102 @@
+//! What the lane observes, as arrays by name.
+
+use assay_model::frame::{ArraySpec, Dtype, Init};
+
+/// An episode, as a server may know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Episode {
+    /// Random: tells this episode from all others, and nothing else.
+    pub(crate) id: String,
+    pub(crate) seed: u64,
+    pub(crate) instruction: String,
+    pub(crate) specs: Vec<ArraySpec>,
+    pub(crate) action_dim: usize,
+}
+
+/// One observation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observation<'a> {
+    pub(crate) episode: &'a Episode,
+    pub(crate) step: u32,
+    pub(crate) time: f64,
+    pub(crate) time_remaining: f64,
+    data: &'a [u8],
+}
+
+/// An array of it: little-endian, C order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) spec: &'a ArraySpec,
+    pub(crate) data: &'a [u8],
+}
+
+impl Episode {
+    pub(crate) fn new(id: String, init: Init) -> Self {
+        Self {
+            id,
+            seed: init.seed,
+            instruction: init.instruction.unwrap_or_default(),
+            specs: init.observation,
+            action_dim: init.action_dim as usize,
+        }
+    }
+
+    /// Bytes of an observation's payload.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        16 + self.specs.iter().map(bytes).sum::<usize>()
+    }
+
+    /// The images among the arrays.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &ArraySpec> {
+        self.specs.iter().filter(|spec| is_image(spec))
+    }
+}
+
+impl<'a> Observation<'a> {
+    /// `None` when the payload does not have the length that the episode announced.
+    pub(crate) fn new(episode: &'a Episode, step: u32, payload: &'a [u8]) -> Option<Self> {
+        if payload.len() != episode.payload_bytes() {
+            return None;
+        }
+        let (times, data) = payload.split_at(16);
+        let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).ok();
+        Some(Self { episode, step, time: number(&times[..8])?, time_remaining: number(&times[8..])?, data })
+    }
+
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = View<'a>> {
+        let mut rest = self.data;
+        self.episode.specs.iter().map(move |spec| {
+            let (data, others) = rest.split_at(bytes(spec));
+            rest = others;
+            View { spec, data }
+        })
+    }
+}
+
+impl View<'_> {
+    /// numpy's name of the type.
+    pub(crate) fn dtype(&self) -> &'static str {
+        match self.spec.dtype {
+            Dtype::F64 => "<f8",
+            Dtype::U8 => "|u1",
+        }
+    }
+
+    /// The numbers of a float array.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
+        self.data.chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+    }
+}
+
+/// Height, width, three colours, a byte each.
+pub(crate) fn is_image(spec: &ArraySpec) -> bool {
+    spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [_, _, 3])
+}
+
+fn bytes(spec: &ArraySpec) -> usize {
+    let size = match spec.dtype {
+        Dtype::F64 => 8,
+        Dtype::U8 => 1,
+    };
+    spec.shape.iter().fold(size, |product: usize, n| product.saturating_mul(*n as usize))
+}

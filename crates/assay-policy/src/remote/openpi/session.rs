@@ -1,0 +1,111 @@
+//! An episode over one WebSocket: the protocol has no reset of its own, so every episode has its own connection.
+
+use assay_model::{Secret, sanitise};
+use rmpv::Value;
+
+use super::codec::{decode, encode, get, is_array, to_array};
+use super::dialect::{Dialect, is_reset_done};
+use super::socket::{Content, Socket};
+use crate::remote::chunk::Chunk;
+use crate::remote::endpoint::Endpoint;
+use crate::remote::fault::Fault;
+use crate::remote::guard::Guard;
+use crate::remote::observation::{Episode, Observation};
+
+/// Names of keys that a message may show.
+const MAX_KEYS_BYTES: usize = 200;
+
+/// A connection that was introduced.
+pub(crate) struct Session {
+    socket: Socket,
+    dialect: Dialect,
+}
+
+impl Session {
+    pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+        let mut socket = Socket::open(guard, endpoint, key).await?;
+        let metadata = match socket.receive().await? {
+            Content::Binary(bytes) => map(&bytes)?,
+            Content::Text(text) => return Err(Fault::server(&text)),
+        };
+        Ok(Self { socket, dialect: Dialect::of(&metadata) })
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.dialect.describe()
+    }
+
+    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), Fault> {
+        self.dialect.check(episode)?;
+        let Some(request) = self.dialect.reset(episode) else { return Ok(()) };
+        self.socket.send(encode(&request)).await?;
+        match self.socket.receive().await? {
+            Content::Text(text) if is_reset_done(&text) => Ok(()),
+            Content::Text(text) => Err(Fault::server(&text)),
+            Content::Binary(bytes) => {
+                let reply = map(&bytes)?;
+                failure(&reply)?;
+                match get(&reply, "status").and_then(Value::as_str) {
+                    Some(text) if is_reset_done(text) => Ok(()),
+                    _ => Err(Fault::protocol("its answer to a reset is not 'reset successful'")),
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn infer(&mut self, observation: Observation<'_>) -> Result<Chunk, Fault> {
+        if let Some(early) = self.socket.pending() {
+            return Err(unasked(early));
+        }
+        self.socket.send(encode(&self.dialect.request(observation))).await?;
+        let reply = match self.socket.receive().await? {
+            Content::Binary(bytes) => map(&bytes)?,
+            Content::Text(text) => return Err(Fault::server(&text)),
+        };
+        Chunk::new(actions(&reply)?, observation.episode.action_dim)
+    }
+
+    pub(crate) async fn idle(&mut self) -> Fault {
+        unasked(self.socket.receive().await)
+    }
+
+    pub(crate) async fn close(&mut self) {
+        self.socket.close().await;
+    }
+}
+
+/// A message that came while none was expected.
+fn unasked(message: Result<Content, Fault>) -> Fault {
+    match message {
+        Ok(Content::Text(text)) => Fault::server(&text),
+        Ok(Content::Binary(_)) => Fault::protocol("a message that nobody asked for"),
+        Err(fault) => fault,
+    }
+}
+
+fn map(bytes: &[u8]) -> Result<Value, Fault> {
+    let value = decode(bytes).map_err(|error| Fault::protocol(error.to_string()))?;
+    if value.is_map() { Ok(value) } else { Err(Fault::protocol("msgpack, but no map")) }
+}
+
+/// vLLM-Omni tells errors in a map.
+fn failure(reply: &Value) -> Result<(), Fault> {
+    if get(reply, "type").and_then(Value::as_str) != Some("error") {
+        return Ok(());
+    }
+    Err(Fault::server(get(reply, "message").and_then(Value::as_str).unwrap_or("no message")))
+}
+
+/// The actions of an answer: under a key, or (older RoboArena servers) the answer itself.
+fn actions(reply: &Value) -> Result<crate::remote::array::Array, Fault> {
+    failure(reply)?;
+    let found = if is_array(reply) { Some(reply) } else { get(reply, "actions").or_else(|| get(reply, "action")) };
+    match found {
+        Some(value) => to_array(value).map_err(|error| Fault::bad_action(format!("actions: {error}"))),
+        None => {
+            let keys: Vec<_> = reply.as_map().into_iter().flatten().filter_map(|(key, _)| key.as_str()).collect();
+            let keys = sanitise(&keys.join(", "), MAX_KEYS_BYTES);
+            Err(Fault::bad_action(format!("the answer has no key actions; its keys are: {keys}")))
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The WebSocket: messages of bounded size, pings answered, floods refused.
+
+use assay_model::Secret;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
+
+use crate::remote::endpoint::Endpoint;
+use crate::remote::fault::Fault;
+use crate::remote::guard::Guard;
+use crate::remote::limits::{CLOSE_LIMIT, MAX_CONTROL_FRAMES, MAX_REPLY_BYTES};
+use crate::remote::transport::{self, Transport};
+
+/// A connected WebSocket.
+pub(super) struct Socket {
+    stream: WebSocketStream<Box<dyn Transport>>,
+    control_frames: u32,
+}
+
+/// A message with content.
+pub(super) enum Content {
+    Binary(Bytes),
+    Text(String),
+}
+
+impl Socket {
+    pub(super) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+        let url = endpoint.in_full();
+        let mut request = url.into_client_request().map_err(|error| Fault::mismatch(error.to_string()))?;
+        if let Some(key) = key {
+            let mut value = HeaderValue::from_str(&format!("Api-Key {}", key.reveal()))
+                .map_err(|_| Fault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let config =
+            WebSocketConfig::default().max_message_size(Some(MAX_REPLY_BYTES)).max_frame_size(Some(MAX_REPLY_BYTES));
+        let stream = transport::open(guard, endpoint).await?;
+        let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
+        let (stream, _) = opened.map_err(|error| refused(&error))?;
+        Ok(Self { stream, control_frames: 0 })
+    }
+
+    pub(super) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
+        self.stream.send(Message::Binary(bytes.into())).await.map_err(|error| broken(&error))
+    }
+
+    /// The next message with content. Pings are answered on the way. May be dropped at any point.
+    pub(super) async fn receive(&mut self) -> Result<Content, Fault> {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Binary(bytes))) => return Ok(Content::Binary(bytes)),
+                Some(Ok(Message::Text(text))) => return Ok(Content::Text(text.as_str().to_owned())),
+                Some(Ok(Message::Close(frame))) => return Err(Fault::closed(reason(frame.as_ref()))),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+                    self.control_frames += 1;
+                    if self.control_frames > MAX_CONTROL_FRAMES {
+                        return Err(Fault::protocol(format!("more than {MAX_CONTROL_FRAMES} pings in an episode")));
+                    }
+                }
+                Some(Err(error)) => return Err(broken(&error)),
+                None => return Err(Fault::closed("")),
+            }
+        }
+    }
+
+    /// What is there already, without waiting.
+    pub(super) fn pending(&mut self) -> Option<Result<Content, Fault>> {
+        self.receive().now_or_never()
+    }
+
+    pub(super) async fn close(&mut self) {
+        // Polite, not necessary: whatever comes of it, the connection ends with this value.
+        drop(tokio::time::timeout(CLOSE_LIMIT, self.stream.close(None)).await);
+    }
+}
+
+fn reason(frame: Option<&CloseFrame>) -> String {
+    match frame {
+        Some(frame) if frame.reason.is_empty() => format!(" (code {})", u16::from(frame.code)),
+        Some(frame) => format!(" (code {}: {})", u16::from(frame.code), frame.reason.as_str()),
+        None => String::new(),
+    }
+}
+
+/// The handshake failed.
+fn refused(error: &Error) -> Fault {
+    let why = match error {
+        Error::Http(response) => match response.status() {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                "it refused the key (policy_api_key), or wants one".to_owned()
+            }
+            status if status.is_redirection() => "it redirects to another address; give that one".to_owned(),
+            status => format!("it answered {status} where a WebSocket was wanted"),
+        },
+        other => other.to_string(),
+    };
+    Fault::new("connect", format!("no WebSocket with the policy server: {why}"))
+}
+
+/// The connection failed later.
+fn broken(error: &Error) -> Fault {
+    match error {
+        Error::ConnectionClosed
+        | Error::AlreadyClosed
+        | Error::Io(_)
+        | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Fault::closed(""),
+        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            Fault::protocol(format!("a message of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)))
+        }
+        other => Fault::protocol(other.to_string()),
+    }
+}

@@ -1,0 +1,232 @@
+//! A policy server as a policy: connected in the background, driven over a socket pair like a jailed one.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use assay_model::Secret;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::endpoint::Endpoint;
+use super::fault::Fault;
+use super::guard::Guard;
+use super::lane_side::LaneSide;
+use super::limits::{CLOSE_LIMIT, RemoteLimits};
+use super::relay::Relay;
+use super::session::Session;
+use crate::connection::{PolicyConnection, PolicyEnd};
+use crate::{PolicyFailure, random_number};
+
+/// Threads that relay: they pack and unpack messages, and mostly wait.
+const THREADS: usize = 2;
+
+/// Where a policy is served, and how it wants to be asked.
+#[derive(Debug, Clone)]
+pub struct PolicyServer {
+    /// Its address.
+    pub endpoint: Endpoint,
+    /// What it wants to see before it answers.
+    pub api_key: Option<Secret>,
+    /// Actions of an answer that are carried out before the next is asked for; all of them where absent.
+    pub replan_steps: Option<u32>,
+}
+
+/// Connects to policy servers. Dropping it ends what is left of its relays.
+#[derive(Debug)]
+pub struct Remote {
+    runtime: Option<Runtime>,
+    handle: Handle,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    guard: Guard,
+    limits: RemoteLimits,
+}
+
+/// What became of a server.
+#[derive(Debug)]
+pub enum Started {
+    /// It waits for its episode.
+    Ready(Box<RemotePolicy>),
+    /// It is at fault.
+    Failed(Box<PolicyFailure>),
+}
+
+/// A server that is being connected to. Dropping it gives up.
+#[derive(Debug)]
+pub struct Connecting {
+    outcome: Receiver<Result<String, Fault>>,
+    received: Option<Result<String, Fault>>,
+    policy: RemotePolicy,
+}
+
+/// A connected server, for one episode.
+#[derive(Debug)]
+pub struct RemotePolicy {
+    stream: Option<UnixStream>,
+    nonce: u64,
+    speaks: String,
+    handle: Handle,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Remote {
+    /// Starts the threads that relay.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn new(guard: Guard, limits: RemoteLimits) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("policy-relay")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let handle = runtime.handle().clone();
+        Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(Shared { guard, limits }) })
+    }
+
+    /// What decides where connections may go.
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.shared.guard
+    }
+
+    /// Begins to connect for one episode.
+    ///
+    /// # Errors
+    /// No socket, or no random number: ours.
+    pub fn connect(&self, server: &PolicyServer) -> io::Result<Connecting> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let (nonce, id) = (random_number()?, random_number()?);
+        let (sender, outcome) = sync_channel(1);
+        let work = episode(Arc::clone(&self.shared), server.clone(), ours, nonce, format!("{id:016x}"), sender);
+        let task = Some(self.handle.spawn(work));
+        let handle = self.handle.clone();
+        let policy = RemotePolicy { stream: Some(theirs), nonce, speaks: String::new(), handle, task };
+        Ok(Connecting { outcome, received: None, policy })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        // May happen on a thread that must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn episode(
+    shared: Arc<Shared>,
+    server: PolicyServer,
+    stream: UnixStream,
+    nonce: u64,
+    id: String,
+    told: SyncSender<Result<String, Fault>>,
+) {
+    let limits = shared.limits;
+    let opened = async {
+        let stream = tokio::net::UnixStream::from_std(stream).map_err(|e| Fault::new("connect", e.to_string()))?;
+        let open = Session::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
+        let open = timeout(limits.connect, open).await;
+        let late = || Fault::timeout("introduce itself", limits.connect);
+        Ok((LaneSide::new(stream, nonce), open.unwrap_or_else(|_| Err(late()))?))
+    };
+    match opened.await {
+        Ok((lane, session)) => {
+            // Who no longer listens drops the other end of the socket too.
+            drop(told.send(Ok(session.describe())));
+            Relay::new(lane, session, limits, server.replan_steps, id).run().await;
+        }
+        Err(fault) => drop(told.send(Err(fault))),
+    }
+}
+
+impl Connecting {
+    /// Whether [`Self::wait`] would return at once.
+    pub fn is_done(&mut self) -> bool {
+        if self.received.is_none() {
+            self.received = self.outcome.try_recv().ok();
+        }
+        self.received.is_some()
+    }
+
+    /// Waits until the server introduced itself, or failed to.
+    #[must_use]
+    pub fn wait(mut self) -> Started {
+        let gone = || Err(Fault::closed(""));
+        let received = self.received.take().unwrap_or_else(|| self.outcome.recv().unwrap_or_else(|_| gone()));
+        match received {
+            Ok(speaks) => {
+                self.policy.speaks = speaks;
+                Started::Ready(Box::new(self.policy))
+            }
+            Err(fault) => Started::Failed(Box::new(PolicyFailure::told(&fault.to_wire()))),
+        }
+    }
+}
+
+impl RemotePolicy {
+    /// What the server speaks, in words.
+    #[must_use]
+    pub fn speaks(&self) -> &str {
+        &self.speaks
+    }
+
+    fn end(&mut self, grace: Duration) -> PolicyEnd {
+        // Without a lane the relay ends by itself.
+        self.stream = None;
+        if let Some(mut task) = self.task.take()
+            && (grace.is_zero() || self.handle.block_on(async { timeout(grace, &mut task).await }).is_err())
+        {
+            task.abort();
+        }
+        PolicyEnd { exit: None, log_tail: String::new() }
+    }
+}
+
+impl Drop for RemotePolicy {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl PolicyConnection for RemotePolicy {
+    fn take_stream(&mut self) -> Option<UnixStream> {
+        self.stream.take()
+    }
+
+    fn nonce(&self) -> u64 {
+        self.nonce
+    }
+
+    fn pid(&self) -> Option<i32> {
+        None
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
+
+    fn run_delay(&self) -> Option<Duration> {
+        None
+    }
+
+    fn finish(mut self: Box<Self>) -> PolicyEnd {
+        self.end(CLOSE_LIMIT)
+    }
+
+    fn abort(mut self: Box<Self>) -> PolicyEnd {
+        self.end(Duration::ZERO)
+    }
+}

@@ -1,0 +1,116 @@
+//! Between a lane and a server: observations out, actions back, one server's answer often serving many control steps.
+
+use std::time::Duration;
+
+use assay_model::frame::{Init, Kind};
+
+use super::chunk::Chunk;
+use super::fault::Fault;
+use super::lane_side::{LaneGone, LaneSide};
+use super::limits::RemoteLimits;
+use super::observation::{Episode, Observation};
+use super::session::Session;
+
+/// One episode's relay.
+pub(crate) struct Relay {
+    lane: LaneSide,
+    session: Session,
+    limits: RemoteLimits,
+    replan_steps: Option<u32>,
+    /// Random, for servers that tell sessions apart.
+    id: String,
+    episode: Option<Episode>,
+    chunk: Option<Chunk>,
+    asked: bool,
+    /// What went wrong while nobody had asked.
+    fault: Option<Fault>,
+}
+
+impl Relay {
+    pub(crate) fn new(
+        lane: LaneSide,
+        session: Session,
+        limits: RemoteLimits,
+        replan_steps: Option<u32>,
+        id: String,
+    ) -> Self {
+        Self { lane, session, limits, replan_steps, id, episode: None, chunk: None, asked: false, fault: None }
+    }
+
+    /// Serves the lane until the episode is over, then lets the server go.
+    pub(crate) async fn run(mut self) {
+        if let Err(error) = self.serve().await {
+            tracing::debug!(%error, "a relay ended before its episode");
+        }
+        self.session.close().await;
+    }
+
+    async fn serve(&mut self) -> Result<(), LaneGone> {
+        loop {
+            let received = tokio::select! {
+                // The lane first: its observation is what everybody waits for.
+                biased;
+                received = self.lane.receive() => received?,
+                fault = self.session.idle(), if self.fault.is_none() => {
+                    self.fault = Some(fault);
+                    continue;
+                }
+            };
+            let (header, payload) = received;
+            let answer = match header.kind {
+                Kind::Close => return Ok(()),
+                Kind::Init => self.begin(&payload).await.map(|()| (Kind::Ready, Vec::new())),
+                Kind::Observation => self.act(header.seq, &payload).await.map(|action| (Kind::Action, action)),
+                _ => Err(Fault::protocol("an unexpected frame of the lane")),
+            };
+            match answer {
+                Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
+                Err(fault) => {
+                    let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
+                    self.lane.send(Kind::Error, header.seq, &payload).await?;
+                    return self.linger().await;
+                }
+            }
+        }
+    }
+
+    /// After a fault: the lane reads it, and says CLOSE or hangs up.
+    async fn linger(&mut self) -> Result<(), LaneGone> {
+        while self.lane.receive().await?.0.kind != Kind::Close {}
+        Ok(())
+    }
+
+    async fn begin(&mut self, payload: &[u8]) -> Result<(), Fault> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        let init: Init = serde_json::from_slice(payload).map_err(|error| Fault::protocol(error.to_string()))?;
+        let episode = self.episode.insert(Episode::new(self.id.clone(), init));
+        let reset = self.session.reset(episode);
+        within(self.limits.first, "answer the reset", reset).await
+    }
+
+    async fn act(&mut self, seq: u32, payload: &[u8]) -> Result<Vec<u8>, Fault> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        if let Some(action) = self.chunk.as_mut().and_then(Chunk::pop) {
+            return Ok(bytes(action));
+        }
+        let observation = self.episode.as_ref().and_then(|episode| Observation::new(episode, seq, payload));
+        let observation = observation.ok_or_else(|| Fault::protocol("an observation that was not announced"))?;
+        let limit = if self.asked { self.limits.inference } else { self.limits.first };
+        let chunk = within(limit, "answer with actions", self.session.infer(observation)).await?;
+        self.asked = true;
+        let chunk = self.chunk.insert(chunk.cut(self.replan_steps));
+        chunk.pop().map(bytes).ok_or_else(|| Fault::bad_action("no actions"))
+    }
+}
+
+async fn within<T>(limit: Duration, doing: &str, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timeout(doing, limit)))
+}
+
+fn bytes(action: &[f64]) -> Vec<u8> {
+    action.iter().flat_map(|x| x.to_le_bytes()).collect()
+}

@@ -1,0 +1,52 @@
+//! A connection to a server: dialled by the guard, encrypted where the address says so.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::{IpAddr, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use url::Host;
+
+use super::endpoint::Endpoint;
+use super::fault::Fault;
+use super::guard::Guard;
+
+/// Bytes to and from a server.
+pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
+
+/// Connects to `endpoint`. The caller sets the deadline.
+pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint) -> Result<Box<dyn Transport>, Fault> {
+    let stream = guard.dial(endpoint).await.map_err(|error| {
+        tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
+        Fault::new("connect", guard.told(&error))
+    })?;
+    if !endpoint.is_tls() {
+        return Ok(Box::new(stream));
+    }
+    let name = match endpoint.host() {
+        Host::Domain(name) => ServerName::try_from(name.clone()).map_err(|_| broken("its name fits no certificate"))?,
+        Host::Ipv4(ip) => ServerName::IpAddress(IpAddr::from(std::net::IpAddr::V4(*ip))),
+        Host::Ipv6(ip) => ServerName::IpAddress(IpAddr::from(std::net::IpAddr::V6(*ip))),
+    };
+    let connector = TlsConnector::from(configuration());
+    let stream = connector.connect(name, stream).await.map_err(|error| broken(&error.to_string()))?;
+    Ok(Box::new(stream))
+}
+
+fn broken(why: &str) -> Fault {
+    Fault::new("connect", format!("no encrypted connection to the policy server: {why}"))
+}
+
+/// Trusts what the machine trusts, so that an operator's own authority works.
+fn configuration() -> Arc<ClientConfig> {
+    static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    let make = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    };
+    Arc::clone(SHARED.get_or_init(make))
+}

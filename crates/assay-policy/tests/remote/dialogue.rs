@@ -1,0 +1,132 @@
+//! The lane's side of an episode, a frame at a time.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use assay_model::Secret;
+use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
+use assay_policy::PolicyConnection;
+use assay_policy::remote::{Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
+
+/// Deadlines short enough to wait for.
+pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
+    connect: Duration::from_secs(5),
+    first: Duration::from_secs(5),
+    inference: Duration::from_millis(400),
+};
+
+/// A connected server and the lane's end of its socket pair.
+pub(crate) struct Dialogue {
+    // Dropped before what it runs on.
+    policy: Option<Box<RemotePolicy>>,
+    stream: UnixStream,
+    nonce: u64,
+    seq: u32,
+    _remote: Remote,
+}
+
+/// A server at `url`, asked for all actions of an answer.
+pub(crate) fn at(url: &str) -> PolicyServer {
+    PolicyServer { endpoint: Endpoint::parse(url).unwrap(), api_key: None, replan_steps: None }
+}
+
+pub(crate) fn with_key(url: &str, key: &str) -> PolicyServer {
+    PolicyServer { api_key: Some(Secret::new(key)), ..at(url) }
+}
+
+impl Dialogue {
+    /// Connects; an error reads `code: message`.
+    pub(crate) fn open(server: &PolicyServer, limits: RemoteLimits) -> Result<Self, String> {
+        let guard = Guard::new(vec!["127.0.0.0/8".parse().unwrap()]);
+        let remote = Remote::new(guard, limits).unwrap();
+        match remote.connect(server).unwrap().wait() {
+            Started::Ready(mut policy) => {
+                let stream = policy.take_stream().unwrap();
+                let nonce = policy.nonce();
+                Ok(Self { policy: Some(policy), stream, nonce, seq: 0, _remote: remote })
+            }
+            Started::Failed(failure) => Err(format!("{}: {}", failure.code, failure.message)),
+        }
+    }
+
+    pub(crate) fn speaks(&self) -> &str {
+        self.policy.as_ref().unwrap().speaks()
+    }
+
+    /// An episode with an image, two joints, and actions of two numbers.
+    pub(crate) fn begin(&mut self, instruction: &str) -> Result<(), String> {
+        let array =
+            |name: &str, dtype, shape: &[u32]| ArraySpec { name: name.to_owned(), dtype, shape: shape.to_vec() };
+        let init = Init {
+            seed: 7,
+            scenario: "test".to_owned(),
+            instruction: Some(instruction.to_owned()),
+            observation: vec![array("joint_position", Dtype::F64, &[2]), array("image", Dtype::U8, &[4, 6, 3])],
+            action_dim: 2,
+        };
+        self.send(Kind::Init, &serde_json::to_vec(&init).unwrap());
+        self.receive(Kind::Ready).map(|_| ())
+    }
+
+    /// An observation at time 0 whose first joint is `joint`.
+    pub(crate) fn ask(&mut self, joint: f64) -> Result<[f64; 2], String> {
+        let numbers: Vec<u8> = [0.0, 1.0, joint, 0.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
+        self.send(Kind::Observation, &[numbers, vec![9; 4 * 6 * 3]].concat());
+        let action = self.receive(Kind::Action)?;
+        self.seq += 1;
+        let number = |at: usize| f64::from_le_bytes(action[at * 8..][..8].try_into().unwrap());
+        assert_eq!(action.len(), 16);
+        Ok([number(0), number(1)])
+    }
+
+    /// Ends the episode as a lane does.
+    pub(crate) fn close(mut self) {
+        self.send(Kind::Close, &[]);
+        assert_eq!(self.policy.take().unwrap().finish().exit, None);
+    }
+
+    fn send(&mut self, kind: Kind, payload: &[u8]) {
+        self.stream.write_all(&frame(kind, self.seq, self.nonce, payload)).unwrap();
+    }
+
+    fn receive(&mut self, kind: Kind) -> Result<Vec<u8>, String> {
+        self.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut header = [0; HEADER_BYTES];
+        self.stream.read_exact(&mut header).unwrap();
+        let header = Header::decode(&header, MAX_REPLY_BYTES).unwrap();
+        let mut payload = vec![0; header.length as usize];
+        self.stream.read_exact(&mut payload).unwrap();
+        assert_eq!((header.nonce, header.seq), (self.nonce, self.seq));
+        if header.kind == Kind::Error {
+            let fault: PolicyFault = serde_json::from_slice(&payload).unwrap();
+            let shown = fault.message.chars().chain(fault.traceback.chars());
+            assert!(shown.into_iter().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{fault:?}");
+            return Err(format!("{}: {}", fault.code, fault.message));
+        }
+        assert_eq!(header.kind, kind);
+        Ok(payload)
+    }
+}
+
+/// What becomes of an episode of two observations: the last action, or the fault.
+pub(crate) fn episode(server: &PolicyServer) -> Result<[f64; 2], String> {
+    let mut dialogue = Dialogue::open(server, LIMITS)?;
+    dialogue.begin("go")?;
+    dialogue.ask(0.25)?;
+    let last = dialogue.ask(0.25)?;
+    dialogue.close();
+    Ok(last)
+}
+
+/// [`episode`] with deadlines that a silent server meets soon, for the modes that are about deadlines.
+pub(crate) fn impatient(server: &PolicyServer, mode: &str) -> Result<[f64; 2], String> {
+    let short = Duration::from_millis(400);
+    let limits = match mode {
+        "silent" | "no_hello" => RemoteLimits { connect: short, first: short, inference: short },
+        _ => return episode(server),
+    };
+    let mut dialogue = Dialogue::open(server, limits)?;
+    dialogue.begin("go")?;
+    dialogue.ask(0.25)
+}

@@ -1,0 +1,156 @@
+//! openpi and its RoboArena dialect.
+
+use crate::dialogue::{Dialogue, LIMITS, at, episode, with_key};
+use crate::server::Server;
+use assay_policy::remote::PolicyServer;
+
+fn url(server: &Server) -> String {
+    format!("ws://127.0.0.1:{}", server.port)
+}
+
+#[test]
+fn the_public_server_is_spoken_to() {
+    let server = Server::start("openpi.py", "");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    assert_eq!(dialogue.speaks(), "openpi over WebSocket");
+    dialogue.begin("go").unwrap();
+    // Three actions an answer: the fourth is a new answer to what is seen then.
+    let actions: Vec<_> = (0..4).map(|i| dialogue.ask(f64::from(i)).unwrap()).collect();
+    assert_eq!(actions, [[0., 1.], [0., 1.], [0., 1.], [6., 2.]]);
+    dialogue.close();
+
+    // A new connection per episode; here with a new plan at every second step.
+    let replanning = PolicyServer { replan_steps: Some(2), ..at(&url(&server)) };
+    let mut dialogue = Dialogue::open(&replanning, LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    let actions: Vec<_> = (0..4).map(|i| dialogue.ask(f64::from(i)).unwrap()).collect();
+    assert_eq!(actions, [[0., 3.], [0., 3.], [4., 4.], [4., 4.]]);
+    dialogue.close();
+
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("fail").unwrap();
+    assert_eq!(dialogue.ask(0.0), Err("server_error: the policy server failed: ValueError: no such skill".to_owned()));
+    dialogue.close();
+}
+
+#[test]
+fn what_a_socket_server_does_has_an_expected_end() {
+    let good = || Ok([0.25, -0.5]);
+    let told = |text: &str| Err(text.to_owned());
+    let table = [
+        ("list", good()),
+        ("single", good()),
+        ("half", good()),
+        ("big_endian", good()),
+        ("echo_time", Ok([0.0, 1.0])),
+        ("robo", good()),
+        ("robo_bare", good()),
+        ("omni", good()),
+        (
+            "robo_camera",
+            told("mismatch: the policy server needs the image wrist_image_left, which this scenario does not observe"),
+        ),
+        ("omni_error", told("server_error: the policy server failed: the model is not loaded")),
+        ("traceback", told("server_error: the policy server failed: RuntimeError: CUDA out of memory")),
+        ("nan", told("bad_action: actions[0][1] is NaN: every number of an action must be finite")),
+        ("infinite", told("bad_action: actions[0][0] is inf: every number of an action must be finite")),
+        ("wide", told("bad_action: actions of 3 numbers (shape [2, 3]); this scenario's have 2")),
+        ("none", told("bad_action: 0 actions in one answer; 1 to 1000 are allowed")),
+        ("long", told("bad_action: 1001 actions in one answer; 1 to 1000 are allowed")),
+        ("cube", told("bad_action: actions of shape [1, 1, 2]; wanted (horizon, 2) or (2,)")),
+        ("words", told("bad_action: actions: neither an array nor lists of numbers")),
+        ("ragged", told("bad_action: actions: lists of unequal length")),
+        ("no_key", told("bad_action: the answer has no key actions; its keys are: act, logits")),
+        (
+            "object",
+            told("bad_action: actions: dtype \"|O\" is not among those that are read: float16 to 64, integers, bool"),
+        ),
+        ("short", told("bad_action: actions: an array of shape [1, 2] and dtype <f8 has 16 bytes, not 4")),
+        ("text_keys", told("bad_action: actions: neither an array nor lists of numbers")),
+        ("trailing", told("protocol: the policy server sent what is no answer: bytes behind the message")),
+        ("scalar", told("protocol: the policy server sent what is no answer: msgpack, but no map")),
+        ("large", told("protocol: the policy server sent what is no answer: a message of more than 2 MiB")),
+        ("pings", told("protocol: the policy server sent what is no answer: more than 1000 pings in an episode")),
+        ("silent", told("timeout: the policy server did not answer with actions within 0.4 s")),
+        ("no_hello", told("timeout: the policy server did not introduce itself within 0.4 s")),
+        ("dies", told("closed: the policy server closed the connection")),
+        ("closes", told("closed: the policy server closed the connection (code 1001: going home)")),
+        (
+            "redirect",
+            told("connect: no WebSocket with the policy server: it redirects to another address; give that one"),
+        ),
+        (
+            "key",
+            told("connect: no WebSocket with the policy server: it refused the key (policy_api_key), or wants one"),
+        ),
+        (
+            "busy",
+            told(
+                "connect: no WebSocket with the policy server: it answered 503 Service Unavailable where a WebSocket was wanted",
+            ),
+        ),
+    ];
+    for (mode, expected) in table {
+        let server = Server::start("socket_server.py", mode);
+        assert_eq!(crate::dialogue::impatient(&at(&url(&server)), mode), expected, "{mode}");
+    }
+}
+
+#[test]
+fn what_is_no_msgpack_is_no_answer() {
+    for mode in ["garbage", "deep"] {
+        let server = Server::start("socket_server.py", mode);
+        let fault = episode(&at(&url(&server))).unwrap_err();
+        assert!(fault.starts_with("protocol: the policy server sent what is no answer: no msgpack ("), "{fault}");
+    }
+}
+
+#[test]
+fn a_flood_of_text_is_cut() {
+    let server = Server::start("socket_server.py", "flood_text");
+    let fault = episode(&at(&url(&server))).unwrap_err();
+    assert!(fault.starts_with("server_error: the policy server failed: xxx") && fault.len() < 2100, "{}", fault.len());
+}
+
+#[test]
+fn what_comes_without_being_asked_ends_the_episode() {
+    let unasked = Err("protocol: the policy server sent what is no answer: a message that nobody asked for".to_owned());
+    let server = Server::start("socket_server.py", "early");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    server.wait_for("early");
+    assert_eq!(dialogue.begin("go").and_then(|()| dialogue.ask(0.0)), unasked);
+    let server = Server::start("socket_server.py", "doubled");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    server.wait_for("doubled");
+    assert_eq!(dialogue.ask(0.0), unasked);
+}
+
+#[test]
+fn pings_are_answered_while_physics_runs() {
+    let server = Server::start("socket_server.py", "keep_alive");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    server.wait_for("pongs 3");
+    dialogue.ask(0.0).unwrap();
+    dialogue.close();
+}
+
+#[test]
+fn the_key_reaches_the_server() {
+    let server = Server::start("socket_server.py", "key");
+    assert_eq!(episode(&with_key(&url(&server), "right")), Ok([0.25, -0.5]));
+    let refused = episode(&with_key(&url(&server), "wrong\n")).unwrap_err();
+    assert_eq!(refused, "mismatch: policy_api_key has characters that no HTTP header may have");
+}
+
+#[test]
+fn nobody_there_is_told_without_a_reason() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unreached = Err("connect: the policy server can't be reached".to_owned());
+    assert_eq!(episode(&at(&format!("ws://{free}"))), unreached);
+    assert_eq!(episode(&at("ws://10.0.0.1:8000")), unreached);
+    assert_eq!(episode(&at(&format!("http://{free}"))), unreached);
+}
