@@ -94,12 +94,13 @@ fn attach(spec: &mut MjSpec, robot: &Robot) -> Result<(), WorldError> {
 
 /// Makes motors of a robot's servos: `torque = ctrl`, within the same limits. Gravity compensation stays.
 fn make_motors(spec: &mut MjSpec, robot: &Robot) {
-    for joint in &robot.model.joints {
+    for (joint, torque) in robot.model.joints.iter().zip(&robot.model.limits.torque) {
         // A name that is not there is refused when names are resolved.
         if let Some(actuator) = spec.actuator_mut(&format!("{}/{joint}", robot.name)) {
             actuator.gainprm_mut().fill(0.0);
             actuator.gainprm_mut()[0] = 1.0;
             actuator.biasprm_mut().fill(0.0);
+            *actuator.ctrlrange_mut() = [-torque, *torque];
         }
     }
 }

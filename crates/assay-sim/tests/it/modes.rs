@@ -67,6 +67,11 @@ fn a_torque_turns_its_joint_and_none_holds_the_arm_against_gravity() {
     (0..10).for_each(|_| control_step(&world, &mut simulation, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]));
     let velocity = observed(&mut simulation, "joint_velocity");
     assert!(velocity[6] > 0.5, "1 Nm for 0.2 s turns the last joint at {} rad/s", velocity[6]);
+    // The servos' range of angles is no range of torques.
+    simulation.act(&[60.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    simulation.step().unwrap();
+    let ratio = world.scenario().signal_names().iter().position(|name| *name == "joint_torque_ratio").unwrap();
+    assert!((simulation.sample()[ratio] - 60.0 / 87.0).abs() < 0.05, "{}", simulation.sample()[ratio]);
 }
 
 #[test]
