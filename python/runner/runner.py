@@ -14,7 +14,9 @@ import sys
 
 STREAM = os.dup(0)
 os.set_inheritable(STREAM, False)
-os.dup2(os.open("/dev/null", os.O_RDWR), 0)
+NULL = os.open("/dev/null", os.O_RDWR)
+os.dup2(NULL, 0)
+os.close(NULL)
 os.dup2(2, 1)
 # Threads of this user in the jail's own user namespace, where only this process is.
 resource.setrlimit(resource.RLIMIT_NPROC, (16, 16))

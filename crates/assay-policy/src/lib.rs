@@ -4,6 +4,7 @@
 //! Begin with [`Pool::take`]: it yields a [`Load`], which is either a [`PolicyProcess`] that speaks frames on its
 //! stream (hand it to a lane) or the author's own mistake as a [`PolicyFailure`]. Errors are only ever ours.
 
+pub mod attacks;
 mod connection;
 mod failure;
 mod frames;

@@ -14,6 +14,6 @@ mod wait;
 pub use archive::{archive, example, zip_folder};
 pub use client::{Answer, Client};
 pub use leftovers::{Jailed, jailed};
-pub use program::{Assay, Run, Running};
+pub use program::{Assay, Run, Running, home};
 pub use server::Server;
 pub use wait::wait_for;

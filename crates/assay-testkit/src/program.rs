@@ -47,7 +47,7 @@ pub struct Running {
 }
 
 /// The source tree.
-pub(crate) fn home() -> PathBuf {
+pub fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 

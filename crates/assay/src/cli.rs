@@ -182,7 +182,17 @@ pub(crate) struct Init {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay doctor                          what this machine can and cannot do
+  assay doctor --jail                   attack the jail with every hostile policy we know
+  assay doctor --jail --only network    only attacks of one kind")]
 pub(crate) struct Doctor {
+    /// Attack the jail, and look at its fences from outside
+    #[arg(long)]
+    pub(crate) jail: bool,
+    /// Only attacks of this kind (or `fences`)
+    #[arg(long, value_name = "KIND", requires = "jail")]
+    pub(crate) only: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,6 +29,11 @@ impl Bench {
         Self { pool: Some(Pool::new(config).unwrap()), folder }
     }
 
+    /// A configuration for a pool in the same folder.
+    pub(crate) fn config(&self) -> PoolConfig {
+        PoolConfig::new(0, runtime(), self.folder.path())
+    }
+
     pub(crate) fn pool(&self) -> &Pool {
         self.pool.as_ref().unwrap()
     }

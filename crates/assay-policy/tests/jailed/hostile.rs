@@ -1,4 +1,5 @@
-//! Policies that attack their jail: what each gets, and that nothing of it is left.
+//! What the table of attacks (`attacks/attacks.toml`) does not show: how soon the end comes, what is kept of a log, and
+//! what the author is told.
 
 use std::time::{Duration, Instant};
 
@@ -20,72 +21,6 @@ fn attempts(attempts: &[&str]) -> String {
 }
 
 #[test]
-fn nothing_of_the_host_is_in_reach() {
-    let groups: [&[&str]; 6] = [
-        &[
-            "open('/etc/passwd')",
-            "os.listdir('/proc')",
-            "os.listdir('/sys')",
-            "os.listdir('/home')",
-            "open('/dev/kvm')",
-            "os.listdir('/tmp')",
-            "os.path.exists('/usr')",
-        ],
-        &[
-            "open('/policy/new', 'w')",
-            "open('/policy/policy.py', 'a')",
-            "os.remove('/policy/policy.py')",
-            "os.mkdir('/x')",
-            "os.chmod('/policy/policy.py', 0o777)",
-            "os.symlink('/', '/policy/s')",
-            "os.rename('/policy/policy.py', '/policy/q')",
-        ],
-        &[
-            "__import__('socket').socket(2, 1)",
-            "__import__('socket').socket(2, 2)",
-            "__import__('socket').socket(10, 1)",
-            "__import__('socket').socket(1, 1)",
-            "__import__('socket').socket(16, 3)",
-            "__import__('socket').socketpair()",
-            "__import__('socket').socket(17, 3)",
-        ],
-        &[
-            "os.fork() >= 0",
-            "__import__('subprocess').run(['/py/bin/python3', '-c', '1'])",
-            "os.posix_spawn('/py/bin/python3', ['p'], {}) > 0",
-            "libc.vfork() > 0",
-            "libc.syscall(435, 0, 0) > 0",
-            "__import__('multiprocessing').Process(target=print).start() is None",
-            "os.forkpty()",
-        ],
-        &[
-            "libc.kill(1, 0) == 0",
-            "libc.syscall(319, b'x', 0) > 0",
-            "os.memfd_create('x')",
-            "os.setuid(0) is None",
-            "os.nice(-5)",
-            "os.sched_setaffinity(0, {0, 1}) is None",
-            "libc.prctl(4, 1, 0, 0, 0) == 0",
-        ],
-        &[
-            "len([v for v in os.environ if v not in ('PYTHONHASHSEED PYTHONUTF8 LANG TZ OPENBLAS_NUM_THREADS OMP_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS OPENBLAS_CORETYPE NPY_DISABLE_CPU_FEATURES PWD LC_CTYPE').split()])",
-            "os.listdir('/runner') != ['runner.py']",
-            "os.getuid() != 65534",
-            "os.getpid() != 1",
-            "__import__('resource').setrlimit(__import__('resource').RLIMIT_AS, (-1, -1)) is None",
-            "open('/dev/null').read() or open('/dev/urandom', 'wb', 0).write(b'') ",
-            "os.open('/dev/sda', 0)",
-        ],
-    ];
-    let bench = Bench::new(2, |_| {});
-    for (index, group) in groups.iter().enumerate() {
-        let (answer, end) = bench.step_of(&format!("group{index}"), &[("policy.py", &attempts(group))]);
-        assert_eq!(answer, Answer::Action(vec![0.0; 7]), "{group:?}\n{}", end.log_tail);
-    }
-    bench.close();
-}
-
-#[test]
 fn calls_that_nothing_honest_makes_end_the_process() {
     let bench = Bench::new(2, |_| {});
     let calls = [
@@ -102,37 +37,6 @@ fn calls_that_nothing_honest_makes_end_the_process() {
     }
     let failure = bench.fails("at_import", &[("policy.py", "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n")]);
     assert!(failure.code == "exited" && failure.message.contains("system call"), "{failure:?}");
-    bench.close();
-}
-
-#[test]
-fn threads_memory_and_descriptors_are_bounded() {
-    let text = "
-import os, threading
-def policy(observation):
-    count = 0
-    try:
-        while count < 5000:
-            threading.Thread(target=threading.Event().wait, daemon=True).start()
-            count += 1
-    except RuntimeError:
-        pass
-    fds = 0
-    try:
-        while fds < 5000:
-            os.dup(2)
-            fds += 1
-    except OSError:
-        pass
-    return [count, fds, 0, 0, 0, 0, 0]
-";
-    let bench = Bench::new(1, |_| {});
-    let (answer, _) = bench.step_of("many", &[("policy.py", text)]);
-    let Answer::Action(counts) = answer else { panic!("{answer:?}") };
-    assert!(counts[0] > 0.0 && counts[0] < 16.0 && counts[1] > 0.0 && counts[1] < 64.0, "{counts:?}");
-
-    let text = "def policy(observation):\n    return bytearray(8 << 30)\n";
-    assert_eq!(bench.step_of("memory", &[("policy.py", text)]).0.fault().code, "memory");
     bench.close();
 }
 
@@ -187,34 +91,6 @@ fn floods_are_stopped() {
 }
 
 #[test]
-fn forged_frames_have_no_effect() {
-    let bench = Bench::new(2, |_| {});
-    // The stream is descriptor 3 or so: a policy can find it, and write what it likes.
-    let forge = |what: &str| {
-        format!(
-            "import os, struct\ndef policy(observation):\n    for fd in range(3, 20):\n        try: os.write(fd, {what})\n        except OSError: pass\n    return [0] * 7\n"
-        )
-    };
-    let frame = |kind: u8, seq: u32, length: u32, payload: &str| {
-        format!("struct.pack('<4sBBHIIQ', b'ASY1', {kind}, 0, 0, {seq}, {length}, 99) + {payload}")
-    };
-    let cases = [
-        ("nonce", frame(7, 0, 56, "bytes(56)"), Answer::Forged(assay_model::frame::Kind::Action)),
-        ("ready", frame(5, 0, 0, "b''"), Answer::Forged(assay_model::frame::Kind::Ready)),
-        ("length", frame(7, 0, u32::MAX, "b''"), Answer::Garbage),
-        ("garbage", "b'x' * 100".to_owned(), Answer::Garbage),
-    ];
-    for (name, what, expected) in cases {
-        assert_eq!(bench.step_of(name, &[("policy.py", &forge(&what))]).0, expected, "{name}");
-    }
-    let at_import = forge("b'x' * 100").replace("def policy(observation):", "def f():") + "f()\n";
-    assert_eq!(bench.fails("import", &[("policy.py", &at_import)]).code, "protocol");
-    let forged = forge(&frame(3, 0, 2, "b'{}'")).replace("def policy(observation):", "def f():") + "f()\n";
-    assert_eq!(bench.fails("loaded", &[("policy.py", &forged)]).code, "protocol");
-    bench.close();
-}
-
-#[test]
 fn closing_descriptors_and_leaving_are_ends_like_others() {
     let bench = Bench::new(2, |_| {});
     let text = "import os\ndef policy(observation):\n    os.closerange(0, 64)\n    return [0] * 7\n";
@@ -228,46 +104,6 @@ fn closing_descriptors_and_leaving_are_ends_like_others() {
     let text = "import ctypes\ndef policy(observation):\n    ctypes.string_at(0)\n";
     let (answer, end) = bench.step_of("crash", &[("policy.py", text)]);
     assert_eq!((answer, end.exit.unwrap().signal), (Answer::Closed, Some(11)));
-    bench.close();
-}
-
-#[test]
-fn files_of_a_policy_never_stand_in_for_a_library() {
-    let evil = "raise RuntimeError('shadowed')\n";
-    let files: Vec<(&str, &str)> = vec![
-        (
-            "policy.py",
-            "import numpy, json, random, os, csv, sitecustomize_not\ndef policy(observation):\n    return [0] * 7\n",
-        ),
-        ("numpy.py", evil),
-        ("json.py", evil),
-        ("random.py", evil),
-        ("os.py", evil),
-        ("csv.py", evil),
-        ("sitecustomize.py", evil),
-        ("usercustomize.py", evil),
-        ("evil.pth", "import nothing\n"),
-        ("sitecustomize_not.py", ""),
-    ];
-    let bench = Bench::new(1, |_| {});
-    assert_eq!(bench.step_of("shadow", &files).0, Answer::Action(vec![0.0; 7]));
-    bench.close();
-}
-
-#[test]
-fn a_pickle_runs_inside_and_harms_nobody() {
-    let text = "
-import pickle
-class Evil:
-    def __reduce__(self):
-        return (eval, (\"__import__('os').system('id > /tmp/x') or 3\",))
-def policy(observation):
-    return [pickle.loads(pickle.dumps(Evil()))] + [0] * 6
-";
-    let bench = Bench::new(1, |_| {});
-    let (answer, _) = bench.step_of("pickle", &[("policy.py", text)]);
-    // 127 << 8: system() could not start a shell.
-    assert_eq!(answer, Answer::Action(vec![32512.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
     bench.close();
 }
 

@@ -6,3 +6,4 @@ mod common;
 mod honest;
 mod hostile;
 mod lane;
+mod layers;

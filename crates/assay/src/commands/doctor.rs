@@ -12,6 +12,9 @@ use crate::cli::Doctor;
 use crate::exit::{Code, Failure, OrFail};
 
 pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
+    if arguments.jail {
+        return super::doctor_jail::run(arguments);
+    }
     let mut checks = probe();
     checks.extend(installation_checks());
     let holds = checks.iter().all(|check| check.holds || !check.required);

@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod doctor_jail;
 mod init;
 mod keys;
 mod replay;

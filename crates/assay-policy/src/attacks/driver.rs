@@ -1,0 +1,79 @@
+//! The lane's side of a policy, as far as attacks need it: begins, asks for a few actions, believes nothing.
+
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use assay_model::frame::{ArraySpec, Dtype, Header, Init, Kind, PolicyFault, frame};
+
+use crate::frames::{ReceiveError, receive};
+
+/// Numbers in an action.
+const ACTION_DIM: u32 = 7;
+/// Steps: an answer that comes late or twice shows at the next one.
+const STEPS: u32 = 3;
+
+/// What a policy answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Every step, with actions of the right form.
+    Actions,
+    /// That it failed.
+    Fault(PolicyFault),
+    /// Something that was not asked for.
+    Protocol,
+    /// It closed its stream.
+    Closed,
+    /// Nothing.
+    Silent,
+}
+
+/// Runs a policy for a few steps. Who takes longer than `patience` over one is given up, as a lane would.
+pub(super) fn drive(stream: &mut UnixStream, nonce: u64, patience: Duration) -> Answer {
+    use std::io::Write;
+    let init = Init {
+        seed: 5,
+        scenario: "attack".to_owned(),
+        instruction: None,
+        observation: vec![ArraySpec { name: "q".to_owned(), dtype: Dtype::F64, shape: vec![7] }],
+        action_dim: ACTION_DIM,
+    };
+    let init = serde_json::to_vec(&init).unwrap_or_default();
+    let observation: Vec<u8> = [0.0; 9].into_iter().flat_map(f64::to_le_bytes).collect();
+    let questions = std::iter::once((Kind::Init, 0, init, Kind::Ready))
+        .chain((0..STEPS).map(|seq| (Kind::Observation, seq, observation.clone(), Kind::Action)));
+    for (kind, seq, payload, wanted) in questions {
+        // Whether it could be sent shows in the answer.
+        drop(stream.write_all(&frame(kind, seq, nonce, &payload)));
+        if let Some(other) = ask(stream, nonce, seq, wanted, patience) {
+            return other;
+        }
+    }
+    drop(stream.write_all(&frame(Kind::Close, 0, nonce, &[])));
+    Answer::Actions
+}
+
+/// `None`: the answer that was wanted.
+fn ask(stream: &mut UnixStream, nonce: u64, seq: u32, wanted: Kind, patience: Duration) -> Option<Answer> {
+    let until = Instant::now() + patience;
+    let answer = receive(stream, || (Instant::now() > until).then_some(()));
+    let (header, payload) = match answer {
+        Ok(frame) => frame,
+        Err(ReceiveError::Closed) => return Some(Answer::Closed),
+        Err(ReceiveError::Frame(_)) => return Some(Answer::Protocol),
+        Err(ReceiveError::Watch(())) => return Some(Answer::Silent),
+    };
+    let Header { kind, length, .. } = header;
+    if header.nonce != nonce || header.seq != seq {
+        return Some(Answer::Protocol);
+    }
+    match kind {
+        Kind::Error => Some(serde_json::from_slice(&payload).map_or(Answer::Protocol, Answer::Fault)),
+        Kind::Ready if wanted == Kind::Ready && length == 0 => None,
+        Kind::Action if wanted == Kind::Action && length == 8 * ACTION_DIM && is_finite(&payload) => None,
+        _ => Some(Answer::Protocol),
+    }
+}
+
+fn is_finite(payload: &[u8]) -> bool {
+    payload.chunks_exact(8).all(|bytes| bytes.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_finite()))
+}

@@ -1,0 +1,196 @@
+//! Making the attacks, one after another, and looking for what each leaves behind.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assay_jail::ExitReason;
+
+use super::driver::{Answer, drive};
+use super::{Attack, Table};
+use crate::{
+    IntakeError, IntakeLimits, Load, PolicyConnection, PolicyEnd, PolicyProcess, Pool, PoolConfig, PoolError,
+    TakeError, intake,
+};
+
+/// A jail has to be gone this soon after its end.
+const GONE_LIMIT: Duration = Duration::from_secs(5);
+/// An attack that fails to import has this long, in CPU and by the wall.
+const IMPORT_CPU: Duration = Duration::from_millis(500);
+const IMPORT_WALL: Duration = Duration::from_secs(3);
+
+/// What became of one attack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// What it got: `refused: NAME ERRNO`, `got: VALUE` (it succeeded), `killed by signal N`, `ended with status N`,
+    /// `killed: flood`, `killed: no answer`, `protocol violation`, `fault: CODE`, `not loaded: CODE`.
+    pub outcome: String,
+    /// What was left of it: processes, descriptors, files. Empty when all is well.
+    pub left: Vec<String>,
+    /// The end of its log.
+    pub log: String,
+}
+
+impl Report {
+    /// Whether it got what it should, and left nothing.
+    #[must_use]
+    pub fn holds(&self, attack: &Attack) -> bool {
+        self.outcome == attack.expected && self.left.is_empty()
+    }
+}
+
+/// Attacks that could not be made: our fault.
+#[derive(Debug, thiserror::Error)]
+pub enum AttackError {
+    /// The table.
+    #[error("the table of attacks")]
+    Table(#[from] toml::de::Error),
+    /// The policy's files.
+    #[error("the files of an attack")]
+    Files(#[source] std::io::Error),
+    /// Taking them in.
+    #[error("an attack can't be taken in")]
+    Intake(#[from] IntakeError),
+    /// The pool.
+    #[error("no jail for attacks")]
+    Pool(#[from] PoolError),
+    /// A jail.
+    #[error("an attack can't be started")]
+    Take(#[from] TakeError),
+}
+
+/// Makes every attack for which `wanted` holds and tells what became of it. `config.size` is set to 0, so that after each
+/// attack there is no process and no descriptor that was not there before; the calling process may do nothing else
+/// meanwhile.
+///
+/// # Errors
+/// [`AttackError`]: an attack could not be made. What an attack gets is in its report.
+pub fn run(
+    config: PoolConfig,
+    wanted: &dyn Fn(&Attack) -> bool,
+    told: &mut dyn FnMut(&Attack, &Report),
+) -> Result<(), AttackError> {
+    let table = Table::load()?;
+    let work = config.work_dir.clone();
+    let config = PoolConfig { size: 0, ..config };
+    let config = PoolConfig {
+        load: crate::LoadLimits { import_cpu: IMPORT_CPU, import_wall: IMPORT_WALL, ..config.load },
+        ..config
+    };
+    let pool = Pool::new(config)?;
+    for attack in table.attacks.iter().filter(|attack| wanted(attack)) {
+        let before = Traces::of(&work);
+        let folder = tempfile::tempdir_in(&work).map_err(AttackError::Files)?;
+        let (outcome, log) = make(&pool, attack, folder.path())?;
+        drop(folder);
+        let left = before.left(&work);
+        told(attack, &Report { outcome, left, log });
+    }
+    Ok(())
+}
+
+fn make(pool: &Pool, attack: &Attack, folder: &Path) -> Result<(String, String), AttackError> {
+    let open = |path: &Path| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755));
+    open(folder).map_err(AttackError::Files)?;
+    let source = folder.join("source");
+    fs::create_dir(&source).map_err(AttackError::Files)?;
+    for (name, text) in attack.files() {
+        fs::write(source.join(name), text).map_err(AttackError::Files)?;
+    }
+    let policy = folder.join("policy");
+    intake(&source, &policy, &IntakeLimits::default())?;
+    Ok(match pool.take(&policy, 1, Some(0))? {
+        Load::Failed(failure) => (format!("not loaded: {}", failure.code), failure.log_tail),
+        Load::Ready(policy) => attempt(policy, attack.patience()),
+    })
+}
+
+fn attempt(mut policy: Box<PolicyProcess>, patience: Duration) -> (String, String) {
+    let nonce = policy.nonce();
+    let Some(mut stream) = policy.take_stream() else { return ("no stream".to_owned(), String::new()) };
+    let answer = drive(&mut stream, nonce, patience);
+    drop(stream);
+    let end = if answer == Answer::Silent { policy.abort() } else { policy.finish() };
+    (outcome(&answer, &end), end.log_tail)
+}
+
+fn outcome(answer: &Answer, end: &PolicyEnd) -> String {
+    let exit = end.exit.as_ref();
+    match answer {
+        Answer::Fault(fault) => format!("fault: {}", assay_model::sanitise(&fault.code, 32)),
+        Answer::Protocol => "protocol violation".to_owned(),
+        Answer::Silent => "killed: no answer".to_owned(),
+        Answer::Closed => match exit {
+            Some(exit) if exit.reason == ExitReason::Flooded => "killed: flood".to_owned(),
+            Some(exit) => match (exit.signal, exit.code) {
+                (Some(signal), _) => format!("killed by signal {signal}"),
+                (None, code) => format!("ended with status {}", code.unwrap_or(0)),
+            },
+            None => "closed".to_owned(),
+        },
+        Answer::Actions => match exit {
+            Some(exit) if exit.reason == ExitReason::Killed => "killed: did not leave".to_owned(),
+            _ => {
+                let told =
+                    end.log_tail.lines().rev().find(|line| line.starts_with("refused:") || line.starts_with("got:"));
+                told.unwrap_or("harmless").trim().to_owned()
+            }
+        },
+    }
+}
+
+/// What exists of us: children, descriptors, files in the work folder, control groups.
+struct Traces(BTreeSet<String>);
+
+impl Traces {
+    fn of(work: &Path) -> Self {
+        let mut traces = BTreeSet::new();
+        traces.extend(children().into_iter().map(|pid| format!("process {pid}")));
+        traces.extend(names(Path::new("/proc/self/fd")).into_iter().map(|name| format!("descriptor {name}")));
+        for folder in [work, Path::new("/sys/fs/cgroup")] {
+            traces.extend(names(folder).into_iter().map(|name| format!("{}/{name}", folder.display())));
+            for inner in names(folder).into_iter().filter(|name| name.starts_with("pool-")) {
+                traces.extend(names(&folder.join(&inner)).into_iter().map(|name| format!("{inner}/{name}")));
+            }
+        }
+        Self(traces)
+    }
+
+    /// What is there now and was not before. A process that was killed has a moment to be gone.
+    fn left(&self, work: &Path) -> Vec<String> {
+        let until = Instant::now() + GONE_LIMIT;
+        loop {
+            let left: Vec<_> = Self::of(work).0.difference(&self.0).cloned().collect();
+            if left.is_empty() || Instant::now() > until {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Processes that descend from this one.
+fn children() -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = names(Path::new("/proc"))
+        .into_iter()
+        .filter_map(|name| {
+            let pid: u32 = name.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let parent = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
+            Some((pid, parent))
+        })
+        .collect();
+    let mut family = vec![std::process::id()];
+    let mut index = 0;
+    while let Some(&parent) = family.get(index) {
+        family.extend(parents.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| *pid));
+        index += 1;
+    }
+    family.split_off(1)
+}

@@ -1,0 +1,113 @@
+//! `assay doctor --jail`: every known attack on the jail, made on this machine.
+
+use std::fmt::Write;
+
+use assay_jail::default_cache_root;
+use assay_policy::attacks::{Attack, Fence, Report, Table, fences, run as attack};
+use assay_policy::{PoolConfig, Runtime};
+use serde_json::{Value, json};
+
+use crate::cli::Doctor;
+use crate::exit::{Code, Failure, OrFail};
+
+/// The name under which the fences are chosen.
+const FENCES: &str = "fences";
+
+pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
+    let kinds = kinds()?;
+    let only = arguments.only.as_deref();
+    if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
+        return Err(Failure::Usage(anyhow::anyhow!(
+            "no attacks of kind {kind:?}; there are: {FENCES}, {}",
+            kinds.join(", ")
+        )));
+    }
+    let runtime = Runtime::at(&super::installation()?.python(), &default_cache_root()).ours()?;
+    let work = tempfile::tempdir().ours()?;
+    std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
+    let config = PoolConfig::new(0, runtime, work.path());
+    let mut told = Told { json: arguments.json, rows: Vec::new(), held: 0, broken: 0, kind: String::new() };
+    if only.is_none_or(|kind| kind == FENCES) {
+        fences(config.clone()).ours()?.iter().for_each(|fence| told.fence(fence));
+    }
+    let wanted = |attack: &Attack| only.is_none_or(|kind| kind == attack.kind);
+    attack(config, &wanted, &mut |attack, report| told.attack(attack, report)).ours()?;
+    told.end();
+    Ok(if told.broken == 0 { Code::Success } else { Code::Unsafe })
+}
+
+fn kinds() -> Result<Vec<String>, Failure> {
+    let mut kinds: Vec<String> = Table::load().ours()?.attacks.into_iter().map(|attack| attack.kind).collect();
+    kinds.dedup();
+    Ok(kinds)
+}
+
+/// Prints each row as soon as it is known, or all of them as JSON at the end.
+struct Told {
+    json: bool,
+    rows: Vec<Value>,
+    held: u32,
+    broken: u32,
+    kind: String,
+}
+
+impl Told {
+    fn fence(&mut self, fence: &Fence) {
+        let row = json!({
+            "kind": FENCES, "name": fence.name, "holds": fence.holds(),
+            "expected": fence.expected, "outcome": fence.found, "left": [], "log": "",
+        });
+        self.row(FENCES, &fence.name, fence.holds(), (&fence.found, &fence.expected), row);
+    }
+
+    fn attack(&mut self, attack: &Attack, report: &Report) {
+        let holds = report.holds(attack);
+        let row = json!({
+            "kind": attack.kind, "name": attack.name, "holds": holds, "expected": attack.expected,
+            "outcome": report.outcome, "left": report.left, "log": report.log,
+        });
+        let outcome = match report.left.as_slice() {
+            [] => report.outcome.clone(),
+            left => format!("{}; left behind: {}", report.outcome, left.join(", ")),
+        };
+        self.row(&attack.kind, &attack.name, holds, (&outcome, &attack.expected), row);
+    }
+
+    fn row(&mut self, kind: &str, name: &str, holds: bool, (outcome, expected): (&str, &str), row: Value) {
+        if holds {
+            self.held += 1
+        } else {
+            self.broken += 1
+        }
+        if self.json {
+            self.rows.push(row);
+            return;
+        }
+        let mut text = String::new();
+        if self.kind != kind {
+            kind.clone_into(&mut self.kind);
+            let _ = writeln!(text, "{kind}");
+        }
+        let outcome = if outcome.is_empty() { "none" } else { outcome };
+        let _ = match holds {
+            true => writeln!(text, "  ok    {name:<44} {outcome}"),
+            false => writeln!(text, "  FAIL  {name:<44} {outcome} (expected: {expected})"),
+        };
+        super::print(&text);
+    }
+
+    fn end(&self) {
+        if self.json {
+            let all = json!({ "holds": self.broken == 0, "held": self.held, "broken": self.broken, "rows": self.rows });
+            super::print(&format!("{all:#}"));
+        } else if self.broken == 0 {
+            super::print(&format!("\nAll {} fences and attacks did as they should.\n", self.held));
+        } else {
+            let all = self.held + self.broken;
+            super::print(&format!(
+                "\n{} of {all} did not do as they should. Run no stranger's policy here.\n",
+                self.broken
+            ));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `assay doctor --jail`: every attack gets what the table says, as the caller and as an ordinary user, and the loss of
+//! any one layer is noticed.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+
+use assay_jail::{default_cache_root, stage_readable};
+use assay_testkit::home;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// An uid that nobody has, and not the one that jails of root run as.
+const ORDINARY: &str = "64321";
+/// Attacks in the table.
+const LEAST: usize = 60;
+/// Nobody but us knows it, and no attack may.
+const CANARY: &str = "canary-7f3a9c51d2";
+
+/// The program and what it needs, where every user can reach it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path(), 0o755);
+        let programs = Path::new(env!("CARGO_BIN_EXE_assay"));
+        for name in ["assay", "assay-lane"] {
+            fs::copy(programs.with_file_name(name), folder.path().join(name)).unwrap();
+        }
+        let tmp = folder.path().join("tmp");
+        fs::create_dir(&tmp).unwrap();
+        open(&tmp, 0o777);
+        fs::write(tmp.join("canary"), CANARY).unwrap();
+        let python = stage_readable(&home().join("vendor/python"), &default_cache_root()).unwrap();
+        fs::create_dir(folder.path().join("vendor")).unwrap();
+        std::os::unix::fs::symlink(python, folder.path().join("vendor/python")).unwrap();
+        Self { folder }
+    }
+
+    /// `assay doctor --jail --json`, with `path` before the others that hold programs.
+    fn doctor(&self, as_user: Option<&str>, path: Option<&Path>, only: Option<&str>) -> Output {
+        let assay = self.folder.path().join("assay");
+        let mut command = match as_user {
+            Some(user) => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid", user, "--regid", user, "--clear-groups"]).arg(assay);
+                command
+            }
+            None => Command::new(assay),
+        };
+        let usual = std::env::var("PATH").unwrap();
+        let path = path.map_or(usual.clone(), |first| format!("{}:{usual}", first.display()));
+        command.args(["doctor", "--jail", "--json"]).env("PATH", path).env("TMPDIR", self.folder.path().join("tmp"));
+        command.env("ASSAY_HOME", self.folder.path()).env("ASSAY_CANARY", CANARY);
+        command.env("XDG_CACHE_HOME", self.folder.path().join("tmp/cache"));
+        if let Some(only) = only {
+            command.args(["--only", only]);
+        }
+        command.output().unwrap()
+    }
+}
+
+fn open(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn rows(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let all: Value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    all["rows"].as_array().unwrap().clone()
+}
+
+fn broken(output: &Output) -> Vec<String> {
+    let rows = rows(output).into_iter().filter(|row| row["holds"] == false);
+    rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_attack_gets_what_it_must() {
+    let place = Place::new();
+    let users: &[Option<&str>] = if rustix::process::geteuid().is_root() { &[None, Some(ORDINARY)] } else { &[None] };
+    thread::scope(|scope| {
+        for &user in users {
+            let place = &place;
+            scope.spawn(move || {
+                let output = place.doctor(user, None, None);
+                let rows = rows(&output);
+                let wrong: Vec<_> = rows.iter().filter(|row| row["holds"] == false).collect();
+                assert!(wrong.is_empty() && output.status.code() == Some(0), "as {user:?}: {wrong:#?}");
+                assert!(rows.iter().filter(|row| row["kind"] != "fences").count() >= LEAST);
+                let told = String::from_utf8_lossy(&output.stdout);
+                assert!(!told.contains(CANARY), "as {user:?}: the canary was seen");
+            });
+        }
+    });
+}
+
+/// A bubblewrap that leaves something out of what it is told.
+fn without(folder: &Path, leave_out: &str) {
+    let real = assay_jail::Jail::find().unwrap().bubblewrap().to_owned();
+    let script = format!(
+        "#!/bin/sh\ncount=$#\nfilters=0\nwhile [ $count -gt 0 ]; do\n  word=$1; shift; count=$((count - 1))\n  \
+         case $word in\n    --add-seccomp-fd) filters=$((filters + 1)); word=filter$filters ;;\n  esac\n  \
+         case $word in\n    {leave_out}\n    filter*) set -- \"$@\" --add-seccomp-fd ;;\n    \
+         *) set -- \"$@\" \"$word\" ;;\n  esac\ndone\nexec {} \"$@\"\n",
+        real.display()
+    );
+    fs::write(folder.join("bwrap"), script).unwrap();
+    open(&folder.join("bwrap"), 0o755);
+}
+
+#[test]
+fn the_loss_of_a_layer_is_noticed() {
+    const WITH_VALUE: &str = "shift; count=$((count - 1))";
+    // What is left out, where to look, what has to fail.
+    let layers = [
+        ("--unshare-pid|--as-pid-1) ;;".to_owned(), "fences", "pid namespace"),
+        ("--unshare-net) ;;".to_owned(), "fences", "net namespace"),
+        ("--unshare-ipc) ;;".to_owned(), "fences", "ipc namespace"),
+        (format!("--unshare-uts) ;;\n--hostname) {WITH_VALUE} ;;"), "fences", "uts namespace"),
+        ("--new-session) ;;".to_owned(), "fences", "session"),
+        ("--ro-bind) set -- \"$@\" --bind ;;".to_owned(), "fences", "writable mounts"),
+        (format!("filter1) {WITH_VALUE} ;;"), "fences", "system call filters"),
+        (format!("filter2) {WITH_VALUE} ;;"), "fences", "system call filters"),
+        (format!("filter1) {WITH_VALUE} ;;"), "ptrace", "traces itself"),
+        (format!("filter2) {WITH_VALUE} ;;"), "network", "opens a socket over IPv4"),
+        (format!("filter2) {WITH_VALUE} ;;"), "signals", "signals every process"),
+        (
+            "--setenv) set -- \"$@\" --setenv LEAK 1 --setenv ;;".to_owned(),
+            "environment",
+            "looks for secrets in its environment",
+        ),
+    ];
+    let place = Place::new();
+    for (index, (leave_out, only, expected)) in layers.iter().enumerate() {
+        let folder = place.folder.path().join(format!("without-{index}"));
+        fs::create_dir(&folder).unwrap();
+        without(&folder, leave_out);
+        let output = place.doctor(None, Some(&folder), Some(only));
+        let broken = broken(&output);
+        assert!(broken.iter().any(|name| name == expected), "without {leave_out}: {broken:?}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+    // The same with nothing left out: the wrapper alone changes nothing.
+    let folder = place.folder.path().join("whole");
+    fs::create_dir(&folder).unwrap();
+    without(&folder, "nothing) ;;");
+    assert_eq!(broken(&place.doctor(None, Some(&folder), Some("fences"))), Vec::<String>::new());
+}
+
+#[test]
+fn an_unknown_kind_is_refused_with_those_that_exist() {
+    let place = Place::new();
+    let output = place.doctor(None, None, Some("nonsense"));
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("fences") && said.contains("network"), "{said}");
+}
