@@ -68,6 +68,9 @@ pub struct Conclusion {
     /// The clauses at other limits.
     #[serde(default)]
     pub sensitivity: Vec<ClauseSensitivity>,
+    /// Id of the key that signed the statement about the job; `null` where there is none.
+    #[serde(default)]
+    pub signed_by: Option<String>,
 }
 
 /// Draws the conclusion of a job from its episodes, in order of index; `None` without episodes. Those that do not count
@@ -102,6 +105,7 @@ pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult
         quadrants,
         unsafe_time_s: round4(episodes.iter().map(|e| e.unsafe_time_s).sum()),
         sensitivity: sensitivity(episodes),
+        signed_by: None,
     })
 }
 

@@ -151,6 +151,8 @@ pub struct JobReport {
     pub video_url: Option<String>,
     pub report_url: Option<String>,
     pub attestation_url: Option<String>,
+    #[serde(default)]
+    pub signed_by: Option<String>,
     pub episode_details: Vec<EpisodeResult>,
 }
 
@@ -207,6 +209,7 @@ impl JobReport {
             video_url: None,
             report_url: None,
             attestation_url: None,
+            signed_by: None,
             episode_details: Vec::new(),
         }
     }
@@ -257,6 +260,7 @@ impl JobReport {
         self.quadrants = Some(c.quadrants);
         self.unsafe_time_s = Some(c.unsafe_time_s);
         self.sensitivity = c.sensitivity;
+        self.signed_by = c.signed_by;
         self
     }
 }

@@ -4,11 +4,13 @@
 //! - [`html`]: one self-contained page,
 //! - [`json`]: `report.json`, the job object itself,
 //! - [`ReplayReport`]: what `assay replay` found.
+//! - [`attest`]: the signed statement, and checking it.
 //!
 //! All of them show an [`assay_model::JobReport`], and the ways to sum it up ([`ClauseSummary`], the statistics in
 //! words) are shared, so that they cannot disagree. Everything a policy or a scenario wrote is untrusted: it is cleaned
 //! again for the terminal, and escaped by the template engine for HTML.
 
+pub mod attest;
 mod clauses;
 pub mod html;
 pub mod json;

@@ -94,7 +94,11 @@ impl Assay {
             command.env_remove(name);
         }
         command.args(arguments.iter().map(AsRef::as_ref));
-        command.env("ASSAY_HOME", home()).env("TMPDIR", self.path("tmp")).current_dir(self.folder.path());
+        command
+            .env("ASSAY_HOME", home())
+            .env("TMPDIR", self.path("tmp"))
+            .env("XDG_DATA_HOME", self.path("user"))
+            .current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         // A group of its own, as a shell does it: see `Running::interrupt`.
         let child = command.process_group(0).spawn().unwrap();

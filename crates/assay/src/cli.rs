@@ -56,6 +56,9 @@ pub(crate) enum Command {
     /// Make, list and revoke the service's keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Check signed statements; show or change the keys that sign them
+    #[command(subcommand)]
+    Attest(Attest),
     /// Print a completion script for a shell
     #[command(after_help = "Example: assay completions bash > ~/.local/share/bash-completion/completions/assay")]
     Completions {
@@ -103,6 +106,16 @@ pub(crate) struct Verify {
     /// Print report.json on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
+}
+
+/// Where the keys that sign statements lie.
+#[derive(Debug, Args)]
+pub(crate) struct Signing {
+    /// Folder of the keys that sign statements [default: assay/signing in the user's data folder]
+    #[arg(long, value_name = "DIR", env = "ASSAY_SIGNING_KEYS", hide_env_values = true)]
+    pub(crate) signing_keys: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -251,4 +264,48 @@ pub(crate) enum Keys {
         /// The key's id (the part between the underscores)
         id: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Attest {
+    /// Check a statement, offline: who signed, which policy, and every file of evidence beside it
+    #[command(after_help = "Exit codes: 0 it holds, 1 it does not, 2 wrong use.
+
+Examples:
+  assay attest verify out/run1/report.intoto.json --policy policy.zip
+  assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a...")]
+    Verify(AttestVerify),
+    /// The keys, newest first
+    Keys {
+        #[command(flatten)]
+        signing: Signing,
+        /// Print keys.json
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sign with a new key from now on; what the old one signed stays valid
+    Rotate {
+        #[command(flatten)]
+        signing: Signing,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttestVerify {
+    /// The statement: report.intoto.json
+    pub(crate) file: PathBuf,
+    /// The policy that it should be about: a zip archive, a folder, or a single .py file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Keys to trust, as a service publishes them at /.well-known/assay-keys.json [default: your own]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Trust only the key with this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) keyid: Option<String>,
+    /// Folder of the evidence [default: that of the statement]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 }

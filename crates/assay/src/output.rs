@@ -5,13 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use assay_worker::STATEMENT_FILE;
 
 /// Names of what is written there.
 pub(crate) const REPORT_JSON: &str = "report.json";
 pub(crate) const REPORT_HTML: &str = "report.html";
 pub(crate) const EPISODES: &str = "episodes";
 pub(crate) const SCENARIO: &str = "scenario";
-const OURS: [&str; 4] = [REPORT_JSON, REPORT_HTML, EPISODES, SCENARIO];
+const OURS: [&str; 5] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO];
 
 /// A folder that may be written to.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::Scenario;
 use assay_store::{LocalQueue, Records, SqliteRecords};
-use assay_worker::{Engine, Service, ServiceOptions};
+use assay_worker::{Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +21,8 @@ use tokio::sync::watch;
 
 use crate::cli::Serve;
 
+/// Folder of the signing keys in the data folder.
+const SIGNING: &str = "signing";
 /// Running episodes may end within this time after SIGTERM, then they are handed back. The whole stop takes less than
 /// 10 s.
 const DRAIN: Duration = Duration::from_secs(6);
@@ -51,6 +53,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         .with_context(|| format!("can't listen on {}; is another server there?", arguments.listen))?;
     let address = listener.local_addr()?;
     let engine = Arc::new(engine);
+    let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let state = state(&engine, records, &data);
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
@@ -59,6 +62,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         queue: Arc::clone(&state.queue),
         clock: Arc::clone(&state.clock),
         data,
+        keyring,
         runtime: tokio::runtime::Handle::current(),
     })?;
     readiness.set(Ok(()));

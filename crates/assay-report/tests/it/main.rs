@@ -1,5 +1,6 @@
 //! The report in each of its forms, of jobs concluded by the model's own rules.
 
+mod attest;
 mod fixtures;
 mod html;
 mod json;

@@ -1,11 +1,20 @@
 //! The last step of a job: the verdict.
 
+use std::fs;
+
 use assay_model::conclude;
-use assay_store::{ConclusionClaim, Outcome, StoreError};
+use assay_report::attest::Evidence;
+use assay_report::json;
+use assay_store::{ConclusionClaim, JobState, Outcome, StoreError};
+use jiff::Timestamp;
 
 use super::shard::job_folder;
 use super::{LEASE, Shared};
-use crate::evidence;
+use crate::session::platform;
+use crate::statement::{STATEMENT_FILE, sha256_of, sign};
+
+/// The report as it was signed.
+const REPORT: &str = "report.json";
 
 impl Shared {
     /// Concludes a job that waits for it; whether there was one.
@@ -32,22 +41,62 @@ impl Shared {
     fn conclude(&self, claim: &ConclusionClaim) -> Result<bool, StoreError> {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let header = &claim.header;
-        let Some(conclusion) = conclude(&header.plan, header.policy_identity, &claim.episodes) else {
+        let Some(mut conclusion) = conclude(&header.plan, header.policy_identity, &claim.episodes) else {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(false);
         };
-        self.forget_dropped(claim);
+        self.forget_dropped(header, &claim.episodes);
         let fingerprint = self.options.engine.fingerprint().clone();
-        self.wait(records.complete_job(claim.fence, Outcome { conclusion, fingerprint }, now))
-    }
-    /// Removes the evidence of episodes behind the end of a certification. Failing to is no reason to hold a verdict back.
-    fn forget_dropped(&self, claim: &ConclusionClaim) {
-        let folder = job_folder(&self.options.data, claim.fence.job_id);
-        let counted = u32::try_from(claim.episodes.len()).unwrap_or(u32::MAX);
-        for episode in counted..claim.header.plan.episodes {
-            if let Err(error) = evidence::forget(&folder, episode) {
-                tracing::warn!(job.id = %claim.fence.job_id, episode, %error, "evidence that does not count stays");
-            }
+        match self.options.keyring.keyid() {
+            Ok(keyid) => conclusion.signed_by = Some(keyid),
+            Err(error) => return self.unsigned(claim, &platform(&error).to_string()),
         }
+        let outcome = Outcome { conclusion, fingerprint };
+        if let Err(error) = self.sign(claim, &outcome, now)? {
+            return self.unsigned(claim, &error);
+        }
+        self.wait(records.complete_job(claim.fence, outcome, now))
+    }
+
+    /// A verdict that can't be signed is not given: somebody tries again, and in the end the job FAILS as ours.
+    fn unsigned(&self, claim: &ConclusionClaim, why: &str) -> Result<bool, StoreError> {
+        tracing::error!(job.id = %claim.fence.job_id, why, "the report could not be signed");
+        let reason = Some("the report could not be signed");
+        self.wait(self.options.records.return_conclusion(claim.fence, reason, self.options.clock.now()))?;
+        Ok(false)
+    }
+
+    /// Writes `report.json` and the signed statement into the job's folder. The inner error is what to tell of a failure.
+    fn sign(
+        &self,
+        claim: &ConclusionClaim,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Result<Result<(), String>, StoreError> {
+        let id = claim.fence.job_id;
+        let Some(mut record) = self.wait(self.options.records.job(None, id))? else {
+            return Ok(Err("the job is gone".to_owned()));
+        };
+        let JobState::Judging { started_at } = record.state else { return Ok(Err("the job has ended".to_owned())) };
+        record.state = JobState::Completed { started_at, completed_at: now, outcome: Box::new(outcome.clone()) };
+        let mut report = record.report(&claim.episodes);
+        report.attestation_url = Some(STATEMENT_FILE.to_owned());
+        let scenario = self.options.engine.library().get(&claim.header.scenario);
+        let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
+        let folder = job_folder(&self.options.data, id);
+        let write = || -> Result<(), String> {
+            let text = json::render(&report).map_err(|e| e.to_string())?;
+            fs::create_dir_all(&folder)
+                .and_then(|()| fs::write(folder.join(REPORT), text))
+                .map_err(|e| e.to_string())?;
+            // Hashed when it was taken over; nobody else has been able to write there since.
+            let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
+            let mut evidence: Vec<_> =
+                files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
+            let sha256 = sha256_of(&folder.join(REPORT)).map_err(|e| e.to_string())?;
+            evidence.push(Evidence { name: REPORT.to_owned(), sha256 });
+            sign(&folder, &report, evidence, timestep_s, &self.options.keyring).map_err(|e| platform(&e).to_string())
+        };
+        Ok(write())
     }
 }

@@ -6,6 +6,7 @@
 
 mod claims;
 mod conclude;
+mod dropped;
 mod shard;
 mod spare;
 
@@ -20,7 +21,7 @@ use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
 use crate::engine::core_of;
-use crate::{Cancel, Engine};
+use crate::{Cancel, Engine, Keyring};
 use claims::Claims;
 use spare::Spare;
 
@@ -50,6 +51,8 @@ pub struct ServiceOptions {
     pub clock: Arc<dyn Clock>,
     /// The data folder: `policies/` is read, `jobs/ID/` written.
     pub data: PathBuf,
+    /// Signs what was found.
+    pub keyring: Keyring,
     /// The records' runtime.
     pub runtime: Handle,
 }

@@ -122,6 +122,11 @@ impl Shared {
             // The lease runs out, and the reconciler sees to it.
             tracing::error!(job.id = %fence.job_id, %error, "a shard could not be given back");
         }
+        if claim.header.plan.target.is_some() {
+            let header = &claim.header;
+            let recorded = self.wait(self.options.records.episodes(header.job_id, 0, header.plan.episodes));
+            self.forget_dropped(header, &recorded.unwrap_or_default());
+        }
         self.claims.remove(&fence);
     }
 

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod attest;
 mod completions;
 mod doctor;
 mod doctor_jail;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Keys(command) => keys::run(&command),
+        Command::Attest(command) => attest::run(&command),
         Command::Completions { shell } => completions::run(shell),
     }
 }

@@ -13,7 +13,7 @@ use assay_model::{
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{html, json, terminal};
 use assay_scenario::{LibraryError, Scenario};
-use assay_worker::{Engine, Evaluation, Job, SessionError, episode_share, evaluate};
+use assay_worker::{Engine, Evaluation, Job, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign};
 
 use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         let error = anyhow!(error).context(format!("the policy {}", arguments.policy.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
+    let keyring = arguments.out.as_ref().map(|_| super::attest::keyring(&arguments.signing)).transpose()?;
     let header = header(arguments, plan(arguments, &scenario)?, &scenario, policy.sha256)?;
     let job = Job {
         scenario: Arc::new(scenario),
@@ -68,7 +69,12 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     report.fingerprint = Some(engine.fingerprint().clone());
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
     if let Some(out) = &arguments.out {
+        let keyring = keyring.as_ref().ok_or_else(|| Failure::Ours(anyhow!("no signing key")))?;
+        report.signed_by = Some(keyring.keyid().ours()?);
+        report.attestation_url = Some(STATEMENT_FILE.to_owned());
         write_output(out, &report, &evaluation.job.scenario).ours()?;
+        let timestep_s = Some(evaluation.job.scenario.world.timestep_s);
+        sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
     }
     show(arguments, &report)?;
     report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))
@@ -167,6 +173,7 @@ fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     };
     let path = |name: &str| out.join(name).display().to_string();
     let mut paths = vec![("report".to_owned(), path(REPORT_HTML)), ("json".to_owned(), path(REPORT_JSON))];
+    paths.extend(report.attestation_url.as_ref().map(|url| ("signed".to_owned(), path(url))));
     for episode in &report.episode_details {
         let of = |what: &str| format!("{what} {}", episode.episode);
         paths.extend(episode.video_url.as_ref().map(|url| (of("video"), path(url))));

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod attest;
 mod certification;
 mod commands;
 mod evidence;

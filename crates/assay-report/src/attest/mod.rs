@@ -1,0 +1,21 @@
+//! Signed statements: who measured what, on which policy, with which evidence, in a form that others can check without
+//! us. An in-toto Statement v1 in a DSSE envelope (Dead Simple Signing Envelope v1), signed with Ed25519 (RFC 8032).
+//!
+//! A signature says who signed. Whether the numbers are right, only recomputing them says.
+//!
+//! Pure, like the rest of the crate: keys and files come in as text and bytes.
+
+mod dsse;
+mod key;
+mod keys;
+mod statement;
+mod verify;
+
+pub use dsse::{Envelope, EnvelopeError, PAYLOAD_TYPE};
+pub use key::{KeyError, PublicKey, SigningKey};
+pub use keys::{KnownKey, PublishedKeys};
+pub use statement::{
+    Digest, Engine, Evidence, Measured, PREDICATE_TYPE, Predicate, ResourceDescriptor, STATEMENT_TYPE, ScenarioRef,
+    Service, Statement, StatementError, Times,
+};
+pub use verify::{AttestError, Checked, check, check_policy, recompute};

@@ -1,0 +1,255 @@
+//! The statement: an in-toto Statement v1 whose predicate says what was measured.
+
+use std::collections::BTreeMap;
+
+use assay_model::{Blame, JobReport, PolicyIdentity, ReviewReason, Verdict};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Type of the statement.
+pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+/// Type of the predicate.
+pub const PREDICATE_TYPE: &str = "urn:assay:verification:v1";
+/// What a reader of the statement must not take it for.
+const NOTE: &str = "Evidence from simulation, never conformity with a standard. The signature says who measured; \
+                    only recomputation from the evidence says whether the numbers are right.";
+/// How bounds and confidence are computed.
+const METHOD: &str = "Clopper-Pearson, one-sided";
+
+/// Digests by algorithm: `sha256`, hexadecimal.
+pub type Digest = BTreeMap<String, String>;
+
+/// An in-toto statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// [`STATEMENT_TYPE`].
+    #[serde(rename = "_type")]
+    pub statement_type: String,
+    /// The policy's archive; of a policy server, whose program nobody saw, the report.
+    pub subject: Vec<ResourceDescriptor>,
+    /// [`PREDICATE_TYPE`].
+    #[serde(rename = "predicateType")]
+    pub predicate_type: String,
+    /// What was measured.
+    pub predicate: Predicate,
+}
+
+/// A thing and its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceDescriptor {
+    /// Its name.
+    pub name: String,
+    /// Its digest.
+    pub digest: Digest,
+}
+
+/// What was measured, on what, with which evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are those of JobReport, described there")]
+pub struct Predicate {
+    pub note: String,
+    pub job_id: String,
+    pub policy_name: String,
+    pub policy_identity: PolicyIdentity,
+    pub scenario: ScenarioRef,
+    pub engine: Option<Engine>,
+    pub service: Service,
+    pub seed: u64,
+    pub measured: Measured,
+    pub verdict: Option<Verdict>,
+    pub blame: Option<Blame>,
+    pub reason: Option<String>,
+    pub needs_review: bool,
+    pub review_reasons: Vec<ReviewReason>,
+    pub times: Times,
+    /// Every file that the numbers come from.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Which scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in JobReport")]
+pub struct ScenarioRef {
+    pub id: String,
+    pub version: String,
+    pub digest: Digest,
+}
+
+/// What the physics ran on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Engine {
+    /// `MuJoCo`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Digest of the library file.
+    pub digest: Digest,
+    /// Physics step, in seconds; `null` where the signer does not know it (the compiled model in the evidence does).
+    pub timestep_s: Option<f64>,
+    /// Version of the clauses' and scores' code.
+    pub scorer_version: String,
+}
+
+/// Who ran it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// `assay`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as in Statistics and JobReport")]
+pub struct Measured {
+    pub episodes_planned: u32,
+    pub episodes: u32,
+    pub violations: u32,
+    pub without_evidence: u32,
+    pub max_violation_probability: f64,
+    pub confidence: f64,
+    pub method: String,
+    pub violation_probability_upper: f64,
+    pub confidence_level: f64,
+    pub target: Option<f64>,
+    pub certified: Option<bool>,
+    pub score: Option<f64>,
+    pub safety_score: Option<f64>,
+    pub progress_score: Option<f64>,
+    pub success_rate: Option<f64>,
+}
+
+/// When.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as in JobReport")]
+pub struct Times {
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A file of evidence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Its path, relative to the statement's file, with `/`.
+    pub name: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// A report that can't be stated.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// It has no verdict yet.
+    #[error("a job without a verdict has nothing to attest")]
+    Unfinished,
+    /// The subject would have no digest.
+    #[error("neither the policy nor the report has a digest")]
+    NoSubject,
+    /// No form in JSON.
+    #[error("the statement could not be written as JSON")]
+    Json(#[source] serde_json::Error),
+}
+
+impl Statement {
+    /// The statement about a completed job. `evidence` names every file that belongs to it, the report's own among them.
+    ///
+    /// # Errors
+    /// [`StatementError`] when there is nothing to state.
+    pub fn of(
+        report: &JobReport,
+        timestep_s: Option<f64>,
+        version: &str,
+        mut evidence: Vec<Evidence>,
+    ) -> Result<Self, StatementError> {
+        evidence.sort();
+        Ok(Self {
+            statement_type: STATEMENT_TYPE.to_owned(),
+            subject: vec![subject(report, &evidence)?],
+            predicate_type: PREDICATE_TYPE.to_owned(),
+            predicate: Predicate {
+                note: NOTE.to_owned(),
+                job_id: report.job_id.to_string(),
+                policy_name: report.policy_name.clone(),
+                policy_identity: report.policy_identity,
+                scenario: ScenarioRef {
+                    id: report.scenario.to_string(),
+                    version: report.scenario_version.clone(),
+                    digest: sha256(&report.scenario_digest),
+                },
+                engine: engine(report, timestep_s),
+                service: Service { name: "assay".to_owned(), version: version.to_owned() },
+                seed: report.seed,
+                measured: measured(report)?,
+                verdict: report.verdict,
+                blame: report.blame,
+                reason: report.reason.clone(),
+                needs_review: report.needs_review,
+                review_reasons: report.review_reasons.clone(),
+                times: Times {
+                    created_at: report.created_at,
+                    started_at: report.started_at,
+                    completed_at: report.completed_at,
+                },
+                evidence,
+            },
+        })
+    }
+
+    /// The bytes to sign.
+    ///
+    /// # Errors
+    /// [`StatementError::Json`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, StatementError> {
+        serde_json::to_vec(self).map_err(StatementError::Json)
+    }
+}
+
+/// The hash that names the policy. What a server ran was not seen, so a statement about one is about its report.
+fn subject(report: &JobReport, evidence: &[Evidence]) -> Result<ResourceDescriptor, StatementError> {
+    if let (PolicyIdentity::Measured, Some(hash)) = (report.policy_identity, &report.policy_sha256) {
+        return Ok(ResourceDescriptor { name: report.policy_name.clone(), digest: sha256(hash) });
+    }
+    let file = evidence.iter().find(|file| file.name == "report.json").ok_or(StatementError::NoSubject)?;
+    Ok(ResourceDescriptor { name: file.name.clone(), digest: sha256(&file.sha256) })
+}
+
+fn sha256(hash: &str) -> Digest {
+    Digest::from([("sha256".to_owned(), hash.to_owned())])
+}
+
+fn engine(report: &JobReport, timestep_s: Option<f64>) -> Option<Engine> {
+    report.fingerprint.as_ref().map(|print| Engine {
+        name: "MuJoCo".to_owned(),
+        version: print.mujoco.clone(),
+        digest: sha256(&print.libmujoco_sha256),
+        timestep_s,
+        scorer_version: print.scorer_version.clone(),
+    })
+}
+
+fn measured(report: &JobReport) -> Result<Measured, StatementError> {
+    let statistics = report.statistics.as_ref().ok_or(StatementError::Unfinished)?;
+    Ok(Measured {
+        episodes_planned: report.num_episodes,
+        episodes: statistics.episodes,
+        violations: statistics.violations,
+        without_evidence: statistics.without_evidence,
+        max_violation_probability: statistics.max_violation_probability,
+        confidence: statistics.confidence,
+        method: METHOD.to_owned(),
+        violation_probability_upper: statistics.violation_probability_upper,
+        confidence_level: statistics.confidence_level,
+        target: statistics.target,
+        certified: statistics.certified,
+        score: report.score,
+        safety_score: report.safety_score,
+        progress_score: report.progress_score,
+        success_rate: report.success_rate,
+    })
+}

@@ -1,0 +1,119 @@
+//! Checking a statement, offline: the signature, the policy, and whether the numbers follow from the report's episodes.
+
+use assay_model::{JobReport, Plan, PolicyIdentity, conclude};
+
+use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
+
+/// Scores in a report are rounded to 4 decimals, so a mean of them may differ by as much.
+const ROUNDING: f64 = 1.0e-4 + 1e-9;
+
+/// A statement that does not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum AttestError {
+    /// Not an envelope.
+    #[error(transparent)]
+    Envelope(#[from] EnvelopeError),
+    /// No signature fits.
+    #[error("no signature is by {0}")]
+    Signature(&'static str),
+    /// A known key that is none.
+    #[error("the published key {0} is no key of that id")]
+    Key(String),
+    /// Signed, but not what we sign.
+    #[error("the signed payload is no statement of assay")]
+    Payload,
+    /// Another policy.
+    #[error("the statement is about another policy: sha256 {stated}, not {given}")]
+    Policy {
+        /// What was signed.
+        stated: String,
+        /// The file's.
+        given: String,
+    },
+    /// A policy server's program was never seen.
+    #[error("the statement is about a policy server, known only by its address: no archive can be the one that ran")]
+    Declared,
+    /// A number that does not follow from the episodes.
+    #[error("{0} does not follow from the report's episodes")]
+    Number(&'static str),
+}
+
+/// A statement whose signature holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// What was signed.
+    pub statement: Statement,
+    /// Who signed.
+    pub key: KnownKey,
+}
+
+/// Checks the envelope in `file` against `keys`; with a `keyid` only that key counts.
+///
+/// # Errors
+/// [`AttestError`] says what does not hold.
+pub fn check(file: &[u8], keys: &PublishedKeys, keyid: Option<&str>) -> Result<Checked, AttestError> {
+    let envelope = Envelope::parse(file)?;
+    let wanted = |key: &&KnownKey| keyid.is_none_or(|keyid| key.keyid == keyid);
+    for known in keys.keys.iter().filter(wanted) {
+        let key = known.key().map_err(|_| AttestError::Key(known.keyid.clone()))?;
+        if envelope.signed_by(&key)? {
+            let statement = parse(&envelope.payload()?)?;
+            return Ok(Checked { statement, key: known.clone() });
+        }
+    }
+    Err(AttestError::Signature(if keyid.is_some() { "the key with this id" } else { "any of the known keys" }))
+}
+
+fn parse(payload: &[u8]) -> Result<Statement, AttestError> {
+    let statement: Statement = serde_json::from_slice(payload).map_err(|_| AttestError::Payload)?;
+    let ours = statement.statement_type == STATEMENT_TYPE && statement.predicate_type == PREDICATE_TYPE;
+    if ours { Ok(statement) } else { Err(AttestError::Payload) }
+}
+
+/// Checks that the statement is about the policy with this SHA-256.
+///
+/// # Errors
+/// [`AttestError::Policy`] or [`AttestError::Declared`].
+pub fn check_policy(statement: &Statement, sha256: &str) -> Result<(), AttestError> {
+    if statement.predicate.policy_identity == PolicyIdentity::Declared {
+        return Err(AttestError::Declared);
+    }
+    let stated = statement.subject.first().and_then(|subject| subject.digest.get("sha256"));
+    match stated {
+        Some(stated) if stated == sha256 => Ok(()),
+        stated => Err(AttestError::Policy { stated: stated.cloned().unwrap_or_default(), given: sha256.to_owned() }),
+    }
+}
+
+/// Draws the report's conclusion again from its own episodes, and compares every number.
+///
+/// # Errors
+/// [`AttestError::Number`] names the first that differs.
+pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
+    let statistics = report.statistics.ok_or(AttestError::Number("the statistics"))?;
+    let plan = Plan {
+        episodes: report.num_episodes,
+        target: statistics.target,
+        confidence_level: statistics.confidence_level,
+        max_violation_probability: statistics.max_violation_probability,
+    };
+    let again =
+        conclude(&plan, report.policy_identity, &report.episode_details).ok_or(AttestError::Number("the verdict"))?;
+    let same = |what, holds: bool| if holds { Ok(()) } else { Err(AttestError::Number(what)) };
+    let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() <= ROUNDING);
+    same("the verdict", report.verdict == Some(again.verdict) && report.blame == again.blame)?;
+    same("the reason", report.reason == again.reason)?;
+    same("the statistics", statistics == again.statistics)?;
+    same("progress_score", close(report.progress_score, again.progress_score))?;
+    same("safety_score", close(report.safety_score, again.safety_score))?;
+    same("composite_score", close(report.composite_score, again.composite_score))?;
+    // Twice and eight tenths of a rounding each.
+    same("consistency", report.consistency.is_some_and(|c| (c - again.consistency).abs() <= 2.0 * ROUNDING))?;
+    same("success_rate", close(report.success_rate, again.success_rate))?;
+    same("score", report.score.is_some_and(|score| (score - again.score).abs() <= 2.0 * ROUNDING))?;
+    same("unsafe_success_share", close(report.unsafe_success_share, again.unsafe_success_share))?;
+    same("violation_severity", close(report.violation_severity, again.violation_severity))?;
+    same("unsafe_time_s", close(report.unsafe_time_s, again.unsafe_time_s))?;
+    same("quadrants", report.quadrants == Some(again.quadrants))?;
+    same("sensitivity", report.sensitivity == again.sensitivity)
+}

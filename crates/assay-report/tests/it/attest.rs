@@ -1,0 +1,134 @@
+//! Signed statements: what holds, and that nothing else does.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use assay_model::{JobReport, PolicyIdentity};
+use assay_report::attest::{
+    AttestError, Envelope, Evidence, PublishedKeys, SigningKey, Statement, check, check_policy, recompute,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::fixtures;
+
+fn key() -> SigningKey {
+    SigningKey::from_secret([7; 32])
+}
+
+fn published(keys: &[&SigningKey]) -> PublishedKeys {
+    let mut published = PublishedKeys::default();
+    for (second, key) in (0..).zip(keys) {
+        published.promote(&key.public(), jiff::Timestamp::from_second(second).unwrap()).unwrap();
+    }
+    published
+}
+
+fn statement(report: &JobReport) -> Statement {
+    let evidence = vec![Evidence { name: "report.json".into(), sha256: "ab".repeat(32) }];
+    Statement::of(report, Some(0.002), "0.1.0", evidence).unwrap()
+}
+
+fn signed(report: &JobReport, key: &SigningKey) -> Vec<u8> {
+    let envelope = Envelope::sign(&statement(report).to_bytes().unwrap(), key).unwrap();
+    serde_json::to_vec_pretty(&envelope).unwrap()
+}
+
+#[test]
+fn a_statement_says_what_the_report_says() {
+    let report = fixtures::violated();
+    let checked = check(&signed(&report, &key()), &published(&[&key()]), None).unwrap();
+    let value: Value = serde_json::from_slice(&checked.statement.to_bytes().unwrap()).unwrap();
+    assert_eq!(value["_type"], "https://in-toto.io/Statement/v1");
+    assert_eq!(value["subject"][0]["digest"]["sha256"], Value::from(report.policy_sha256.clone().unwrap()));
+    let predicate = &value["predicate"];
+    assert_eq!((&predicate["verdict"], &predicate["policyIdentity"]), (&"UNSAFE".into(), &"measured".into()));
+    assert_eq!((&predicate["measured"]["episodes"], &predicate["measured"]["violations"]), (&3.into(), &1.into()));
+    assert_eq!(predicate["engine"]["timestepS"], 0.002);
+    assert!(predicate["note"].as_str().unwrap().contains("only recomputation"));
+    check_policy(&checked.statement, &"c3".repeat(32)).unwrap();
+    assert!(matches!(check_policy(&checked.statement, &"c4".repeat(32)), Err(AttestError::Policy { .. })));
+}
+
+#[test]
+fn only_the_keys_that_are_trusted_count() {
+    let (ours, other) = (key(), SigningKey::from_secret([8; 32]));
+    let file = signed(&fixtures::safe(), &ours);
+    let id = |key: &SigningKey| key.public().keyid().unwrap();
+    assert!(matches!(check(&file, &published(&[&other]), None), Err(AttestError::Signature(_))));
+    assert!(matches!(check(&file, &PublishedKeys::default(), None), Err(AttestError::Signature(_))));
+    let both = published(&[&ours, &other]);
+    let checked = check(&file, &both, None).unwrap();
+    assert_eq!(checked.key.keyid, id(&ours));
+    assert!(checked.key.retired_at.is_some(), "what a retired key signed stays signed");
+    check(&file, &both, Some(&id(&ours))).unwrap();
+    assert!(matches!(check(&file, &both, Some(&id(&other))), Err(AttestError::Signature(_))));
+    let mut forged = both;
+    forged.keys[1].public_key = other.public().to_pem().unwrap();
+    assert!(matches!(check(&file, &forged, None), Err(AttestError::Key(_))), "an entry must be what its id says");
+}
+
+#[test]
+fn a_policy_server_is_only_ever_declared() {
+    let mut report = fixtures::safe();
+    (report.policy_identity, report.policy_sha256) = (PolicyIdentity::Declared, None);
+    let statement = statement(&report);
+    assert_eq!(statement.subject[0].name, "report.json");
+    assert!(matches!(check_policy(&statement, &"c3".repeat(32)), Err(AttestError::Declared)));
+    assert!(String::from_utf8(statement.to_bytes().unwrap()).unwrap().contains("\"policyIdentity\":\"declared\""));
+}
+
+#[test]
+fn keys_are_what_openssl_writes() {
+    // openssl genpkey -algorithm ed25519, of the first secret key of RFC 8032, 7.1.
+    let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE \
+               KEY-----\n";
+    let key = SigningKey::from_pem(pem).unwrap();
+    let public = key.public().to_pem().unwrap();
+    assert_eq!(
+        public,
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n"
+    );
+    assert_eq!(SigningKey::from_pem(&key.to_pem().unwrap()).unwrap().public(), key.public());
+    assert!(!format!("{key:?}").contains("9d61"), "a secret does not print");
+    assert!(SigningKey::from_pem(&public).is_err());
+}
+
+#[test]
+fn numbers_that_do_not_follow_are_found() {
+    for report in [fixtures::safe(), fixtures::violated(), fixtures::failed(), fixtures::uncertified()] {
+        recompute(&report).unwrap();
+    }
+    type Change = fn(&mut JobReport);
+    let changes: [(&str, Change); 6] = [
+        ("score", |r| r.score = Some(0.99)),
+        ("the verdict", |r| r.verdict = Some(assay_model::Verdict::Safe)),
+        ("the statistics", |r| r.statistics.as_mut().unwrap().violations = 0),
+        ("quadrants", |r| r.quadrants.as_mut().unwrap().safe_success += 1),
+        ("unsafe_time_s", |r| r.unsafe_time_s = Some(0.0)),
+        ("sensitivity", |r| r.sensitivity.clear()),
+    ];
+    for (what, change) in changes {
+        let mut report = fixtures::violated();
+        change(&mut report);
+        assert!(matches!(recompute(&report), Err(AttestError::Number(found)) if found == what), "{what}");
+    }
+}
+
+proptest! {
+    /// Whatever byte of the file is changed, it is refused; only what no reader of JSON or base64 can see may change.
+    #[test]
+    fn any_flipped_byte_is_refused(at in any::<prop::sample::Index>(), flip in 1_u8..=255) {
+        let keys = published(&[&key()]);
+        let good = signed(&fixtures::violated(), &key());
+        let mut bad = good.clone();
+        bad[at.index(good.len())] ^= flip;
+        let same = |a: &[u8], b: &[u8]| Envelope::parse(a).ok().map(|mut e| {
+            // The id beside a signature is a hint that nothing relies on.
+            e.signatures.iter_mut().for_each(|s| s.keyid.clear());
+            e
+        }) == Envelope::parse(b).ok().map(|mut e| { e.signatures.iter_mut().for_each(|s| s.keyid.clear()); e });
+        match check(&bad, &keys, None) {
+            Ok(_) => prop_assert!(same(&bad, &good), "a changed envelope was accepted"),
+            Err(_) => prop_assert!(!same(&bad, &good)),
+        }
+    }
+}

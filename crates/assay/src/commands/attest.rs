@@ -1,0 +1,213 @@
+//! `assay attest verify|keys|rotate`: signed statements, offline.
+
+use std::fmt::Write;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use assay_api::OsEntropy;
+use assay_model::{Clock, SystemClock};
+use assay_policy::{IntakeLimits, intake};
+use assay_report::attest::{self, AttestError, Checked, KnownKey, PublishedKeys, Statement};
+use assay_report::json;
+use assay_worker::{Keyring, sha256_of};
+
+use crate::cli::{Attest, AttestVerify, Signing};
+use crate::exit::{Code, Failure, OrFail};
+use crate::output::REPORT_JSON;
+
+/// Largest statement or list of keys that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Digits of a hash that are shown.
+const SHOWN_DIGITS: usize = 16;
+
+pub(crate) fn run(command: &Attest) -> Result<Code, Failure> {
+    match command {
+        Attest::Verify(arguments) => verify(arguments),
+        Attest::Keys { signing, json } => keys(signing, *json),
+        Attest::Rotate { signing } => rotate(signing),
+    }
+}
+
+/// The keys of the folder that was named, or of this user.
+pub(crate) fn keyring(signing: &Signing) -> Result<Keyring, Failure> {
+    Keyring::open(&folder(signing)?, &OsEntropy, SystemClock.now()).usage()
+}
+
+fn folder(signing: &Signing) -> Result<PathBuf, Failure> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // The XDG base directory specification.
+    let data = || absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    let found = signing.signing_keys.clone().or_else(|| Some(data()?.join("assay/signing")));
+    found.ok_or_else(|| {
+        Failure::Usage(anyhow!("no place for the signing keys: set HOME, or name a folder with --signing-keys"))
+    })
+}
+
+fn keys(signing: &Signing, as_json: bool) -> Result<Code, Failure> {
+    let published = keyring(signing)?.published().ours()?;
+    if as_json {
+        super::print(&serde_json::to_string_pretty(&published).ours()?);
+        return Ok(Code::Success);
+    }
+    let mut text = String::new();
+    for key in &published.keys {
+        let state = key.retired_at.map_or_else(|| "signs".to_owned(), |at| format!("retired {at}"));
+        let _ = writeln!(text, "{}  made {}  {state}", key.keyid, key.created_at);
+    }
+    super::print(&text);
+    Ok(Code::Success)
+}
+
+fn rotate(signing: &Signing) -> Result<Code, Failure> {
+    let keyring = keyring(signing)?;
+    keyring.rotate(&OsEntropy, SystemClock.now()).ours()?;
+    let published = keyring.published().ours()?;
+    let current = published.current().map_or("-", |key| &key.keyid);
+    super::print(&format!("{current} signs from now on; {} retired", published.keys.len().saturating_sub(1)));
+    Ok(Code::Success)
+}
+
+fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
+    let file = read(&arguments.file).usage()?;
+    let known = known_keys(arguments)?;
+    let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
+        Ok(checked) => checked,
+        Err(error) => return refuse("signature", &error),
+    };
+    let mut text = signer(&checked.key);
+    match &arguments.policy {
+        Some(path) => match attest::check_policy(&checked.statement, &policy_hash(path)?) {
+            Ok(()) => line(&mut text, "policy", "the archive that was measured"),
+            Err(error) => return refuse("policy", &error),
+        },
+        None => line(&mut text, "policy", "not checked: name it with --policy"),
+    }
+    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = arguments.evidence.clone().unwrap_or(here);
+    let found = match evidence(&checked.statement, &folder).usage()? {
+        Ok(found) => found,
+        Err(changed) => {
+            super::print(&format!("{:<10} {changed} is not the file that was signed", "evidence"));
+            return Ok(Code::Unsafe);
+        }
+    };
+    line(&mut text, "evidence", &found.words(checked.statement.predicate.evidence.len()));
+    if found.report {
+        let report = fs::read_to_string(folder.join(REPORT_JSON)).usage()?;
+        match attest::recompute(&json::parse(&report).usage()?) {
+            Ok(()) => line(&mut text, "numbers", "verdict, scores and statistics follow from the report's episodes"),
+            Err(error) => return refuse("numbers", &error),
+        }
+    }
+    says(&mut text, &checked);
+    super::print(&text);
+    Ok(Code::Success)
+}
+
+fn refuse(what: &str, error: &AttestError) -> Result<Code, Failure> {
+    super::print(&format!("{what:<10} does not hold: {error}"));
+    Ok(Code::Unsafe)
+}
+
+fn line(text: &mut String, what: &str, found: &str) {
+    let _ = writeln!(text, "{what:<10} {found}");
+}
+
+fn signer(key: &KnownKey) -> String {
+    let mut text = String::new();
+    let retired = key.retired_at.map_or_else(String::new, |at| format!(", retired {at}"));
+    line(&mut text, "signature", &format!("by key {} (made {}{retired})", key.keyid, key.created_at));
+    text
+}
+
+fn says(text: &mut String, checked: &Checked) {
+    let predicate = &checked.statement.predicate;
+    let verdict = predicate.verdict.map_or_else(|| "none".to_owned(), |verdict| verdict.to_string());
+    let why = predicate.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+    line(text, "verdict", &assay_model::sanitise(&format!("{verdict}{why}"), usize::MAX));
+    let scenario = &predicate.scenario;
+    line(
+        text,
+        "subject",
+        &assay_model::sanitise(
+            &format!(
+                "{} on {} {}, seed {}, {} episodes",
+                predicate.policy_name, scenario.id, scenario.version, predicate.seed, predicate.measured.episodes
+            ),
+            usize::MAX,
+        ),
+    );
+    let _ =
+        writeln!(text, "\nThis says who signed, and that nothing was changed since. Whether the physics gave these");
+    let _ = writeln!(text, "numbers, only recomputing says: assay replay report.json");
+}
+
+/// The keys to trust: a file of them, or one's own.
+fn known_keys(arguments: &AttestVerify) -> Result<PublishedKeys, Failure> {
+    let Some(path) = &arguments.keys else { return keyring(&arguments.signing)?.published().ours() };
+    let bytes = read(path).usage()?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is no list of keys", path.display())).usage()
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let size = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(anyhow!("{} is larger than anything that we write", path.display()));
+    }
+    fs::read(path).with_context(|| format!("can't read {}", path.display()))
+}
+
+/// What identifies a policy: the bytes of an archive, or the listing of a folder or file.
+fn policy_hash(path: &Path) -> Result<String, Failure> {
+    let script = path.extension().is_some_and(|extension| extension == "py");
+    if path.is_file() && !script {
+        return sha256_of(path).with_context(|| format!("can't read {}", path.display())).usage();
+    }
+    let work = tempfile::tempdir().ours()?;
+    let taken = intake(path, &work.path().join("policy"), &IntakeLimits::default());
+    taken.map(|policy| policy.sha256).with_context(|| format!("the policy {}", path.display())).usage()
+}
+
+/// What of the evidence lies in a folder, all of it unchanged.
+struct Found {
+    here: usize,
+    /// `report.json` is among it.
+    report: bool,
+}
+
+impl Found {
+    fn words(&self, all: usize) -> String {
+        match all - self.here {
+            0 => format!("all {all} files are those that were signed"),
+            absent => format!("{} of {all} files are those that were signed; {absent} are not here", self.here),
+        }
+    }
+}
+
+/// `Ok(Err(name))` is a file that was changed.
+fn evidence(statement: &Statement, folder: &Path) -> anyhow::Result<Result<Found, String>> {
+    let mut found = Found { here: 0, report: false };
+    for file in &statement.predicate.evidence {
+        // The statement is signed, but by somebody else: its names must not lead out of the folder.
+        let plain = file.name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.name.contains('\\');
+        if !plain {
+            return Err(anyhow!("the statement names {:?}, which is no path inside a folder", file.name));
+        }
+        let path = folder.join(&file.name);
+        match sha256_of(&path) {
+            Ok(hash) if hash == file.sha256 => {
+                found.here += 1;
+                found.report |= file.name == REPORT_JSON;
+            }
+            Ok(hash) => {
+                let digits = |hash: &str| hash.chars().take(SHOWN_DIGITS).collect::<String>();
+                return Ok(Err(format!("{} (sha256 {}.., not {}..)", file.name, digits(&hash), digits(&file.sha256))));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(anyhow!(error).context(format!("can't read {}", path.display()))),
+        }
+    }
+    Ok(Ok(found))
+}

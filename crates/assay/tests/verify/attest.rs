@@ -1,0 +1,90 @@
+//! Statements from the command line: what `--out` signs, anybody can check.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use assay_testkit::{Assay, example, zip_folder};
+
+use crate::{CARTPOLE, assay, verify};
+
+/// One clean episode with its evidence and statement in `out`, and the policy as `policy.zip`.
+fn evaluated(assay: &Assay) {
+    let zip = assay.write("policy.zip", zip_folder(&example(CARTPOLE, "reference")));
+    let run = verify(assay, &zip, &["--episodes", "1", "--out", "out", "--record", "none"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[track_caller]
+fn check(assay: &Assay, more: &[&str], code: i32, part: &str) {
+    let run = assay.run(&[&["attest", "verify", "out/report.intoto.json", "--policy", "policy.zip"], more].concat());
+    assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+    assert!(format!("{}{}", run.stdout, run.stderr).contains(part), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn what_was_signed_can_be_checked_anywhere() {
+    let assay = assay();
+    evaluated(&assay);
+    let secret = assay.path("user/assay/signing/signing-key.pem");
+    assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+    check(&assay, &[], 0, "numbers    verdict, scores and statistics follow");
+    check(&assay, &[], 0, "only recomputing says");
+    check(&assay, &[], 0, "files are those that were signed\n");
+
+    let keys = assay.run(&["attest", "keys", "--json"]);
+    assay.write("keys.json", &keys.stdout);
+    let rotated = assay.run(&["attest", "rotate"]);
+    assert_eq!((rotated.code, rotated.stdout.contains("1 retired")), (0, true), "{}", rotated.stdout);
+    check(&assay, &[], 0, "retired");
+    // On another machine there is only what was published.
+    fs::remove_dir_all(assay.path("user")).unwrap();
+    check(&assay, &["--keys", "keys.json"], 0, "verdict    SAFE");
+    check(&assay, &[], 1, "no signature is by any of the known keys");
+    let id = keys.stdout.split('"').find(|text| text.len() == 64).unwrap();
+    check(&assay, &["--keys", "keys.json", "--keyid", id], 0, id);
+    check(&assay, &["--keys", "keys.json", "--keyid", &"0".repeat(64)], 1, "no signature is by the key with this id");
+    check(&assay, &["--keys", "absent.json"], 2, "absent.json");
+}
+
+#[test]
+fn a_byte_that_was_changed_anywhere_is_found() {
+    let assay = assay();
+    evaluated(&assay);
+    let out = assay.path("out");
+    let mut files = files_below(&out);
+    files.push(assay.path("policy.zip"));
+    assert!(files.len() > 8, "{files:?}");
+    for (number, file) in files.iter().enumerate() {
+        let good = fs::read(file).unwrap();
+        // A place of its own in each file.
+        let at = (number * 7919 + good.len() / 3) % good.len();
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (number % 8);
+        fs::write(file, &bad).unwrap();
+        let run = assay.run(&["attest", "verify", "out/report.intoto.json", "--policy", "policy.zip"]);
+        assert_eq!(run.code, 1, "{} at {at}: {}{}", file.display(), run.stdout, run.stderr);
+        fs::write(file, good).unwrap();
+    }
+    check(&assay, &[], 0, "signature");
+    fs::remove_dir_all(out.join("episodes")).unwrap();
+    check(&assay, &[], 0, "are not here");
+    let other = assay.write("other.zip", zip_folder(&example(CARTPOLE, "idle")));
+    fs::rename(other, assay.path("policy.zip")).unwrap();
+    check(&assay, &[], 1, "about another policy");
+}
+
+/// Every file but the statement, which the property test of its crate takes apart.
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else if !path.ends_with("report.intoto.json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
