@@ -3,7 +3,7 @@
 use assay_model::Generator;
 use assay_stl::{Bound, Formula};
 
-use crate::{Distribution, Placement, Push, Scalar, Scenario, Target};
+use crate::{Distribution, Placement, Push, Scalar, Scenario, Target, Track};
 
 /// Tries for a placement before it is called impossible.
 const MAX_TRIES: usize = 10_000;
@@ -17,6 +17,8 @@ pub struct Draw {
     pub settings: Vec<Setting>,
     /// Forces from outside.
     pub pushes: Vec<Push>,
+    /// How the scenario's actors move, in their order.
+    pub tracks: Vec<Track>,
 }
 
 /// A number to set.
@@ -36,6 +38,16 @@ pub enum DrawError {
     Crowded {
         /// The body that found no place.
         body: String,
+    },
+    /// An actor that would have to move backwards in time.
+    #[error("actor: {body}: its {what} came out as {value}; draw it from a range above 0")]
+    Motion {
+        /// Its body.
+        body: String,
+        /// The number that is wrong.
+        what: &'static str,
+        /// What was drawn.
+        value: f64,
     },
     /// A `[[set]]` value that is no number.
     #[error("set: {expression:?}: {problem}")]
@@ -65,7 +77,12 @@ pub fn draw(scenario: &Scenario, generator: &mut Generator) -> Result<Draw, Draw
     for (target, value) in &scenario.sets {
         settings.push(Setting { target: target.clone(), value: evaluate(value, &parameters)? });
     }
-    Ok(Draw { parameters, settings, pushes })
+    let tracks = scenario
+        .actors
+        .iter()
+        .map(|actor| Track::draw(actor, f64::from(scenario.time_limit_s), &parameters, generator))
+        .collect::<Result<_, _>>()?;
+    Ok(Draw { parameters, settings, pushes, tracks })
 }
 
 fn sample(from: &Distribution, generator: &mut Generator) -> f64 {
@@ -113,7 +130,7 @@ fn place(
     Ok(())
 }
 
-fn evaluate(value: &Scalar, parameters: &[(String, f64)]) -> Result<f64, DrawError> {
+pub(crate) fn evaluate(value: &Scalar, parameters: &[(String, f64)]) -> Result<f64, DrawError> {
     let expression = match value {
         Scalar::Number(number) => return Ok(*number),
         Scalar::Expression(expression) => expression,

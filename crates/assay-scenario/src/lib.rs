@@ -5,6 +5,7 @@
 //! Where to begin: [`Scenario::load`] reads a folder; [`draw`] makes an episode's parameters; [`Library`] finds
 //! scenarios by id.
 
+mod actor;
 mod digest;
 mod disturbance;
 mod draw;
@@ -15,6 +16,7 @@ mod reference;
 mod robot;
 mod schema;
 
+pub use actor::{Actor, Motion, Pose, Repeat, Track};
 pub use digest::digest;
 pub use disturbance::{Disturbance, Push};
 pub use draw::{Draw, DrawError, Setting, draw};
@@ -22,7 +24,7 @@ pub use error::ScenarioError;
 pub use library::{Collection, Library, LibraryError};
 pub use load::{Clause, Robot, Scenario, Stage, Success};
 pub use reference::{Frame, Target};
-pub use robot::{Gripper, Ik, Limits, RobotModel, Servo};
+pub use robot::{Drive, Gripper, Ik, Lidar, Limits, RobotModel, Rotors, Servo};
 pub use schema::{
     ActionSpec, Arena, Avoid, Budget, Camera, Control, Distribution, Mode, Observation, ObservationKind, Placement,
     Scalar, Signal, World,

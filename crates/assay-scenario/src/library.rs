@@ -119,7 +119,9 @@ impl Library {
         }
         let path = Path::new(name);
         if path.is_dir() {
-            return Ok(Scenario::load(path, &self.robots)?);
+            // Lanes have another working directory.
+            let path = path.canonicalize().map_err(|source| LibraryError::Read { path: path.to_owned(), source })?;
+            return Ok(Scenario::load(&path, &self.robots)?);
         }
         Err(self.unknown(name))
     }

@@ -1,5 +1,6 @@
 //! Reading a scenario's folder and checking everything that can be checked without a physics engine.
 
+mod actors;
 mod conditions;
 mod draws;
 mod facts;
@@ -14,7 +15,7 @@ use assay_stl::{Bound, Formula};
 
 use crate::schema::Document;
 use crate::{
-    Arena, Budget, Camera, Control, Distribution, Disturbance, Observation, Placement, RobotModel, Scalar,
+    Actor, Arena, Budget, Camera, Control, Distribution, Disturbance, Observation, Placement, RobotModel, Scalar,
     ScenarioError, Signal, Target, World,
 };
 
@@ -57,6 +58,8 @@ pub struct Scenario {
     pub sets: Vec<(Target, Scalar)>,
     /// What disturbs the world while an episode runs.
     pub disturbances: Vec<Disturbance>,
+    /// What moves by itself.
+    pub actors: Vec<Actor>,
     /// Terms of the observation, in wire order.
     pub observations: Vec<Observation>,
     /// Signals by name; `time` comes on top of them.
@@ -165,7 +168,8 @@ impl Scenario {
         facts::check_control(&document, &robots)?;
         names::check_names(&document, &robots)?;
         let parameters = draws::parameters(&document.parameters)?;
-        draws::check_draws(&document)?;
+        let drawn = draws::check_draws(&document)?;
+        actors::check_actors(&document, &drawn)?;
         let digest =
             crate::digest(folder, &robots).map_err(|source| ScenarioError::Read { path: folder.into(), source })?;
         Ok(Self {
@@ -190,6 +194,7 @@ impl Scenario {
             placements: document.placement,
             sets: document.set.into_iter().map(|entry| (entry.target, entry.value)).collect(),
             disturbances: document.disturbance,
+            actors: document.actor,
             observations: document.observation,
             signals,
             budget: document.budget,

@@ -1,6 +1,14 @@
 //! `robot.toml`: a robot's names, limits and gains beside its MJCF.
 
+mod drive;
+mod lidar;
+mod rotors;
+
 use serde::Deserialize;
+
+pub use drive::Drive;
+pub use lidar::Lidar;
+pub use rotors::Rotors;
 
 /// A robot that scenarios mount.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -16,18 +24,29 @@ pub struct RobotModel {
     pub model: String,
     /// Where the figures come from.
     pub sources: Vec<String>,
-    /// The arm's joints, base first, without prefix; an actuator of the same name drives each.
+    /// The arm's joints, base first, without prefix; an actuator of the same name drives each. None without an arm.
+    #[serde(default)]
     pub joints: Vec<String>,
-    /// Site at the tool's working point.
+    /// Site at the tool's working point; of a robot without an arm, its point of reference.
     pub tcp: String,
     /// The gripper, if it has one.
     pub gripper: Option<Gripper>,
     /// The vendor's limits.
+    #[serde(default)]
     pub limits: Limits,
     /// Gains of the joint actuators in the MJCF.
+    #[serde(default)]
     pub servo: Servo,
     /// Inverse kinematics.
+    #[serde(default)]
     pub ik: Ik,
+    /// Driven wheels, if it has such.
+    pub drive: Option<Drive>,
+    /// Rotors, if it flies.
+    pub rotors: Option<Rotors>,
+    /// Laser scanners.
+    #[serde(default)]
+    pub lidar: Vec<Lidar>,
 }
 
 /// A parallel gripper.
@@ -43,7 +62,7 @@ pub struct Gripper {
 }
 
 /// A vendor's limits, one number per arm joint.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// rad.
@@ -59,7 +78,7 @@ pub struct Limits {
 }
 
 /// Joint servos: `torque = kp (ctrl - q) - kd qd`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Servo {
     /// Nm/rad.
@@ -83,6 +102,14 @@ pub struct Ik {
     pub leash_rad: f64,
     /// Share of the vendor's velocity and acceleration limits that is used, in (0, 1].
     pub velocity_share: f64,
+}
+
+impl Default for Ik {
+    /// For robots without an arm, which have nothing to solve.
+    fn default() -> Self {
+        let nullspace_gain = Vec::new();
+        Self { damping: 0.05, manipulability_threshold: 0.02, nullspace_gain, leash_rad: 0.05, velocity_share: 1.0 }
+    }
 }
 
 impl RobotModel {
@@ -116,13 +143,19 @@ impl RobotModel {
         if !(self.ik.velocity_share > 0.0 && self.ik.velocity_share <= 1.0) {
             return Err(("ik.velocity_share".to_owned(), "must lie in (0, 1]".to_owned()));
         }
+        if let Some(rotors) = &self.rotors {
+            rotors.validate()?;
+        }
+        self.lidar.iter().enumerate().try_for_each(|(i, lidar)| lidar.validate(i))?;
+        let drive = self.drive.iter().flat_map(Drive::numbers);
+        let rotors = self.rotors.iter().flat_map(Rotors::numbers);
         let gripper = self.gripper.as_ref().map(|gripper| ("gripper.open_m", gripper.open_m));
         let positive = [
             ("ik.damping", self.ik.damping),
             ("ik.manipulability_threshold", self.ik.manipulability_threshold),
             ("ik.leash_rad", self.ik.leash_rad),
         ];
-        for (key, number) in positive.into_iter().chain(gripper) {
+        for (key, number) in positive.into_iter().chain(gripper).chain(drive).chain(rotors) {
             if !(number.is_finite() && number > 0.0) {
                 return Err((key.to_owned(), "must be a positive number".to_owned()));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use assay_model::Level;
 use serde::Deserialize;
 
-use crate::{Disturbance, Frame, Target};
+use crate::{Actor, Disturbance, Frame, Target};
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -36,6 +36,8 @@ pub(crate) struct Document {
     pub(crate) set: Vec<SetEntry>,
     #[serde(default)]
     pub(crate) disturbance: Vec<Disturbance>,
+    #[serde(default)]
+    pub(crate) actor: Vec<Actor>,
     pub(crate) observation: Vec<Observation>,
     #[serde(default)]
     pub(crate) signals: BTreeMap<String, Signal>,
@@ -70,6 +72,7 @@ pub(crate) struct RobotEntry {
     pub(crate) name: String,
     pub(crate) model: String,
     pub(crate) mount: String,
+    #[serde(default)]
     pub(crate) qpos: Vec<f64>,
 }
 
@@ -107,6 +110,27 @@ pub enum Mode {
     JointVelocity,
     /// Torque of each arm joint (Nm) on top of gravity compensation, then the gripper's opening.
     JointTorque,
+    /// Speed ahead (m/s) and turning speed (rad/s, counter-clockwise) of a base with a differential drive.
+    BaseTwist,
+    /// Collective thrust (N) and body rates about x, y, z (rad/s) of a multicopter.
+    Thrust,
+}
+
+impl Mode {
+    /// As written in `scenario.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Actuator => "actuator",
+            Self::EeVelocity => "ee_velocity",
+            Self::EePose => "ee_pose",
+            Self::JointPosition => "joint_position",
+            Self::JointVelocity => "joint_velocity",
+            Self::JointTorque => "joint_torque",
+            Self::BaseTwist => "base_twist",
+            Self::Thrust => "thrust",
+        }
+    }
 }
 
 /// One number of an action.
@@ -270,6 +294,19 @@ pub enum ObservationKind {
         /// Which.
         signal: String,
     },
+    /// rad/s in the frame's own axes, shape `[3]`: what a gyroscope there measures.
+    BodyRates {
+        /// Of which frame.
+        of: Frame,
+    },
+    /// A scan of one of the robot's laser scanners in m, a number a ray; what is nearer or farther than it measures is
+    /// told as its least or greatest range.
+    Ranges {
+        /// Whose.
+        robot: String,
+        /// Which of its scanners.
+        lidar: String,
+    },
     /// The action of the step before (zeros at first), shape `[action_dim]`.
     // Braces, because serde refuses unknown keys only where a variant has fields.
     LastAction {},
@@ -326,7 +363,7 @@ pub enum Signal {
         /// A whole number of physics steps, in s.
         window_s: f64,
     },
-    /// Speed of one frame's origin as seen from another's, in m/s.
+    /// Speed of one frame's origin as seen from another's, in m/s; actors count with the speed of their motion.
     RelativeSpeed {
         /// Seen from here.
         from: Frame,
@@ -381,6 +418,36 @@ pub enum Signal {
     Tilt {
         /// Of which frame.
         of: Frame,
+    },
+    /// Least distance to the walls of a box in m: positive inside, negative outside.
+    Geofence {
+        /// Of which frame.
+        of: Frame,
+        /// The box's least x, y, z in m, world axes.
+        low: [f64; 3],
+        /// Its greatest.
+        high: [f64; 3],
+    },
+    /// How many of a list of frames have been reached, in the order of the list.
+    Visited {
+        /// What moves.
+        of: Frame,
+        /// Where it shall pass.
+        frames: Vec<Frame>,
+        /// Reached means nearer than this, m.
+        radius: f64,
+    },
+    /// How fast another signal grows, in its unit per second; 0 at the first step.
+    Rate {
+        /// The other signal.
+        signal: String,
+    },
+    /// Seconds that another signal has spent below a value so far.
+    Exposure {
+        /// The other signal.
+        signal: String,
+        /// The value.
+        below: f64,
     },
 }
 

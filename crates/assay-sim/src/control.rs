@@ -1,18 +1,22 @@
 //! Controllers: how an action becomes `ctrl` at every physics step.
 
+mod base_twist;
 mod ee_pose;
 mod ee_velocity;
 mod joint;
 mod reference;
+mod thrust;
 
 use std::collections::VecDeque;
 
-use assay_scenario::{Mode, Scenario};
+use assay_scenario::{Mode, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle::{self, RobotIds};
+use base_twist::BaseTwist;
 use reference::Reference;
+use thrust::Thrust;
 
 type Data = MjData<Box<MjModel>>;
 
@@ -30,6 +34,10 @@ enum Drive {
     Actuator(Vec<usize>),
     /// A robot's arm, in one of the modes that have a [`Reference`].
     Arm(Mode, Box<Reference>),
+    /// See [`Mode::BaseTwist`].
+    BaseTwist(Box<BaseTwist>),
+    /// See [`Mode::Thrust`].
+    Thrust(Box<Thrust>),
 }
 
 impl Controller {
@@ -40,13 +48,10 @@ impl Controller {
                 let ids = control.actuators.iter().map(|name| handle::actuator(model, name, "control.actuators"));
                 Drive::Actuator(ids.collect::<Result<_, _>>()?)
             }
-            mode
-            @ (Mode::EeVelocity | Mode::EePose | Mode::JointPosition | Mode::JointVelocity | Mode::JointTorque) => {
+            mode => {
                 let name = control.robot.as_deref().unwrap_or_default();
                 let index = scenario.robots.iter().position(|robot| robot.name == name).unwrap_or(0);
-                let period_s = 1.0 / scenario.world.control_hz;
-                let reference = Reference::new(&scenario.robots[index], robots[index].clone(), period_s);
-                Drive::Arm(mode, Box::new(reference))
+                Drive::of_robot(model, scenario, mode, &scenario.robots[index], &robots[index])?
             }
         };
         Ok(Self { drive, late: VecDeque::new(), latency_steps: control.action_latency_steps as usize })
@@ -67,15 +72,39 @@ impl Controller {
 
     /// Before a physics step that ends `elapsed_s` after the control step began.
     pub(crate) fn before_step(&mut self, data: &mut Data, elapsed_s: f64) {
-        if let Drive::Arm(Mode::EeVelocity | Mode::EePose | Mode::JointPosition | Mode::JointVelocity, reference) =
-            &self.drive
-        {
-            reference.before_step(data, elapsed_s);
+        match &mut self.drive {
+            Drive::Arm(Mode::JointTorque, _) | Drive::Actuator(_) => {}
+            Drive::Arm(_, reference) => reference.before_step(data, elapsed_s),
+            Drive::BaseTwist(controller) => controller.before_step(data),
+            Drive::Thrust(controller) => controller.before_step(data),
         }
     }
 }
 
 impl Drive {
+    fn of_robot(
+        model: &MjModel,
+        scenario: &Scenario,
+        mode: Mode,
+        robot: &Robot,
+        ids: &RobotIds,
+    ) -> Result<Self, WorldError> {
+        Ok(match (mode, &robot.model.drive, &robot.model.rotors) {
+            (Mode::BaseTwist, Some(drive), _) => {
+                let timestep_s = scenario.world.timestep_s;
+                Self::BaseTwist(Box::new(BaseTwist::resolve(model, &robot.name, drive, timestep_s)?))
+            }
+            (Mode::Thrust, _, Some(rotors)) => {
+                Self::Thrust(Box::new(Thrust::resolve(model, &robot.name, ids.tcp, rotors)?))
+            }
+            // Loading the scenario has checked that the robot has what its mode needs.
+            _ => {
+                let period_s = 1.0 / scenario.world.control_hz;
+                Self::Arm(mode, Box::new(Reference::new(robot, ids.clone(), period_s)))
+            }
+        })
+    }
+
     fn act(&mut self, data: &mut Data, action: &[f64]) {
         match self {
             Self::Actuator(ids) => ids.iter().zip(action).for_each(|(id, value)| data.ctrl_mut()[*id] = *value),
@@ -84,6 +113,8 @@ impl Drive {
             Self::Arm(Mode::JointVelocity, reference) => joint::velocity(reference, data, action),
             Self::Arm(Mode::JointTorque, reference) => joint::torque(reference, data, action),
             Self::Arm(_, reference) => ee_velocity::act(reference, data, action),
+            Self::BaseTwist(controller) => controller.act(action),
+            Self::Thrust(controller) => controller.act(action),
         }
     }
 }

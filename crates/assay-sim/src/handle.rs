@@ -125,4 +125,21 @@ impl FrameId {
             Self::Geom(i) => data.object_velocity(MjtObjBase::mjOBJ_GEOM, i, false),
         }
     }
+
+    /// Angular velocity in rad/s in the frame's own axes.
+    pub(crate) fn own_rates(self, data: &MjData<Box<MjModel>>) -> [f64; 3] {
+        let (m, velocity) = (self.rotation(data), self.velocity(data));
+        [0, 1, 2].map(|axis| (0..3).map(|row| m[3 * row + axis] * velocity[row]).sum())
+    }
+
+    /// Whether it belongs to a body that is moved by hand, which has no velocity of its own.
+    pub(crate) fn is_actor(self, model: &MjModel) -> bool {
+        let index = |i: i32| usize::try_from(i).unwrap_or(0);
+        let body = match self {
+            Self::Site(i) => index(model.site_bodyid()[i]),
+            Self::Body(i) => i,
+            Self::Geom(i) => index(model.geom_bodyid()[i]),
+        };
+        model.body_mocapid()[index(model.body_rootid()[body])] >= 0
+    }
 }

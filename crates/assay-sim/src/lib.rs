@@ -7,6 +7,7 @@
 //! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
 //! velocities and forces for that moment and integrates last, so one sample is consistent in itself.
 
+mod actors;
 mod bounds;
 mod control;
 mod error;

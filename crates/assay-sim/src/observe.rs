@@ -1,5 +1,7 @@
 //! Observations: raw little-endian doubles in the scenario's order.
 
+mod ranges;
+
 use assay_model::Generator;
 use assay_model::frame::{ArraySpec, Dtype};
 use assay_scenario::{ObservationKind, Scenario};
@@ -7,6 +9,7 @@ use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
+use ranges::Scanner;
 
 type Data = MjData<Box<MjModel>>;
 
@@ -30,12 +33,14 @@ pub(crate) enum Term {
     RelativePosition(FrameId, FrameId),
     Size(usize),
     Signal(usize),
+    BodyRates(FrameId),
+    Ranges(Scanner),
     LastAction(usize),
 }
 
 /// What a term reads from beside the physics.
 pub(crate) struct Sources<'a> {
-    pub(crate) data: &'a Data,
+    pub(crate) data: &'a mut Data,
     /// Signals of the last sample, `time` first.
     pub(crate) sample: &'a [f64],
     pub(crate) last_action: &'a [f64],
@@ -90,6 +95,14 @@ impl Term {
             ObservationKind::Signal { signal } => {
                 Self::Signal(scenario.signal_names().iter().position(|name| name == signal).unwrap_or(0))
             }
+            ObservationKind::BodyRates { of } => Self::BodyRates(frame(of)?),
+            ObservationKind::Ranges { robot: name, lidar } => {
+                let robot = scenario.robot(name);
+                let one = robot.and_then(|robot| robot.model.lidar.iter().find(|one| one.name == *lidar));
+                let what = || format!("scanner {lidar:?} on robot {name:?}");
+                let one = one.ok_or_else(|| WorldError::Missing { key: key.to_owned(), what: what() })?;
+                Self::Ranges(Scanner::resolve(model, name, one, key)?)
+            }
             ObservationKind::LastAction {} => Self::LastAction(scenario.control.action.len()),
         })
     }
@@ -99,14 +112,16 @@ impl Term {
             Self::Positions(indices) | Self::Velocities(indices) => indices.len(),
             Self::GripperWidth(_) | Self::Signal(_) => 1,
             Self::Position(_) | Self::LinearVelocity(_) | Self::RelativePosition(..) | Self::Size(_) => 3,
+            Self::BodyRates(_) => 3,
+            Self::Ranges(scanner) => scanner.len(),
             Self::Orientation(_) => 4,
             Self::LastAction(dim) => *dim,
         }
     }
 
     /// Appends the term's bytes.
-    pub(crate) fn write(&self, from: &Sources<'_>, out: &mut Vec<u8>) {
-        let data = from.data;
+    pub(crate) fn write(&self, from: &mut Sources<'_>, out: &mut Vec<u8>) {
+        let data = &mut *from.data;
         let mut put =
             |numbers: &mut dyn Iterator<Item = f64>| numbers.for_each(|x| out.extend_from_slice(&x.to_le_bytes()));
         match self {
@@ -122,6 +137,8 @@ impl Term {
             }
             Self::Size(geom) => put(&mut data.model().geom_size()[*geom].into_iter()),
             Self::Signal(index) => put(&mut [from.sample[*index]].into_iter()),
+            Self::BodyRates(frame) => put(&mut frame.own_rates(data).into_iter()),
+            Self::Ranges(scanner) => put(&mut scanner.scan(data).into_iter()),
             Self::LastAction(_) => put(&mut from.last_action.iter().copied()),
         }
     }

@@ -44,7 +44,7 @@ impl Renderer {
         Ok(Self(renderer.with_camera(camera)))
     }
 
-    /// Draws the world as it stands ([`Simulation::pose`] puts it there).
+    /// Draws the world as it stands.
     ///
     /// # Errors
     /// [`RenderError::Gl`] when drawing fails.

@@ -1,6 +1,7 @@
 //! Signals: the scenario's named quantities, computed after each physics step for the moment at which it began.
 
 mod acceleration;
+mod derived;
 mod inside;
 
 use assay_scenario::{Scenario, Signal};
@@ -9,6 +10,7 @@ use mujoco_rs::prelude::*;
 use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
 use acceleration::Acceleration;
+use derived::{Derived, RelativeSpeed, Visited};
 use inside::Inside;
 
 /// Most groups a scenario can have (a bit each).
@@ -108,6 +110,14 @@ pub(crate) enum Extractor {
         limit: Vec<f64>,
     },
     Tilt(FrameId),
+    Geofence {
+        of: FrameId,
+        low: [f64; 3],
+        high: [f64; 3],
+    },
+    ActorSpeed(RelativeSpeed),
+    Visited(Visited),
+    Derived(Derived),
 }
 
 impl Extractor {
@@ -141,7 +151,14 @@ impl Extractor {
             Signal::Acceleration { of, window_s } => {
                 Self::Acceleration(Acceleration::new(frame(of)?, *window_s, scenario.world.timestep_s))
             }
-            Signal::RelativeSpeed { from, to } => Self::RelativeSpeed(frame(from)?, frame(to)?),
+            Signal::RelativeSpeed { from, to } => {
+                let (from, to) = (frame(from)?, frame(to)?);
+                if from.is_actor(model) || to.is_actor(model) {
+                    Self::ActorSpeed(RelativeSpeed { from, to, before: None, value: 0.0 })
+                } else {
+                    Self::RelativeSpeed(from, to)
+                }
+            }
             Signal::Displacement { of } => Self::Displacement(frame(of)?, None),
             Signal::Inside { of, within } => Self::Inside(Inside::resolve(model, of, within, &key)?),
             Signal::PointDistance { from, to } => Self::PointDistance(frame(from)?, frame(to)?),
@@ -162,11 +179,42 @@ impl Extractor {
                 Self::JointTorqueRatio { dof: ids.dof.clone(), limit: limits.torque.clone() }
             }
             Signal::Tilt { of } => Self::Tilt(frame(of)?),
+            Signal::Geofence { of, low, high } => Self::Geofence { of: frame(of)?, low: *low, high: *high },
+            Signal::Visited { of, frames, radius } => {
+                let frames = frames.iter().map(frame).collect::<Result<_, _>>()?;
+                Self::Visited(Visited { of: frame(of)?, frames, radius: *radius, reached: 0 })
+            }
+            Signal::Rate { signal } => {
+                Self::Derived(Derived::Rate { of: column(scenario, signal), before: None, value: 0.0 })
+            }
+            Signal::Exposure { signal, below } => {
+                let of = column(scenario, signal);
+                Self::Derived(Derived::Exposure { of, below: *below, then_s: 0.0, total_s: 0.0 })
+            }
         })
     }
 
-    /// The signal's value. `qpos` and `qvel` are those at the start of the step.
-    pub(crate) fn value(&mut self, data: &mut Data, groups: &Groups, qpos: &[f64], qvel: &[f64]) -> f64 {
+    /// Writes all values behind the time in `sample`: first what the physics tells, then what is made of that. `qpos`
+    /// and `qvel` are those at the start of the step.
+    pub(crate) fn measure(
+        all: &mut [Self],
+        data: &mut Data,
+        groups: &Groups,
+        [qpos, qvel]: [&[f64]; 2],
+        sample: &mut [f64],
+    ) {
+        let time_s = sample[0];
+        for (slot, extractor) in sample[1..].iter_mut().zip(&mut *all) {
+            *slot = extractor.value(data, groups, [qpos, qvel], time_s);
+        }
+        for (i, extractor) in all.iter_mut().enumerate() {
+            if let Self::Derived(derived) = extractor {
+                sample[i + 1] = derived.value(sample);
+            }
+        }
+    }
+
+    pub(crate) fn value(&mut self, data: &mut Data, groups: &Groups, [qpos, qvel]: [&[f64]; 2], time_s: f64) -> f64 {
         match self {
             Self::Distance { pairs, cutoff, nearest } => distance(data, pairs, *cutoff, nearest),
             Self::ContactForce { a, b } => {
@@ -199,8 +247,21 @@ impl Extractor {
             Self::JointVelocityRatio { dof, limit } => greatest_ratio(dof, limit, qvel),
             Self::JointTorqueRatio { dof, limit } => greatest_ratio(dof, limit, data.qfrc_actuator()),
             Self::Tilt(frame) => frame.rotation(data)[8].clamp(-1.0, 1.0).acos(),
+            Self::Geofence { of, low, high } => {
+                let place = of.position(data);
+                (0..3).map(|i| (place[i] - low[i]).min(high[i] - place[i])).fold(f64::INFINITY, f64::min)
+            }
+            Self::ActorSpeed(speed) => speed.value(data, time_s),
+            Self::Visited(visited) => visited.value(data),
+            // Its turn comes when the others are known.
+            Self::Derived(_) => 0.0,
         }
     }
+}
+
+/// The column of a sample that holds the signal.
+fn column(scenario: &Scenario, signal: &str) -> usize {
+    scenario.signal_names().iter().position(|name| *name == signal).unwrap_or(0)
 }
 
 fn norm(vector: &[f64]) -> f64 {

@@ -10,6 +10,7 @@ use assay_model::frame::ArraySpec;
 use assay_scenario::{Draw, Scenario, draw};
 use mujoco_rs::prelude::*;
 
+use crate::actors::Actors;
 use crate::control::Controller;
 use crate::error::{Unstable, WorldError};
 use crate::handle::{self, RobotIds};
@@ -43,6 +44,7 @@ pub struct Simulation {
     data: MjData<Box<MjModel>>,
     draw: Draw,
     controller: Controller,
+    actors: Actors,
     groups: Groups,
     extractors: Vec<Extractor>,
     terms: Vec<(ArraySpec, Term)>,
@@ -76,6 +78,7 @@ impl Simulation {
         let extractor = |signal| Extractor::resolve(&model, &scenario, &robots, &groups, signal);
         let extractors = scenario.signals.iter().map(extractor).collect::<Result<Vec<_>, _>>()?;
         let controller = Controller::resolve(&model, &scenario, &robots)?;
+        let actors = Actors::resolve(&model, &scenario, &draw.tracks)?;
         let terms = Term::resolve_all(&model, &scenario, &robots)?;
         let pushes = Pushes::resolve(&model, &draw.pushes)?;
         if let Some(camera) = &scenario.camera {
@@ -85,6 +88,7 @@ impl Simulation {
         data.set_const();
         data.reset();
         place(&mut data, &scenario, &robots, &start);
+        actors.place(&mut data, 0.0);
         data.forward();
         let mut simulation = Self {
             sample: vec![0.0; extractors.len() + 1],
@@ -96,6 +100,7 @@ impl Simulation {
             data,
             draw,
             controller,
+            actors,
             groups,
             extractors,
             terms,
@@ -147,13 +152,15 @@ impl Simulation {
     /// Appends the observation's arrays as raw little-endian doubles. Brings the kinematics up to date first, so that
     /// positions belong to the present and not to the start of the last physics step.
     pub fn observe(&mut self, out: &mut Vec<u8>) {
+        let now_s = self.data.time();
+        self.actors.place(&mut self.data, now_s);
         self.data.kinematics();
         self.data.com_pos();
         self.data.com_vel();
-        let from = Sources { data: &self.data, sample: &self.sample, last_action: &self.last_action };
+        let mut from = Sources { data: &mut self.data, sample: &self.sample, last_action: &self.last_action };
         for ((_, term), observation) in self.terms.iter().zip(&self.scenario.observations) {
             let start = out.len();
-            term.write(&from, out);
+            term.write(&mut from, out);
             if observation.noise > 0.0 {
                 add_noise(&mut out[start..], observation.noise, &mut self.noise);
             }
@@ -192,6 +199,8 @@ impl Simulation {
         let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
         self.controller.before_step(&mut self.data, elapsed_s);
         self.pushes.apply(&mut self.data);
+        let now_s = self.data.time();
+        self.actors.place(&mut self.data, now_s);
         self.sample[0] = self.data.time();
         self.step_data()
     }
@@ -206,9 +215,8 @@ impl Simulation {
 
     /// The signals of the step that [`Self::advance`] made, at its start.
     pub fn measure(&mut self) {
-        for (slot, extractor) in self.sample[1..].iter_mut().zip(&mut self.extractors) {
-            *slot = extractor.value(&mut self.data, &self.groups, &self.qpos, &self.qvel);
-        }
+        let state = [&self.qpos[..], &self.qvel];
+        Extractor::measure(&mut self.extractors, &mut self.data, &self.groups, state, &mut self.sample);
     }
 
     /// The action of the current control step, clipped.
@@ -227,15 +235,6 @@ impl Simulation {
     pub fn integration_state(&mut self) -> &[f64] {
         self.data.read_state_into(INTEGRATION, &mut self.state);
         &self.state
-    }
-
-    /// Sets all coordinates and brings the world's poses up to date, for rendering.
-    pub fn pose(&mut self, qpos: &[f64]) {
-        let slot = self.data.qpos_mut();
-        if slot.len() == qpos.len() {
-            slot.copy_from_slice(qpos);
-            self.data.forward();
-        }
     }
 
     /// The scenario's camera, by name.

@@ -1,7 +1,7 @@
 //! Checks of what an episode draws: distributions, placements and what is set from them.
 
 use crate::draw::arithmetic;
-use crate::schema::{Document, SetEntry};
+use crate::schema::Document;
 use crate::{Distribution, MAX_ITEMS, Placement, Scalar, ScenarioError, Target};
 
 use super::names::is_identifier;
@@ -33,8 +33,8 @@ pub(super) fn parameters(table: &toml::Table) -> Result<Vec<(String, Distributio
         .collect()
 }
 
-/// Placements and settings, with the names that they draw and use.
-pub(super) fn check_draws(document: &Document) -> Result<(), ScenarioError> {
+/// Placements and settings, with the names that they draw and use; returns all that are drawn.
+pub(super) fn check_draws(document: &Document) -> Result<Vec<String>, ScenarioError> {
     let mut drawn: Vec<String> = document.parameters.keys().cloned().collect();
     let mut targets: Vec<Target> = Vec::new();
     for (i, placement) in document.placement.iter().enumerate() {
@@ -64,9 +64,10 @@ pub(super) fn check_draws(document: &Document) -> Result<(), ScenarioError> {
             return Err(ScenarioError::value(format!("set[{i}].target"), "is set twice; remove one"));
         }
         targets.push(entry.target.clone());
-        check_value(entry, &drawn).map_err(|problem| ScenarioError::value(format!("set[{i}].value"), problem))?;
+        check_value(&entry.value, &drawn)
+            .map_err(|problem| ScenarioError::value(format!("set[{i}].value"), problem))?;
     }
-    Ok(())
+    Ok(drawn)
 }
 
 fn check_placement(placement: &Placement, key: &str) -> Result<(), ScenarioError> {
@@ -99,8 +100,8 @@ fn check_placement(placement: &Placement, key: &str) -> Result<(), ScenarioError
 }
 
 /// A value is a finite number, or arithmetic over what is drawn.
-fn check_value(entry: &SetEntry, drawn: &[String]) -> Result<(), String> {
-    match &entry.value {
+pub(super) fn check_value(value: &Scalar, drawn: &[String]) -> Result<(), String> {
+    match value {
         Scalar::Number(number) if number.is_finite() => Ok(()),
         Scalar::Number(number) => Err(format!("must be a finite number, not {number}")),
         Scalar::Expression(expression) => {

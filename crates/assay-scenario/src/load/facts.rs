@@ -77,6 +77,7 @@ fn check_counts(document: &Document) -> Result<(), ScenarioError> {
         ("set", document.set.len()),
         ("disturbance", document.disturbance.len()),
         ("tags", document.tags.len()),
+        ("actor", document.actor.len()),
         ("observation", document.observation.len()),
         ("signals", document.signals.len()),
         ("stage", document.stage.len()),
@@ -124,7 +125,7 @@ fn check_actuators(control: &Control, count: usize) -> Result<(), ScenarioError>
     Ok(())
 }
 
-/// Modes that move a robot's arm: the robot decides how many numbers an action has.
+/// Modes that move a robot: the robot decides how many numbers an action has.
 fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioError> {
     if !control.actuators.is_empty() {
         return Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"));
@@ -136,9 +137,16 @@ fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioE
     if control.mode == Mode::EePose && count != 8 {
         return Err(ScenarioError::value("control.action", "ee_pose takes 8: position 3, quaternion 4, gripper"));
     }
+    if control.mode == Mode::BaseTwist && count != 2 {
+        return Err(ScenarioError::value("control.action", "base_twist takes 2: speed ahead, turning speed"));
+    }
+    if control.mode == Mode::Thrust && count != 4 {
+        return Err(ScenarioError::value("control.action", "thrust takes 4: thrust, body rates 3"));
+    }
     let robot = robots.iter().find(|robot| Some(&robot.name) == control.robot.as_ref());
     let robot = robot.ok_or_else(|| ScenarioError::value("control.robot", "must name a [[robot]]"))?;
-    if matches!(control.mode, Mode::EeVelocity | Mode::EePose) {
+    check_moves(control.mode, robot)?;
+    if matches!(control.mode, Mode::EeVelocity | Mode::EePose | Mode::BaseTwist | Mode::Thrust) {
         return Ok(());
     }
     let joints = robot.model.joints.len();
@@ -148,4 +156,17 @@ fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioE
     }
     let problem = format!("{} has {joints} joints: give {wanted} entries, the gripper (if any) last", robot.name);
     Err(ScenarioError::value("control.action", problem))
+}
+
+/// A robot must have what its mode moves.
+fn check_moves(mode: Mode, robot: &Robot) -> Result<(), ScenarioError> {
+    let lacks = match mode {
+        Mode::BaseTwist if robot.model.drive.is_none() => "[drive]",
+        Mode::Thrust if robot.model.rotors.is_none() => "[rotors]",
+        Mode::Actuator | Mode::BaseTwist | Mode::Thrust => return Ok(()),
+        _ if robot.model.joints.is_empty() => "joints",
+        _ => return Ok(()),
+    };
+    let problem = format!("{} has no {lacks} in its robot.toml; choose another mode or robot", robot.model.id);
+    Err(ScenarioError::value("control.robot", problem))
 }

@@ -63,14 +63,49 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
             Signal::JointPositionMargin { robot }
             | Signal::JointVelocityRatio { robot }
             | Signal::JointTorqueRatio { robot } => robot_exists(key(), robot)?,
+            Signal::Geofence { low, high, .. } => {
+                let valid = low.iter().zip(high).all(|(low, high)| low.is_finite() && high.is_finite() && low < high);
+                if !valid {
+                    return Err(ScenarioError::value(
+                        format!("signals.{name}.low"),
+                        "must lie below high, all numbers",
+                    ));
+                }
+            }
+            Signal::Visited { frames, radius, .. } => {
+                if frames.is_empty() || frames.len() > MAX_ITEMS {
+                    let problem = format!("must name 1 to {MAX_ITEMS} frames");
+                    return Err(ScenarioError::value(format!("signals.{name}.frames"), problem));
+                }
+                if !(radius.is_finite() && *radius > 0.0) {
+                    return Err(ScenarioError::value(
+                        format!("signals.{name}.radius"),
+                        "must be a positive number of m",
+                    ));
+                }
+            }
+            Signal::Rate { signal } | Signal::Exposure { signal, .. } => check_derived(document, name, signal)?,
             _ => {}
         }
     }
-    check_observations(document, &robot_exists)
+    check_observations(document, robots, &robot_exists)
+}
+
+/// A signal made of another one must name one that is not made of others itself.
+fn check_derived(document: &Document, name: &str, of: &str) -> Result<(), ScenarioError> {
+    let key = format!("signals.{name}.signal");
+    match document.signals.get(of) {
+        None => Err(ScenarioError::value(key, format!("there is no signal {of:?}"))),
+        Some(Signal::Rate { .. } | Signal::Exposure { .. }) => {
+            Err(ScenarioError::value(key, format!("{of:?} is made of another signal itself; name that one")))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 fn check_observations(
     document: &Document,
+    robots: &[Robot],
     robot_exists: &dyn Fn(String, &str) -> Result<(), ScenarioError>,
 ) -> Result<(), ScenarioError> {
     let mut names = BTreeSet::new();
@@ -96,6 +131,14 @@ fn check_observations(
                 }
             }
             ObservationKind::GripperWidth { robot } => robot_exists(key, robot)?,
+            ObservationKind::Ranges { robot, lidar } => {
+                robot_exists(key.clone(), robot)?;
+                let has = |r: &Robot| r.name == *robot && r.model.lidar.iter().any(|one| one.name == *lidar);
+                if !robots.iter().any(has) {
+                    let problem = format!("robot {robot:?} has no scanner {lidar:?}; its robot.toml names them");
+                    return Err(ScenarioError::value(key, problem));
+                }
+            }
             ObservationKind::Signal { signal } if !document.signals.contains_key(signal) => {
                 return Err(ScenarioError::value(key, format!("there is no signal {signal:?}")));
             }

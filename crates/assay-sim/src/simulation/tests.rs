@@ -91,8 +91,12 @@ fn pruning_by_bounding_spheres_changes_no_distance() {
                     Extractor::Distance { pairs, cutoff, .. } => (pairs.clone(), *cutoff),
                     _ => continue,
                 };
-                let pruned =
-                    extractor.value(&mut simulation.data, &simulation.groups, &simulation.qpos, &simulation.qvel);
+                let pruned = extractor.value(
+                    &mut simulation.data,
+                    &simulation.groups,
+                    [&simulation.qpos, &simulation.qvel],
+                    0.0,
+                );
                 let each = pairs.iter().map(|(a, b)| simulation.data.geom_distance(*a, *b, cutoff, None));
                 let brute = each.fold(cutoff, f64::min);
                 assert!((pruned - brute).abs() <= 1e-12, "{pruned} is not {brute}");

@@ -98,6 +98,12 @@ impl Scene {
         Self::of(SCENE, &FACTS.replacen(old, new, 1))
     }
 
+    /// Both: the first `old` of `scene.xml` and the first `told` of `scenario.toml` replaced.
+    pub(crate) fn both(old: &str, new: &str, told: &str, facts: &str) -> Self {
+        assert!(SCENE.contains(old) && FACTS.contains(told), "the scene or the facts do not hold {old:?}, {told:?}");
+        Self::of(&SCENE.replacen(old, new, 1), &FACTS.replacen(told, facts, 1))
+    }
+
     fn of(scene: &str, facts: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (file, text) in [("scene.xml", scene), ("scenario.toml", facts), ("README.md", "A cart on a rail.")] {

@@ -1,9 +1,12 @@
 //! The crate from the outside: worlds built from scenarios on disk.
 
+mod actors;
 mod common;
 mod disturbed;
 mod library;
+mod mobile;
 mod modes;
 mod motion;
 mod panda;
+mod quadrotor;
 mod refused;

@@ -1,0 +1,41 @@
+//! A laser scanner in one plane.
+
+use serde::Deserialize;
+
+/// Most rays of one scanner.
+pub(super) const MAX_RAYS: u32 = 2048;
+
+/// Rays in the x-y plane of a site, counted counter-clockwise from its x axis.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lidar {
+    /// What observations call it.
+    pub name: String,
+    /// Site where it stands.
+    pub site: String,
+    /// How many rays a scan has.
+    pub rays: u32,
+    /// Direction of the first ray, rad.
+    pub start_rad: f64,
+    /// Angle from ray to ray, rad.
+    pub step_rad: f64,
+    /// Nearer is told as this, m.
+    pub min_m: f64,
+    /// Farther, or nothing, is told as this, m.
+    pub max_m: f64,
+}
+
+impl Lidar {
+    pub(super) fn validate(&self, i: usize) -> Result<(), (String, String)> {
+        if !(1..=MAX_RAYS).contains(&self.rays) {
+            return Err((format!("lidar[{i}].rays"), format!("must be 1 to {MAX_RAYS}")));
+        }
+        if !(self.start_rad.is_finite() && self.step_rad.is_finite()) {
+            return Err((format!("lidar[{i}].start_rad"), "and step_rad must be numbers of rad".to_owned()));
+        }
+        if !(self.min_m >= 0.0 && self.min_m < self.max_m && self.max_m.is_finite()) {
+            return Err((format!("lidar[{i}].max_m"), "must be a number of m above min_m".to_owned()));
+        }
+        Ok(())
+    }
+}
