@@ -1,5 +1,4 @@
-//! What every kind of policy offers to whoever drives it. Today a jailed process; a relay to a policy server stands
-//! beside it.
+//! What every kind of policy offers to whoever drives it: a jailed process, or the relay to a policy server.
 
 use std::os::unix::net::UnixStream;
 use std::time::Duration;

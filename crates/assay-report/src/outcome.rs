@@ -96,8 +96,12 @@ pub(crate) fn identity(report: &JobReport) -> String {
 
 /// The command that runs the same episodes again.
 pub(crate) fn reproduce(report: &JobReport) -> String {
+    let policy = match report.policy_identity {
+        PolicyIdentity::Measured => "policy.zip",
+        PolicyIdentity::Declared => "ADDRESS",
+    };
     let mut command = format!(
-        "assay verify policy.zip --scenario {} --episodes {} --seed {}",
+        "assay verify {policy} --scenario {} --episodes {} --seed {}",
         report.scenario, report.num_episodes, report.seed
     );
     if let Some(statistics) = &report.statistics

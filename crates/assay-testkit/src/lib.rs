@@ -8,6 +8,7 @@ mod archive;
 mod client;
 mod leftovers;
 mod program;
+mod python_server;
 mod server;
 mod wait;
 
@@ -15,5 +16,6 @@ pub use archive::{archive, example, zip_folder};
 pub use client::{Answer, Client};
 pub use leftovers::{Jailed, jailed};
 pub use program::{Assay, Run, Running, home};
+pub use python_server::PythonServer;
 pub use server::Server;
 pub use wait::wait_for;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use assay_jail::{Jail, Program, default_cache_root, native_program, stage_readable};
 use assay_model::Fingerprint;
+use assay_policy::remote::{Guard, Remote, RemoteLimits};
 use assay_policy::{Pool, PoolConfig, Runtime};
 use assay_scenario::Library;
 use tempfile::TempDir;
@@ -29,6 +30,7 @@ pub struct Engine {
     lane: Program,
     robots: PathBuf,
     pool: Pool,
+    remote: Remote,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
     /// Dropped after everything that lies in it.
@@ -57,6 +59,9 @@ pub enum EngineError {
     /// The pool of interpreters did not start.
     #[error("the pool of interpreters")]
     Pool(#[from] assay_policy::PoolError),
+    /// No threads to talk to policy servers.
+    #[error("the threads that talk to policy servers")]
+    Remote(#[source] io::Error),
     /// A broken scenario in the library.
     #[error("the scenario library")]
     Library(#[from] assay_scenario::LibraryError),
@@ -89,6 +94,7 @@ impl Engine {
             lane,
             robots: stage_readable(&installation.robots(), &cache_root)?,
             pool,
+            remote: remote(Guard::new(Vec::new())).map_err(EngineError::Remote)?,
             _work: work,
             scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
@@ -96,6 +102,14 @@ impl Engine {
             cache_root,
             lanes: options.lanes,
         })
+    }
+
+    /// Lets `guard` decide which policy servers may be talked to; without this only public addresses are.
+    ///
+    /// # Errors
+    /// The system gives no threads.
+    pub fn guarded_by(self, guard: Guard) -> Result<Self, EngineError> {
+        Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
     }
 
     /// The built-in scenarios.
@@ -132,6 +146,12 @@ impl Engine {
         &self.pool
     }
 
+    /// Talks to policy servers.
+    #[must_use]
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
     pub(crate) fn lane_program(&self) -> &Program {
         &self.lane
     }
@@ -144,6 +164,10 @@ impl Engine {
     pub(crate) fn staged(&self, folder: &Path) -> Result<PathBuf, assay_jail::StageError> {
         stage_readable(folder, &self.cache_root)
     }
+}
+
+fn remote(guard: Guard) -> io::Result<Remote> {
+    Remote::new(guard, RemoteLimits::default())
 }
 
 /// The processor that lane number `lane` is pinned to.

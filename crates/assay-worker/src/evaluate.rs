@@ -26,7 +26,7 @@ pub struct Evaluation {
     pub job: Job,
     /// How many episodes, and what ends them.
     pub plan: Plan,
-    /// Lanes to spread them over.
+    /// Lanes to spread them over; a policy server says itself how many it serves.
     pub lanes: usize,
 }
 
@@ -77,7 +77,7 @@ pub fn evaluate(
         let episode = counter.fetch_add(1, Ordering::SeqCst);
         (episode < end.load(Ordering::SeqCst)).then_some(episode)
     };
-    let lanes = (*lanes).clamp(1, plan.episodes.max(1) as usize);
+    let lanes = job.policy.lanes(*lanes, plan.episodes as usize);
     let outcome = thread::scope(|scope| {
         let run = |lane: usize| {
             let session = Session::new(engine, job, core_of(lane), cancel)?;

@@ -13,10 +13,11 @@ use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, StageResult,
     Termination,
 };
-use assay_policy::{Load, PolicyConnection, PolicyFailure, PolicyProcess, Prepared};
+use assay_policy::{PolicyConnection, PolicyFailure};
 use assay_scenario::Scenario;
 
 use crate::lane_process::{LaneError, LaneProcess};
+use crate::policy::{Arrived, PolicySource, Upcoming};
 use crate::{Cancel, Engine, evidence, video};
 
 /// Times that an episode is tried again when the machine, not the policy, kept it from running.
@@ -33,8 +34,8 @@ const IMPORT_TICK: Duration = Duration::from_micros(500);
 pub struct Job {
     /// What it is evaluated on.
     pub scenario: Arc<Scenario>,
-    /// The unpacked policy.
-    pub policy: PathBuf,
+    /// What is evaluated.
+    pub policy: PolicySource,
     /// Seed of all episodes.
     pub seed: u64,
     /// Which episodes get a video.
@@ -80,7 +81,7 @@ struct Finished {
     world_seed: u64,
     /// Where its evidence lies, if there is any.
     folder: Option<PathBuf>,
-    policy: Option<Box<PolicyProcess>>,
+    policy: Option<Box<dyn PolicyConnection>>,
 }
 
 /// One lane's work on a job.
@@ -137,8 +138,12 @@ impl<'a> Session<'a> {
     ) -> Result<(), SessionError> {
         let mut upcoming = self.upcoming(next)?;
         while let Some((episode, prepared)) = upcoming.take() {
-            // The next policy is imported while this one acts.
-            upcoming = self.upcoming(next)?;
+            // The next policy is imported while this one acts. For a server there is nothing to do ahead, and another
+            // lane may be free to take the episode.
+            let ahead = matches!(self.job.policy, PolicySource::Folder(_));
+            if ahead {
+                upcoming = self.upcoming(next)?;
+            }
             if self.stopping.is_cancelled() || !events.wanted(episode) {
                 return Ok(());
             }
@@ -147,21 +152,24 @@ impl<'a> Session<'a> {
                 // The finisher stopped: its error is the reason.
                 return Ok(());
             }
+            if !ahead {
+                upcoming = self.upcoming(next)?;
+            }
         }
         Ok(())
     }
 
-    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, Prepared)>, SessionError> {
+    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, Upcoming)>, SessionError> {
         next().map(|episode| Ok((episode, self.prepare(episode)?))).transpose()
     }
 
-    fn prepare(&self, episode: u32) -> Result<Prepared, SessionError> {
+    fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
         let seeds = EpisodeSeeds::derive(self.job.seed, episode);
-        self.engine.pool().prepare(&self.job.policy, seeds.policy, Some(self.core)).map_err(|e| platform(&e))
+        self.job.policy.prepare(self.engine, seeds.policy, self.core)
     }
 
     /// One episode, tried again where the machine was at fault.
-    fn episode(&mut self, episode: u32, first: Prepared, events: &dyn SessionEvents) -> Result<Finished, SessionError> {
+    fn episode(&mut self, episode: u32, first: Upcoming, events: &dyn SessionEvents) -> Result<Finished, SessionError> {
         let mut prepared = Some(first);
         let mut deaths: Vec<(String, u32)> = Vec::new();
         for _ in 0..=MAX_RETRIES {
@@ -192,7 +200,7 @@ impl<'a> Session<'a> {
     fn attempt(
         &mut self,
         episode: u32,
-        prepared: Prepared,
+        prepared: Upcoming,
         events: &dyn SessionEvents,
     ) -> Result<Option<Finished>, LaneError> {
         let seeds = EpisodeSeeds::derive(self.job.seed, episode);
@@ -201,16 +209,17 @@ impl<'a> Session<'a> {
             Some(lane) => lane,
             None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core)?),
         };
+        let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
         while !prepared.is_done() {
-            // An import may take its time; who cancels does not have to wait for it.
+            // An import or a connection may take its time; who cancels does not have to wait for it.
             if self.cancel.is_cancelled() {
                 return Err(LaneError::Cancelled);
             }
             thread::sleep(IMPORT_TICK);
         }
-        let mut policy = match prepared.wait().map_err(|e| LaneError::Failed(platform(&e).to_string()))? {
-            Load::Ready(policy) => policy,
-            Load::Failed(failure) => {
+        let mut policy = match prepared.wait().map_err(|e| LaneError::Failed(e.to_string()))? {
+            Arrived::Ready(policy) => policy,
+            Arrived::Failed(failure) => {
                 let result = not_started(&self.job.scenario, episode, seeds, *failure);
                 return Ok(Some(Finished { result, world_seed: seeds.world, folder: None, policy: None }));
             }
@@ -319,7 +328,7 @@ impl Finisher<'_> {
 }
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
-fn end_policy(policy: Box<PolicyProcess>, result: &mut EpisodeResult) {
+fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
     let Some(error) = &mut result.error else {
         policy.finish();
         return;
@@ -335,9 +344,9 @@ fn end_policy(policy: Box<PolicyProcess>, result: &mut EpisodeResult) {
     }
 }
 
-/// An episode whose policy could not be imported.
+/// An episode whose policy could not be imported, or not be reached.
 fn not_started(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, failure: PolicyFailure) -> EpisodeResult {
-    let timeout = failure.code == "import_timeout";
+    let timeout = ["import_timeout", "timeout"].contains(&failure.code.as_str());
     let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
     let error = EpisodeError { code: failure.code, message: failure.message, log_tail };
     let mut result = empty(scenario, episode, seeds, error);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use assay_model::Record;
+use assay_policy::remote::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -25,6 +26,7 @@ pub(crate) const MAX_EPISODES: u32 = 10_000;
   assay init my_policy                                    write a policy to start from
   assay verify my_policy --scenario tabletop_reach        run it and print the verdict
   assay verify policy.zip --scenario cartpole_keepin --episodes 29 --out out/run1
+  assay verify ws://localhost:8000 --scenario tabletop_reach
   assay serve --listen 127.0.0.1:8080 --data ./data       the same as a service
 
 Exit codes of verify: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 our own failure, 130 interrupted.")]
@@ -74,8 +76,10 @@ pub(crate) enum Command {
   assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
   assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05 --confidence 0.95")]
 pub(crate) struct Verify {
-    /// The policy: a zip archive, a folder, or a single .py file
+    /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(crate) policy: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
     /// The scenario: an id (see `assay scenario list`) or a scenario's folder
     #[arg(short, long, value_name = "ID|PATH")]
     pub(crate) scenario: String,
@@ -136,6 +140,25 @@ pub(crate) struct Replay {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How a policy server is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for a policy server")]
+pub(crate) struct ServerOptions {
+    /// What the server wants to see before it answers; better in the environment or a file than on the command line
+    #[arg(long, value_name = "KEY", env = "ASSAY_POLICY_API_KEY", hide_env_values = true)]
+    pub(crate) policy_api_key: Option<String>,
+    /// A file that holds the key
+    #[arg(long, value_name = "FILE", conflicts_with = "policy_api_key")]
+    pub(crate) policy_api_key_file: Option<PathBuf>,
+    /// Episodes that may talk to the server at the same time
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CONCURRENCY)))]
+    pub(crate) policy_concurrency: u32,
+    /// Actions of an answer that are carried out before the server is asked again [default: all of them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPLAN_STEPS)))]
+    pub(crate) replan_steps: Option<u32>,
 }
 
 /// A number strictly between 0 and 1.

@@ -7,6 +7,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod service;
+mod source;
 
 use std::process::ExitCode;
 

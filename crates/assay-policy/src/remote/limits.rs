@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Most episodes of one job that may talk to its server at the same time.
-pub const MAX_CONCURRENCY: u32 = 64;
+pub const MAX_CONCURRENCY: u32 = 16;
 /// Most actions of one answer that are carried out before the next is asked for.
 pub const MAX_REPLAN_STEPS: u32 = 1000;
 /// Most actions in one answer.
@@ -31,6 +31,6 @@ pub struct RemoteLimits {
 
 impl Default for RemoteLimits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), first: Duration::from_secs(30), inference: Duration::from_secs(10) }
+        Self { connect: Duration::from_secs(5), first: Duration::from_secs(20), inference: Duration::from_secs(10) }
     }
 }

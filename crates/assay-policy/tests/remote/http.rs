@@ -1,10 +1,11 @@
 //! `POST /act` in its styles.
 
 use crate::dialogue::{Dialogue, LIMITS, at, episode, with_key};
-use crate::server::Server;
+use crate::start;
+use assay_testkit::PythonServer;
 
-fn url(server: &Server, path: &str) -> String {
-    format!("http://127.0.0.1:{}{path}", server.port)
+fn url(server: &PythonServer, path: &str) -> String {
+    format!("http://127.0.0.1:{}{path}", server.port())
 }
 
 #[test]
@@ -61,20 +62,20 @@ fn what_an_act_server_does_has_an_expected_end() {
         ("key", "", told("connect: the policy server refused the key (policy_api_key), or wants one")),
     ];
     for (mode, path, expected) in table {
-        let server = Server::start("act_server.py", mode);
+        let server = start("act_server.py", mode);
         assert_eq!(episode(&at(&url(&server, path))), expected, "{mode}");
     }
 }
 
 #[test]
 fn the_key_reaches_the_server() {
-    let server = Server::start("act_server.py", "key");
+    let server = start("act_server.py", "key");
     assert_eq!(episode(&with_key(&url(&server, ""), "right")), Ok([0.25, 1.0]));
 }
 
 #[test]
 fn a_connection_that_was_closed_between_two_steps_is_made_anew() {
-    let server = Server::start("act_server.py", "hangs_up");
+    let server = start("act_server.py", "hangs_up");
     let mut dialogue = Dialogue::open(&at(&url(&server, "")), LIMITS).unwrap();
     assert_eq!(dialogue.speaks(), "HTTP POST /act, named arrays");
     dialogue.begin("go").unwrap();

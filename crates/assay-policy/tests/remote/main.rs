@@ -6,4 +6,13 @@
 mod dialogue;
 mod http;
 mod openpi;
-mod server;
+
+use std::path::Path;
+
+use assay_testkit::PythonServer;
+
+/// Starts `servers/SCRIPT`, behaving as `mode` says.
+fn start(script: &str, mode: &str) -> PythonServer {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remote/servers");
+    PythonServer::start(&folder.join(script), &[mode])
+}

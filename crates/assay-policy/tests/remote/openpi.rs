@@ -1,16 +1,17 @@
 //! openpi and its RoboArena dialect.
 
 use crate::dialogue::{Dialogue, LIMITS, at, episode, with_key};
-use crate::server::Server;
+use crate::start;
 use assay_policy::remote::PolicyServer;
+use assay_testkit::PythonServer;
 
-fn url(server: &Server) -> String {
-    format!("ws://127.0.0.1:{}", server.port)
+fn url(server: &PythonServer) -> String {
+    format!("ws://127.0.0.1:{}", server.port())
 }
 
 #[test]
 fn the_public_server_is_spoken_to() {
-    let server = Server::start("openpi.py", "");
+    let server = start("openpi.py", "");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     assert_eq!(dialogue.speaks(), "openpi over WebSocket");
     dialogue.begin("go").unwrap();
@@ -91,7 +92,7 @@ fn what_a_socket_server_does_has_an_expected_end() {
         ),
     ];
     for (mode, expected) in table {
-        let server = Server::start("socket_server.py", mode);
+        let server = start("socket_server.py", mode);
         assert_eq!(crate::dialogue::impatient(&at(&url(&server)), mode), expected, "{mode}");
     }
 }
@@ -99,7 +100,7 @@ fn what_a_socket_server_does_has_an_expected_end() {
 #[test]
 fn what_is_no_msgpack_is_no_answer() {
     for mode in ["garbage", "deep"] {
-        let server = Server::start("socket_server.py", mode);
+        let server = start("socket_server.py", mode);
         let fault = episode(&at(&url(&server))).unwrap_err();
         assert!(fault.starts_with("protocol: the policy server sent what is no answer: no msgpack ("), "{fault}");
     }
@@ -107,7 +108,7 @@ fn what_is_no_msgpack_is_no_answer() {
 
 #[test]
 fn a_flood_of_text_is_cut() {
-    let server = Server::start("socket_server.py", "flood_text");
+    let server = start("socket_server.py", "flood_text");
     let fault = episode(&at(&url(&server))).unwrap_err();
     assert!(fault.starts_with("server_error: the policy server failed: xxx") && fault.len() < 2100, "{}", fault.len());
 }
@@ -115,32 +116,32 @@ fn a_flood_of_text_is_cut() {
 #[test]
 fn what_comes_without_being_asked_ends_the_episode() {
     let unasked = Err("protocol: the policy server sent what is no answer: a message that nobody asked for".to_owned());
-    let server = Server::start("socket_server.py", "early");
+    let server = start("socket_server.py", "early");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
-    server.wait_for("early");
+    let _ = server.wait_for("early");
     assert_eq!(dialogue.begin("go").and_then(|()| dialogue.ask(0.0)), unasked);
-    let server = Server::start("socket_server.py", "doubled");
+    let server = start("socket_server.py", "doubled");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     dialogue.begin("go").unwrap();
     dialogue.ask(0.0).unwrap();
-    server.wait_for("doubled");
+    let _ = server.wait_for("doubled");
     assert_eq!(dialogue.ask(0.0), unasked);
 }
 
 #[test]
 fn pings_are_answered_while_physics_runs() {
-    let server = Server::start("socket_server.py", "keep_alive");
+    let server = start("socket_server.py", "keep_alive");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     dialogue.begin("go").unwrap();
     dialogue.ask(0.0).unwrap();
-    server.wait_for("pongs 3");
+    let _ = server.wait_for("pongs 3");
     dialogue.ask(0.0).unwrap();
     dialogue.close();
 }
 
 #[test]
 fn the_key_reaches_the_server() {
-    let server = Server::start("socket_server.py", "key");
+    let server = start("socket_server.py", "key");
     assert_eq!(episode(&with_key(&url(&server), "right")), Ok([0.25, -0.5]));
     let refused = episode(&with_key(&url(&server), "wrong\n")).unwrap_err();
     assert_eq!(refused, "mismatch: policy_api_key has characters that no HTTP header may have");

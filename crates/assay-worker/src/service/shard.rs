@@ -13,7 +13,7 @@ use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 use super::spare::Spare;
 use super::{LEASE, Shared};
 use crate::session::{Session, SessionEvents, platform};
-use crate::{Cancel, DEFAULT_JOB_BYTES, Job, SessionError, episode_share};
+use crate::{Cancel, DEFAULT_JOB_BYTES, Job, PolicySource, SessionError, episode_share};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
@@ -180,7 +180,7 @@ impl Shared {
         intake(&self.options.data.join(archive), &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
         Ok(Job {
             scenario: Arc::new(scenario),
-            policy: unpacked,
+            policy: PolicySource::Folder(unpacked),
             seed: header.seed,
             record: header.record,
             folder: Some(job_folder(&self.options.data, header.job_id)),

@@ -10,7 +10,7 @@ use assay_model::{EpisodeResult, JobReport, Record};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
-use assay_worker::{Engine, Job, ReplayError, SessionError, replay};
+use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay};
 
 use crate::cli::Replay;
 use crate::exit::{Code, Failure, OrFail};
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     same_policy(&report, &policy, &sha256.sha256).usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: unpacked,
+        policy: PolicySource::Folder(unpacked),
         seed: report.seed,
         record: Record::None,
         folder: None,

@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use assay_api::OsEntropy;
-use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, PolicyIdentity, SystemClock, conclude,
-};
-use assay_policy::{IntakeLimits, intake};
+use assay_model::{Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude};
+use assay_policy::remote::Guard;
 use assay_report::{html, json, terminal};
 use assay_scenario::{LibraryError, Scenario};
 use assay_worker::{Engine, Evaluation, Job, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign};
@@ -20,6 +18,7 @@ use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
 use crate::progress::Progress;
+use crate::source::{self, Found};
 
 /// Columns of the report where there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 120;
@@ -31,20 +30,15 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
-    let engine = super::engine(&installation, arguments.lanes)?;
+    let engine = super::engine(&installation, arguments.lanes)?.guarded_by(Guard::of_operator()).ours()?;
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
-    let unpacked = work.path().join("policy");
-    let policy = intake(&arguments.policy, &unpacked, &IntakeLimits::default()).map_err(|error| {
-        let ours = error.is_ours();
-        let error = anyhow!(error).context(format!("the policy {}", arguments.policy.display()));
-        if ours { Failure::Ours(error) } else { Failure::Usage(error) }
-    })?;
+    let policy = source::find(&arguments.policy, &arguments.server, &work.path().join("policy"))?;
     let keyring = arguments.out.as_ref().map(|_| super::attest::keyring(&arguments.signing)).transpose()?;
-    let header = header(arguments, plan(arguments, &scenario)?, &scenario, policy.sha256)?;
+    let header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: unpacked,
+        policy: policy.source,
         seed: arguments.seed,
         record: arguments.record,
         folder: arguments.out.clone(),
@@ -102,25 +96,24 @@ fn plan(arguments: &Verify, scenario: &Scenario) -> Result<Plan, Failure> {
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
-fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, sha256: String) -> Result<JobHeader, Failure> {
+fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -> JobHeader {
     let mut random = [0; 10];
     OsEntropy.fill(&mut random);
     let created_at = SystemClock.now();
-    let name = arguments.policy.file_stem().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
-    Ok(JobHeader {
+    JobHeader {
         job_id: JobId::new(created_at, random),
         scenario: scenario.id.clone(),
         scenario_version: scenario.version.clone(),
         scenario_digest: scenario.digest.clone(),
-        policy_name: assay_model::sanitise(&name, 100),
-        policy_sha256: Some(sha256),
-        policy_identity: PolicyIdentity::Measured,
+        policy_name: policy.name.clone(),
+        policy_sha256: policy.sha256.clone(),
+        policy_identity: policy.identity,
         seed: arguments.seed,
         record: arguments.record,
         plan,
         created_at,
         warnings: plan.shortfall().into_iter().collect(),
-    })
+    }
 }
 
 fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<JobReport, Failure> {

@@ -11,6 +11,7 @@ mod faults;
 mod interrupt;
 mod log;
 mod refusals;
+mod remote;
 mod repeat;
 mod replay;
 mod replay_script;

@@ -1,0 +1,91 @@
+//! Where a job's policy is, and how it gets ready for an episode.
+
+use std::path::PathBuf;
+
+use assay_policy::remote::{Connecting, PolicyServer, Started};
+use assay_policy::{Load, PolicyConnection, PolicyFailure, Prepared};
+
+use crate::Engine;
+use crate::session::{SessionError, platform};
+
+/// Where a job's policy is.
+#[derive(Debug, Clone)]
+pub enum PolicySource {
+    /// An unpacked policy, to be run in a jail.
+    Folder(PathBuf),
+    /// A policy server, which may talk to so many episodes at the same time.
+    Server {
+        /// Where, and how it wants to be asked.
+        server: PolicyServer,
+        /// At least 1.
+        concurrency: u32,
+    },
+}
+
+impl PolicySource {
+    /// Lanes for `episodes` episodes, where `lanes` could run: as many as a server allows, since they mostly wait for it.
+    pub(crate) fn lanes(&self, lanes: usize, episodes: usize) -> usize {
+        let wanted = match self {
+            Self::Folder(_) => lanes,
+            Self::Server { concurrency, .. } => *concurrency as usize,
+        };
+        wanted.clamp(1, episodes.max(1))
+    }
+
+    /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
+    /// the episode before may still have it.
+    pub(crate) fn prepare(&self, engine: &Engine, seed: u64, core: usize) -> Result<Upcoming, SessionError> {
+        match self {
+            Self::Folder(folder) => {
+                engine.pool().prepare(folder, seed, Some(core)).map(Upcoming::Jailed).map_err(|e| platform(&e))
+            }
+            Self::Server { server, .. } => Ok(Upcoming::Server(server.clone())),
+        }
+    }
+}
+
+/// A policy on its way to its episode.
+pub(crate) enum Upcoming {
+    Jailed(Prepared),
+    Server(PolicyServer),
+    Connecting(Connecting),
+}
+
+/// What became of it.
+pub(crate) enum Arrived {
+    Ready(Box<dyn PolicyConnection>),
+    Failed(Box<PolicyFailure>),
+}
+
+impl Upcoming {
+    /// The episode's turn has come.
+    pub(crate) fn begin(self, engine: &Engine) -> Result<Self, SessionError> {
+        match self {
+            Self::Server(server) => engine.remote().connect(&server).map(Self::Connecting).map_err(|e| platform(&e)),
+            begun => Ok(begun),
+        }
+    }
+
+    pub(crate) fn is_done(&mut self) -> bool {
+        match self {
+            Self::Jailed(prepared) => prepared.is_done(),
+            Self::Server(_) => true,
+            Self::Connecting(connecting) => connecting.is_done(),
+        }
+    }
+
+    /// To be called after [`Self::begin`].
+    pub(crate) fn wait(self) -> Result<Arrived, SessionError> {
+        match self {
+            Self::Jailed(prepared) => match prepared.wait().map_err(|e| platform(&e))? {
+                Load::Ready(policy) => Ok(Arrived::Ready(policy)),
+                Load::Failed(failure) => Ok(Arrived::Failed(failure)),
+            },
+            Self::Connecting(connecting) => match connecting.wait() {
+                Started::Ready(policy) => Ok(Arrived::Ready(policy)),
+                Started::Failed(failure) => Ok(Arrived::Failed(failure)),
+            },
+            Self::Server(_) => Err(SessionError::Platform("a policy server that nobody connected to".to_owned())),
+        }
+    }
+}
