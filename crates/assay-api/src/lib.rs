@@ -21,7 +21,7 @@ mod upload;
 
 pub use http::router;
 pub use ports::{Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, StaticCatalog};
-pub use routes::{EndpointInfo, endpoints};
+pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{ApiSettings, SettingsError};
 pub use state::{AppState, Readiness};

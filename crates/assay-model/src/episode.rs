@@ -8,7 +8,7 @@ use crate::{ClauseStatus, Level};
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
 
 /// Whether an episode yields evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EpisodeStatus {
     /// It ran to an end that the scenario foresees.
@@ -22,7 +22,7 @@ pub enum EpisodeStatus {
 }
 
 /// Why an episode ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// The scenario's success condition held.
@@ -43,7 +43,7 @@ pub enum Termination {
 
 /// One rollout: outcome, scores, clauses, timing. Scores are exact here; they are rounded once, at the edge
 /// ([`EpisodeResult::rounded`]).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EpisodeResult {
     /// Index in the job, from 0.
     pub episode: u32,
@@ -100,7 +100,7 @@ pub struct EpisodeResult {
 }
 
 /// A file of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Artifact {
     /// Its path, relative to the report.
     pub name: String,
@@ -111,7 +111,7 @@ pub struct Artifact {
 }
 
 /// One stage of the task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StageResult {
     /// The scenario's name for it.
     pub name: String,
@@ -124,7 +124,7 @@ pub struct StageResult {
 }
 
 /// One clause in one episode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClauseResult {
     /// The scenario's id for it.
     pub id: String,
@@ -152,7 +152,7 @@ pub struct ClauseResult {
 }
 
 /// An interval in which a clause was broken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Violation {
     /// The clause's id.
     pub clause: String,
@@ -173,7 +173,7 @@ pub struct Violation {
 }
 
 /// Latency of the policy over an episode, in milliseconds by the wall.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LatencyMs {
     /// Median.
     pub p50: f64,
@@ -186,7 +186,7 @@ pub struct LatencyMs {
 }
 
 /// What the author of a failing policy gets to read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EpisodeError {
     /// A short word, such as `exception` or `timeout`.
     pub code: String,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// How we know which policy was evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyIdentity {
     /// We ran the archive whose hash stands in the report.
@@ -19,7 +19,7 @@ pub enum PolicyIdentity {
 }
 
 /// Which episodes get a log and a video.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// Every one.
@@ -45,7 +45,7 @@ impl std::str::FromStr for Record {
 }
 
 /// What a result depends on beside archive, scenario and seed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Fingerprint {
     /// Version of MuJoCo.
     pub mujoco: String,
@@ -64,7 +64,7 @@ pub struct Fingerprint {
 }
 
 /// How far a job is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobProgress {
     /// Episodes recorded.
     pub episodes_done: u32,
@@ -104,7 +104,7 @@ pub struct JobHeader {
 }
 
 /// The job object. Every field is present in every state, `null` when there is nothing to say yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[expect(missing_docs, reason = "the fields are those of Conclusion and JobHeader, described there")]
 pub struct JobReport {
     pub job_id: JobId,

@@ -7,7 +7,7 @@ use statrs::distribution::{Beta, ContinuousCDF};
 const MAX_EPISODES_NEEDED: u32 = 1_000_000;
 
 /// The statistics of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Statistics {
     /// Episodes run.
     pub episodes: u32,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a job concludes about a policy on a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Every episode ran to its end and no critical clause was violated.
@@ -25,7 +25,7 @@ impl std::fmt::Display for Verdict {
 }
 
 /// Who caused an outcome that is not SAFE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
     /// The policy under test: it broke a clause, crashed, hung or sent a useless action.
@@ -37,7 +37,7 @@ pub enum Blame {
 }
 
 /// How grave a violation of a clause is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// A violation makes the verdict UNSAFE.
@@ -47,7 +47,7 @@ pub enum Level {
 }
 
 /// What one episode says about one clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClauseStatus {
     /// It held over the whole recorded episode.
@@ -61,7 +61,7 @@ pub enum ClauseStatus {
 }
 
 /// Why a person should look at a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewReason {
     /// The verdict is INCONCLUSIVE.

@@ -1,4 +1,4 @@
-//! Whether the client takes what we have to give: JSON.
+//! Whether the client takes what an endpoint has to give: JSON, unless the table says otherwise.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};

@@ -50,6 +50,40 @@ impl Code {
     }
 }
 
+/// The shape of every error.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ErrorAnswer {
+    #[schema(value_type = Option<bool>)]
+    data: (),
+    error: ErrorBody,
+}
+
+/// What went wrong.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ErrorBody {
+    /// Machine-readable.
+    #[schema(example = "VALIDATION_ERROR", pattern = "^[A-Z_]+$")]
+    code: String,
+    /// For people: says what to do next.
+    message: String,
+    /// On every VALIDATION_ERROR.
+    details: Option<ErrorDetails>,
+    /// The same as in the header `X-Request-Id`.
+    request_id: Uuid,
+}
+
+/// Which part of the request is wrong.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct ErrorDetails {
+    /// Its name.
+    field: String,
+    /// What was sent, shortened; never a secret; null for files and for what is missing.
+    value: Option<String>,
+}
+
 /// An answer that is an error. Becomes a body in `observe`, which knows the request's id.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {

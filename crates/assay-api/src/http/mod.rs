@@ -10,5 +10,5 @@ mod observe;
 mod router;
 
 pub(crate) use auth::Caller;
-pub(crate) use error::{ApiError, Code};
+pub(crate) use error::{ApiError, Code, ErrorAnswer};
 pub use router::router;

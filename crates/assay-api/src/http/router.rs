@@ -27,6 +27,7 @@ pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
+        let handler = if endpoint.json { handler.route_layer(from_fn(acceptable)) } else { handler };
         let handler = match endpoint.scope {
             Some(scope) => guarded(scope, handler),
             None => handler,
@@ -42,7 +43,6 @@ pub fn router(state: AppState) -> Router {
             ApiError::new(Code::MethodNotAllowed, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(limit))
-        .layer(from_fn(acceptable))
         .layer(from_fn_with_state(app.clone(), authenticate))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(drain))

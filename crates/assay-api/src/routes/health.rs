@@ -2,16 +2,25 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::http::{ApiError, Code};
 use crate::state::App;
 
-pub(super) async fn alive() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+/// How the service is.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
 }
 
-pub(super) async fn ready(State(app): State<App>) -> Result<Json<Value>, ApiError> {
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = Health)))]
+pub(super) async fn alive() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Health)))]
+pub(super) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiError> {
     if let Err(reason) = app.readiness.get() {
         return Err(ApiError::new(Code::Unavailable, format!("not ready: {reason}")));
     }
@@ -19,5 +28,5 @@ pub(super) async fn ready(State(app): State<App>) -> Result<Json<Value>, ApiErro
         tracing::error!(%error, "the records do not answer");
         return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
     }
-    Ok(Json(json!({ "status": "ready" })))
+    Ok(Json(Health { status: "ready" }))
 }

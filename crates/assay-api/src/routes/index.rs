@@ -2,19 +2,36 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::state::App;
 
-pub(super) async fn handle(State(app): State<App>) -> Json<Value> {
+/// What this is, and where its parts are.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Index {
+    name: &'static str,
+    version: &'static str,
+    api: String,
+    openapi: String,
+    docs: String,
+    scenarios: String,
+    verify: String,
+    health: String,
+    ready: String,
+}
+
+#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
+pub(super) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);
-    Json(json!({
-        "name": "assay",
-        "version": env!("CARGO_PKG_VERSION"),
-        "api": at("/v1"),
-        "scenarios": at("/scenarios"),
-        "verify": at("/verify"),
-        "health": at("/healthz"),
-        "ready": at("/readyz"),
-    }))
+    Json(Index {
+        name: "assay",
+        version: env!("CARGO_PKG_VERSION"),
+        api: at("/v1"),
+        openapi: at("/openapi.json"),
+        docs: at("/docs"),
+        scenarios: at("/scenarios"),
+        verify: at("/verify"),
+        health: at("/healthz"),
+        ready: at("/readyz"),
+    })
 }

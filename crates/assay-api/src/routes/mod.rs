@@ -1,7 +1,9 @@
 //! One endpoint a file, and the table of them all: the router, the check of scopes and the tests are made from it.
 
+mod docs;
 mod health;
 mod index;
+mod openapi;
 mod present;
 mod query;
 mod scenario;
@@ -25,12 +27,35 @@ pub struct EndpointInfo {
     pub path: &'static str,
     /// What a key needs; `None` needs no key.
     pub scope: Option<Scope>,
+    /// Which of a key's rate limits a request counts against.
+    pub rate: RateClass,
+    /// Stands in the OpenAPI document. All do but those that serve the document's own pages.
+    pub documented: bool,
+}
+
+/// Requests of a kind share a rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RateClass {
+    /// Not limited: what needs no key.
+    Free,
+    /// Reading.
+    Get,
+    /// `POST /verify`.
+    Verify,
+    /// All other changes.
+    Write,
 }
 
 /// All endpoints.
 #[must_use]
 pub fn endpoints() -> Vec<EndpointInfo> {
-    let info = |e: &Endpoint| EndpointInfo { method: e.method, path: e.path, scope: e.scope };
+    let info = |e: &Endpoint| EndpointInfo {
+        method: e.method,
+        path: e.path,
+        scope: e.scope,
+        rate: e.rate,
+        documented: e.documented,
+    };
     table().iter().map(info).collect()
 }
 
@@ -38,23 +63,46 @@ pub(crate) struct Endpoint {
     method: &'static str,
     pub(crate) path: &'static str,
     pub(crate) scope: Option<Scope>,
+    rate: RateClass,
+    /// Answers JSON, so that an `Accept` without it is refused. The others look at the header themselves.
+    pub(crate) json: bool,
+    documented: bool,
     pub(crate) handler: fn() -> MethodRouter<App>,
 }
 
-pub(crate) fn table() -> [Endpoint; 9] {
+impl Endpoint {
+    /// A page of the document itself.
+    const fn page(method: &'static str, path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self { method, path, scope: None, rate: RateClass::Free, json: false, documented: false, handler }
+    }
+}
+
+/// Method, path, scope, rate class, handler. A row added here is also named in `openapi`; docs/adding-an-endpoint.md.
+pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);
-    let row = |method, path, scope, handler| Endpoint { method, path, scope, handler };
-    [
-        row("GET", "/", None, || get(index::handle)),
-        row("GET", "/healthz", None, || get(health::alive)),
-        row("GET", "/readyz", None, || get(health::ready)),
-        row("GET", "/scenarios", read, || get(scenarios::handle)),
-        row("GET", "/scenarios/{id}", read, || get(scenario::handle)),
-        row("POST", "/verify", verify, || post(verify_create::handle)),
-        row("GET", "/verify", read, || get(verify_list::handle)),
-        row("GET", "/verify/{job_id}", read, || get(verify_get::handle)),
-        row("POST", "/verify/{job_id}/cancel", verify, || post(verify_cancel::handle)),
+    let row = |method, path, scope, rate, handler| Endpoint {
+        method,
+        path,
+        scope,
+        rate,
+        json: true,
+        documented: true,
+        handler,
+    };
+    vec![
+        row("GET", "/", None, RateClass::Free, || get(index::handle)),
+        Endpoint { documented: false, ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle)) },
+        Endpoint::page("GET", "/docs", || get(docs::index)),
+        Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
+        row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
+        row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
+        row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)),
+        row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)),
+        row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
+        row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
+        row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
+        row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
     ]
 }
 
@@ -65,7 +113,7 @@ pub(crate) fn is_public(path: &str) -> bool {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     };
-    matches!(path, "/" | "/healthz" | "/readyz")
+    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz") || path.starts_with("/docs/")
 }
 
 #[cfg(test)]

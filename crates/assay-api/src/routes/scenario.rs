@@ -2,13 +2,17 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use serde_json::Value;
 
-use super::present;
+use super::present::{self, Detail};
 use crate::http::ApiError;
 use crate::state::App;
 
-pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Value>, ApiError> {
+#[utoipa::path(
+    get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
+    params(("id" = String, Path, description = "A scenario's id")),
+    responses((status = 200, body = Detail), (status = 400), (status = 404)),
+)]
+pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Detail>, ApiError> {
     let card = id.parse().ok().and_then(|id| app.catalog.get(&id)).ok_or_else(|| ApiError::not_found("scenario"))?;
-    Ok(Json(present::scenario(&card, true)))
+    Ok(Json(present::detail(&card)))
 }

@@ -2,12 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::present;
+use super::present::{self, Summary};
 use crate::state::App;
 
-pub(super) async fn handle(State(app): State<App>) -> Json<Value> {
-    let scenarios: Vec<Value> = app.catalog.list().iter().map(|card| present::scenario(card, false)).collect();
-    Json(json!({ "scenarios": scenarios }))
+/// All curated scenarios.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = ScenarioList)]
+pub(super) struct List {
+    scenarios: Vec<Summary>,
+}
+
+#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = List)))]
+pub(super) async fn handle(State(app): State<App>) -> Json<List> {
+    Json(List { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })
 }

@@ -13,6 +13,45 @@ use crate::http::{ApiError, Caller};
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, VerifyRequest};
 
+/// The parts of the form.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
+pub(super) struct VerifyForm {
+    /// Zip archive with `policy.py` at its root.
+    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    policy: Vec<u8>,
+    /// A scenario's id; `scenario_id` is another name of this part.
+    #[schema(max_length = 4096)]
+    scenario: String,
+    /// 1 to 1000 unless the operator chose another bound; 3 if absent, or what a certification needs.
+    #[schema(minimum = 1, nullable = false)]
+    num_episodes: Option<u32>,
+    /// Seed of all episodes: the same seed draws the same worlds; 0 if absent.
+    #[schema(nullable = false)]
+    seed: Option<u64>,
+    /// Certify that violations are rarer than this.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
+    max_violation_probability: Option<f64>,
+    /// Confidence level of all bounds; 0.95 if absent.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
+    confidence_level: Option<f64>,
+    /// Which episodes get a log and a video: `all`, `violations` (if absent) or `none`.
+    #[schema(nullable = false)]
+    record: Option<assay_model::Record>,
+    /// 1 to 100 bytes; the archive's file name if absent.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    policy_name: Option<String>,
+}
+
+#[utoipa::path(
+    post, path = "/verify", operation_id = "verify", tag = "verify",
+    request_body(content = VerifyForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 201, description = "Accepted; nothing is lost from here on", body = JobReport,
+            headers(("Location" = String, description = "Where the job is"))),
+        (status = 400), (status = 408), (status = 413), (status = 415),
+    ),
+)]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

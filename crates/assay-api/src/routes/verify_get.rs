@@ -11,6 +11,11 @@ use crate::state::App;
 /// Episodes in the job object.
 const MAX_EPISODES_SHOWN: u32 = 100;
 
+#[utoipa::path(
+    get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
+    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport), (status = 400), (status = 404)),
+)]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

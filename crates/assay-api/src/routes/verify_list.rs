@@ -14,7 +14,9 @@ use crate::state::App;
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
-#[derive(Serialize)]
+/// A page of jobs, newest first, without episode details.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = JobPage)]
 pub(super) struct Page {
     jobs: Vec<JobReport>,
     total: u64,
@@ -22,6 +24,17 @@ pub(super) struct Page {
     offset: u32,
 }
 
+#[utoipa::path(
+    get, path = "/verify", operation_id = "verifications", tag = "verify",
+    params(
+        ("limit" = inline(Option<u32>), Query, description = "Jobs of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Jobs to skip", minimum = 0, maximum = 2_147_483_647),
+        ("before" = Option<uuid::Uuid>, Query, description = "Only jobs older than this one"),
+        ("scenario" = Option<String>, Query, description = "Only on this scenario", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only in this state", min_length = 1),
+    ),
+    responses((status = 200, body = Page), (status = 400)),
+)]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

@@ -80,7 +80,12 @@ impl TestApp {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        let json = parts.headers.get("content-type").is_some_and(|kind| kind == "application/json");
+        let body = match bytes.is_empty() {
+            true => Value::Null,
+            false if json => serde_json::from_slice(&bytes).unwrap(),
+            false => Value::String(String::from_utf8_lossy(&bytes).into_owned()),
+        };
         Answer { status: parts.status, headers: parts.headers, body }
     }
 

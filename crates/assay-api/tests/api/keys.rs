@@ -1,13 +1,17 @@
 //! Every endpoint x every kind of key.
 
-use assay_api::{EndpointInfo, endpoints};
+use assay_api::{EndpointInfo, RateClass, endpoints};
 use assay_model::{Scope, Scopes};
 
 use crate::app::{Answer, TestApp, request};
 
 /// The endpoint's path with parameters that name nothing.
 fn path(endpoint: &EndpointInfo) -> String {
-    endpoint.path.replace("{id}", "nothing").replace("{job_id}", "00000000-0000-7000-8000-000000000000")
+    endpoint
+        .path
+        .replace("{id}", "nothing")
+        .replace("{file}", "nothing")
+        .replace("{job_id}", "00000000-0000-7000-8000-000000000000")
 }
 
 async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) -> Answer {
@@ -21,7 +25,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
         ("POST", "/verify") => 415,
-        ("GET", "/" | "/healthz" | "/scenarios" | "/verify") => 200,
+        ("GET", "/docs") => 303,
+        ("GET", "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify") => 200,
         _ => 404,
     }
 }
@@ -71,7 +76,13 @@ async fn each_endpoint_refuses_bad_keys() {
         (revoked, "was revoked"),
         (expired, "has expired"),
     ];
-    let unknown = EndpointInfo { method: "GET", path: "/no/such/path", scope: Some(Scope::Read) };
+    let unknown = EndpointInfo {
+        method: "GET",
+        path: "/no/such/path",
+        scope: Some(Scope::Read),
+        rate: RateClass::Get,
+        documented: false,
+    };
     for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()).chain([unknown]) {
         for (key, message) in &bad {
             let answer = ask(&app, &endpoint, "", key).await;

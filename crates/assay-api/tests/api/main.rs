@@ -6,6 +6,7 @@ mod bootstrap;
 mod forms;
 mod jobs;
 mod keys;
+mod openapi;
 mod serve;
 mod shape;
 mod verify;

@@ -1,0 +1,140 @@
+//! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds for
+//! every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi;
+
+use super::{EndpointInfo, endpoints};
+use crate::ApiSettings;
+use crate::http::ErrorAnswer;
+use crate::state::App;
+
+/// Every handler with a row in the table; a test compares the two.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "assay",
+        description = "Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against \
+                       safety clauses, and answers with a verdict that can be checked.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    paths(
+        super::health::alive,
+        super::health::ready,
+        super::index::handle,
+        super::scenario::handle,
+        super::scenarios::handle,
+        super::verify_cancel::handle,
+        super::verify_create::handle,
+        super::verify_get::handle,
+        super::verify_list::handle,
+    ),
+    components(schemas(ErrorAnswer)),
+    tags(
+        (name = "verify", description = "Verifications of a policy on a scenario"),
+        (name = "scenarios", description = "What policies are evaluated on"),
+        (name = "service", description = "The service itself"),
+    ),
+)]
+struct Declared;
+
+/// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
+const WITH_OPTIONAL_FIELDS: [&str; 2] = ["VerifyForm", "ErrorBody"];
+
+/// Each status of an error, and when it comes.
+const ERRORS: [(&str, &str); 12] = [
+    ("400", "VALIDATION_ERROR: the request is not well-formed; `details` names the field and its value"),
+    ("401", "UNAUTHORIZED: the key is missing, malformed, unknown, expired or revoked"),
+    ("403", "FORBIDDEN: the key lacks the scope that the message names"),
+    ("404", "NOT_FOUND: there is no such thing, or it is another account's"),
+    ("406", "NOT_ACCEPTABLE: the Accept header excludes what would be answered"),
+    ("408", "TIMEOUT: the request's body did not come in time"),
+    ("409", "CONFLICT: its state does not allow this"),
+    ("410", "GONE: it was erased"),
+    ("413", "PAYLOAD_TOO_LARGE: the request's body is too large"),
+    ("415", "UNSUPPORTED_MEDIA_TYPE: the body has the wrong content type"),
+    ("500", "INTERNAL_ERROR: our fault; the request id helps to find out what"),
+    ("503", "UNAVAILABLE: not now; try again"),
+];
+
+pub(super) async fn handle(State(app): State<App>) -> Json<Value> {
+    Json(document(&app.settings))
+}
+
+/// The whole document.
+fn document(settings: &ApiSettings) -> Value {
+    let mut document = serde_json::to_value(Declared::openapi()).unwrap_or_default();
+    document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
+    let base = settings.address("").trim_end_matches('/').to_owned();
+    let root = if base.is_empty() { "/".to_owned() } else { base.clone() };
+    document["servers"] = json!([{ "url": root }, { "url": format!("{base}/v1") }]);
+    document["components"]["securitySchemes"] = json!({ "key": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key: Authorization: Bearer assay_<id>_<secret>",
+    } });
+    document["components"]["headers"] = json!({ "RequestId": {
+        "description": "Stands in the log with everything that the request did",
+        "required": true,
+        "schema": { "type": "string", "format": "uuid" },
+    } });
+    document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
+    for endpoint in endpoints().into_iter().filter(|e| e.documented) {
+        let method = endpoint.method.to_ascii_lowercase();
+        if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
+            complete(operation, &endpoint);
+        }
+    }
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        for (_, schema) in schemas.iter_mut().filter(|(name, _)| !WITH_OPTIONAL_FIELDS.contains(&name.as_str())) {
+            require_all(schema);
+        }
+    }
+    document
+}
+
+/// Adds what the table and the layers around every handler decide.
+fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
+    operation["security"] = match endpoint.scope {
+        Some(_) => json!([{ "key": [] }]),
+        None => json!([]),
+    };
+    if let Some(scope) = endpoint.scope {
+        operation["x-scope"] = json!(scope.as_str());
+    }
+    let mut added = vec!["406", "500", "503"];
+    if endpoint.scope.is_some() {
+        added.extend(["401", "403"]);
+    }
+    let responses = &mut operation["responses"];
+    for (status, meaning) in ERRORS {
+        if added.contains(&status) || responses.get(status).is_some() {
+            responses[status] = json!({
+                "description": meaning,
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorAnswer" } } },
+            });
+        }
+    }
+    if let Some(responses) = responses.as_object_mut() {
+        for response in responses.values_mut() {
+            response["headers"]["X-Request-Id"] = json!({ "$ref": "#/components/headers/RequestId" });
+            if response["description"].as_str().is_none_or(str::is_empty) {
+                response["description"] = json!("Success");
+            }
+        }
+    }
+}
+
+/// Every documented field is present in every state, `null` when there is nothing to say.
+fn require_all(schema: &mut Value) {
+    for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        require_all(part);
+    }
+    if let Some(fields) = schema.get("properties").and_then(Value::as_object).map(Map::len).filter(|n| *n > 0) {
+        let mut names = Vec::with_capacity(fields);
+        names.extend(schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned());
+        schema["required"] = json!(names);
+    }
+}
