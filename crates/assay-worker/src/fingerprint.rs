@@ -11,8 +11,22 @@ use crate::EngineError;
 
 /// Version of the clauses' and scores' code: raised whenever the same trace would be judged differently.
 pub(crate) const SCORER_VERSION: &str = "1";
-/// CPU features that numeric libraries choose their code by.
-const FEATURES: [&str; 6] = ["avx", "avx2", "fma", "avx512f", "avx512dq", "sse4_2"];
+/// CPU features that numeric libraries choose their code by, as `/proc/cpuinfo` spells them: the C library's mathematics
+/// (avx2, fma; switched off in lanes) and numpy's loops (the others too).
+const FEATURES: [&str; 12] = [
+    "sse4_2",
+    "avx",
+    "f16c",
+    "fma",
+    "avx2",
+    "avx512f",
+    "avx512cd",
+    "avx512bw",
+    "avx512dq",
+    "avx512vl",
+    "avx512ifma",
+    "avx512_fp16",
+];
 /// Kernel that OpenBLAS is pinned to in the jail.
 const BLAS_CORE: &str = "Haswell";
 

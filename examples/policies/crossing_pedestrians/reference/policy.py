@@ -11,7 +11,7 @@ PEDESTRIANS = 5
 STEP_S = 0.05
 WAITS = (1.05, 3.2, 5.2, 7.2)  # where the base's middle may wait, m
 SPEED, ACCELERATION, BRAKING = 1.1, 1.2, 0.9  # m/s, m/s2
-HORIZON_S = 5.0
+HORIZON_S, DECIDE_STEPS = 5.0, 3  # how far it looks, and how often: that is dear
 HULL_X, HULL_Y, BODY = 0.445, 0.29, 0.23  # half sizes of the hull and a person's radius, m
 MIDDLE = 0.0376  # the hull's middle ahead of the wheels, m
 END_Y = 3.6  # here the pedestrians turn round
@@ -43,7 +43,7 @@ class Policy:
 
     def __init__(self):
         self.before, self.velocity = None, np.zeros((PEDESTRIANS, 2))
-        self.target, self.speed = 0.0, 0.0
+        self.target, self.speed, self.steps = 0.0, 0.0, 0
 
     def act(self, observation):
         yaw, here = heading(observation), observation["position"][:2] + [MIDDLE, 0.0]
@@ -57,7 +57,8 @@ class Policy:
         self.before = people
         goal = observation["goal_position"][0]
         # Set out for the farthest place that can be reached in one go.
-        if steady and observation["time"] >= ALL_WALK_S:
+        self.steps += 1
+        if steady and observation["time"] >= ALL_WALK_S and self.steps % DECIDE_STEPS == 0:
             ahead = [x for x in (*WAITS, goal) if x > here[0] + 0.2 and x > self.target]
             reachable = [x for x in ahead[:2] if self.is_clear(people - here, here[1], x - here[0], self.speed)]
             self.target = max([self.target, *reachable])
