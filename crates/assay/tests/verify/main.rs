@@ -9,6 +9,7 @@ mod commands;
 mod evidence;
 mod faults;
 mod interrupt;
+mod load;
 mod log;
 mod refusals;
 mod remote;
