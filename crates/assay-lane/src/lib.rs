@@ -7,6 +7,7 @@
 
 mod assess;
 mod caption;
+mod check;
 mod compare;
 mod control_socket;
 mod cpu_clock;
@@ -20,17 +21,20 @@ mod npy;
 mod policy_link;
 mod render;
 mod rerun;
+mod sheet;
 mod step;
 mod trace;
 mod trace_file;
 mod video;
 
+pub use check::check;
 pub use compare::{CompareError, compare};
 pub use evidence::EvidenceError;
 pub use inputs::Inputs;
 pub use log::LogError;
 pub use render::{RenderError, draw_once, render};
 pub use rerun::RerunError;
+pub use sheet::sheet;
 pub use step::{StepError, step};
 pub use trace::Trace;
 pub use trace_file::TraceFileError;

@@ -1,16 +1,17 @@
-//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the doctor):
+//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the doctor),
+//! `check` (a scenario) and `sheet` (pictures of its worlds):
 //! started by the worker in a jail, never by hand.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_lane::{Places, compare, draw_once, render, step};
+use assay_lane::{Places, check, compare, draw_once, render, sheet, step};
 
 fn main() -> ExitCode {
     assay_sim::log_to_stderr();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
-        eprintln!("assay-lane is started by assay: step|render|compare|draw SCENARIO ROBOTS SCRATCH");
+        eprintln!("assay-lane is started by assay: step|render|compare|draw|check|sheet SCENARIO ROBOTS SCRATCH");
         return ExitCode::from(2);
     };
     let places =
@@ -20,6 +21,8 @@ fn main() -> ExitCode {
         "render" => render(&places).map_err(anyhow::Error::from),
         "compare" => compare(&places).map_err(anyhow::Error::from),
         "draw" => draw_once(&places).map_err(anyhow::Error::from),
+        "check" => check(&places).map_err(anyhow::Error::from),
+        "sheet" => sheet(&places).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("unknown mode {mode:?}")),
     };
     match outcome {

@@ -128,6 +128,56 @@ pub struct Rendered {
     pub images_dropped: Option<String>,
 }
 
+/// What a check of a scenario found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The first thing that is wrong.
+    pub fault: Option<Fault>,
+    /// What was measured, where nothing is wrong.
+    pub figures: Option<Figures>,
+}
+
+/// Something wrong with a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The file at fault, relative to the scenario's folder or its robot's.
+    pub file: String,
+    /// The key in it; `null` where it has none, or the whole file is meant.
+    pub key: Option<String>,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+/// What a scenario's world is like.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Time to read and compile it, by the wall.
+    pub compile_ms: f64,
+    /// Bodies, the world's own included.
+    pub bodies: u32,
+    /// Geoms.
+    pub geoms: u32,
+    /// Degrees of freedom.
+    pub degrees_of_freedom: u32,
+    /// Worlds that were drawn.
+    pub worlds: u32,
+    /// Simulated time per time by the wall, physics and signals, with an action of zeros.
+    pub real_time_factor: f64,
+}
+
+/// What to draw of a scenario: the starts of worlds, side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SheetJob {
+    /// Seeds of the worlds, in rows from the upper left.
+    pub worlds: Vec<u64>,
+    /// Pictures in a row.
+    pub columns: u32,
+    /// Pixels of one picture.
+    pub width: u32,
+    /// Pixels of one picture.
+    pub height: u32,
+}
+
 /// Names of the files in an episode's folder, which lane and worker must agree on.
 pub mod files {
     /// The recording: a row per physics step. Everything else is written from it.
@@ -146,6 +196,12 @@ pub mod files {
     pub const VIDEO: &str = "video.mp4";
     /// What a stepping lane leaves.
     pub const STEPPED: [&str; 5] = [ACTIONS, INPUTS, MODEL, STATE, TRACE];
+    /// What a check found: a [`Checked`](super::Checked).
+    pub const CHECKED: &str = "checked.json";
+    /// Tells a renderer which worlds to draw: a [`SheetJob`](super::SheetJob).
+    pub const SHEET_JOB: &str = "sheet.json";
+    /// The picture of those worlds.
+    pub const SHEET: &str = "sheet.png";
     /// Tells a renderer what to write: a [`RenderJob`](super::RenderJob).
     pub const RENDER_JOB: &str = "render.json";
     /// What the renderer says when it is done: a [`Rendered`](super::Rendered).

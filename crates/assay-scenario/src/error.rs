@@ -1,6 +1,8 @@
 //! Why a scenario can't be used, naming file, key and remedy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use assay_model::lane::Fault;
 
 /// A scenario or robot that is not usable as written.
 #[derive(Debug, thiserror::Error)]
@@ -52,5 +54,26 @@ impl ScenarioError {
     /// A wrong value in `scenario.toml`.
     pub(crate) fn value(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Value { file: "scenario.toml", key: key.into(), problem: problem.into() }
+    }
+
+    /// File, key and problem apart.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        let named = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let (file, key) = match self {
+            Self::Value { file, key, .. } => ((*file).to_owned(), Some(key.clone())),
+            Self::Read { path, .. }
+            | Self::Missing { path, .. }
+            | Self::TooLarge { path }
+            | Self::Syntax { path, .. } => (named(path), None),
+        };
+        let problem = match self {
+            Self::Value { problem, .. } => problem.clone(),
+            Self::Syntax { message, .. } => message.clone(),
+            Self::Missing { purpose, .. } => format!("is missing; {purpose}, so add it"),
+            Self::TooLarge { .. } => format!("is larger than {} bytes; shorten it", crate::MAX_TEXT_BYTES),
+            Self::Read { source, .. } => format!("can't be read: {source}"),
+        };
+        Fault { file, key, problem }
     }
 }

@@ -62,6 +62,24 @@ pub enum WorldError {
     UnstableStart(#[source] Unstable),
 }
 
+impl WorldError {
+    /// The file at fault, and the key in it where there is one.
+    #[must_use]
+    pub fn place(&self) -> (String, Option<String>) {
+        let toml = |key: &str| ("scenario.toml".to_owned(), Some(key.to_owned()));
+        match self {
+            Self::Mjcf { file, .. } => (file.clone(), None),
+            Self::Missing { key, .. } => toml(key),
+            Self::Timestep { .. } => toml("world.timestep_s"),
+            Self::OutOfRange { .. } => toml("set"),
+            Self::EmptyGroup(group) => toml(&format!("groups.{group}")),
+            Self::TooLarge { .. } | Self::NotFinite(_) | Self::UnstableStart(_) => ("scene".to_owned(), None),
+            Self::Draw(assay_scenario::DrawError::Crowded { .. }) => toml("placement"),
+            Self::Draw(assay_scenario::DrawError::Expression { .. }) => toml("set"),
+        }
+    }
+}
+
 /// The physics went wrong; nothing after this moment means anything.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MuJoCo warned of {kind} (at {what} {index})")]

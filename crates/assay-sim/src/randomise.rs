@@ -24,11 +24,18 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
         match target {
             Target::BodyPosition(name, axis) => {
                 let id = handle::body(model, name, key)?;
-                model.body_pos_mut()[id][*axis] = value;
+                match free_joint(model, id) {
+                    Some(qpos) => start.push(StartValue::Position(qpos + axis, value)),
+                    None => model.body_pos_mut()[id][*axis] = value,
+                }
             }
             Target::BodyYaw(name) => {
                 let id = handle::body(model, name, key)?;
-                model.body_quat_mut()[id] = [(value / 2.0).cos(), 0.0, 0.0, (value / 2.0).sin()];
+                let turn = [(value / 2.0).cos(), 0.0, 0.0, (value / 2.0).sin()];
+                match free_joint(model, id) {
+                    Some(qpos) => start.extend((0..4).map(|i| StartValue::Position(qpos + 3 + i, turn[i]))),
+                    None => model.body_quat_mut()[id] = turn,
+                }
             }
             Target::BodyMass(name) => {
                 let id = handle::body(model, name, key)?;
@@ -59,6 +66,13 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
         }
     }
     Ok(start)
+}
+
+/// Index in qpos of a body's free joint: where the body is is then a matter of state, and not of the model.
+fn free_joint(model: &MjModel, body: usize) -> Option<usize> {
+    let joint = usize::try_from(model.body_jntadr()[body]).ok()?;
+    let free = matches!(model.jnt_type()[joint], MjtJoint::mjJNT_FREE);
+    free.then(|| usize::try_from(model.jnt_qposadr()[joint]).ok()).flatten()
 }
 
 /// MuJoCo takes any number here and computes nonsense from a wrong one.

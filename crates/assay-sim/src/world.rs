@@ -64,6 +64,14 @@ impl World {
         &self.scenario
     }
 
+    /// Bodies (the world's own included), geoms and degrees of freedom.
+    #[must_use]
+    pub fn sizes(&self) -> [u32; 3] {
+        let ffi = self.model.ffi();
+        let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
+        [count(ffi.nbody.into()), count(ffi.ngeom.into()), count(ffi.nv.into())]
+    }
+
     /// The episode whose world `seed` draws, at its start.
     ///
     /// # Errors

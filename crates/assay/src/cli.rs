@@ -175,6 +175,34 @@ pub(crate) enum Scenario {
         #[arg(long)]
         json: bool,
     },
+    /// Say what is wrong with a scenario: file, key and remedy
+    #[command(after_help = "Example: assay scenario check scenarios/my_scenario
+
+Exit codes: 0 it can be used, 1 something is wrong with it, 4 our own failure.")]
+    Check {
+        /// The scenario's folder, or an id
+        path: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw a scenario's picture, or what its episodes draw
+    #[command(after_help = "Examples:
+  assay scenario render tabletop_reach --out thumbnail.png
+  assay scenario render tabletop_reach --episodes 16 --out sheet.png")]
+    Render {
+        /// Id, or a scenario's folder
+        id: String,
+        /// Episodes on a contact sheet: their worlds at the start
+        #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+        episodes: u32,
+        /// Seed of the episodes
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The PNG file to write
+        #[arg(short, long, value_name = "FILE.png")]
+        out: PathBuf,
+    },
     /// What a policy author needs: task, observation, action, clauses
     Show {
         /// Id, or a scenario's folder

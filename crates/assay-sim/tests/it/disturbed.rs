@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
-use crate::common::{Scene, control_step, observed};
+use crate::common::{Scene, built_in, control_step, observed};
 
 const SUCCESS: &str = "[success]";
 
@@ -86,4 +86,23 @@ fn a_box_that_is_none_is_refused() {
     let signal = "[signals.within]\nkind = \"inside\"\nof = [\"body:cart\"]\nwithin = \"ball\"";
     let error = with_signals(signal).build().unwrap_err().to_string();
     assert!(error.contains("signals.within") && error.contains("no geom \"ball\""), "{error}");
+}
+
+#[test]
+fn free_bodies_start_where_they_were_drawn() {
+    let world = built_in("stack_blocks");
+    for seed in 0..5 {
+        let mut simulation = world.simulation(seed).unwrap();
+        for block in ["red", "blue", "green"] {
+            let draw = |name: &str| {
+                let name = format!("{block}.{name}");
+                simulation.draw().parameters.iter().find(|(key, _)| *key == name).unwrap().1
+            };
+            let (x, y, yaw) = (draw("x"), draw("y"), draw("yaw"));
+            let position = observed(&mut simulation, &format!("{block}_position"));
+            let orientation = observed(&mut simulation, &format!("{block}_orientation"));
+            assert_eq!((position[0], position[1]), (x, y), "{block} in world {seed}");
+            assert!((2.0 * orientation[3].atan2(orientation[0]) - yaw).abs() < 1e-9, "{block} in world {seed}");
+        }
+    }
 }

@@ -1,4 +1,7 @@
-//! `assay scenario list|show`.
+//! `assay scenario list|show|check|render`.
+
+mod check;
+mod render;
 
 use std::fmt::Write;
 
@@ -10,6 +13,11 @@ use crate::exit::{Code, Failure, OrFail};
 
 pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
     let installation = super::installation()?;
+    match command {
+        Command::Check { path, json } => return check::run(&installation, path, *json),
+        Command::Render { id, episodes, seed, out } => return render::run(&installation, id, (*seed, *episodes), out),
+        Command::List { .. } | Command::Show { .. } => {}
+    }
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
     match command {
         Command::List { json: true } => {
@@ -22,6 +30,7 @@ pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
             super::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
         }
         Command::Show { id, json: false } => super::print(&show(&library.find(id).usage()?)),
+        Command::Check { .. } | Command::Render { .. } => {}
     }
     Ok(Code::Success)
 }

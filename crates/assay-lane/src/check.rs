@@ -1,0 +1,108 @@
+//! The checking process: compiles a scenario, draws worlds of it and lets one run, so that its author hears of mistakes
+//! before anybody's policy does.
+
+use std::fs;
+use std::time::Instant;
+
+use assay_model::lane::{Checked, Fault, Figures, files};
+use assay_scenario::Scenario;
+use assay_sim::{Simulation, World, WorldError};
+
+use crate::Places;
+use crate::step::{LoadError, load};
+
+/// Worlds that are drawn.
+const WORLDS: u32 = 20;
+/// Simulated time of the smoke run in s, at most.
+const SMOKE_S: f64 = 1.0;
+/// Pixels of a frame; nothing is drawn.
+const NO_PIXELS: u32 = 64;
+
+/// Checks the scenario and writes what was found to `checked.json`.
+///
+/// # Errors
+/// The answer can't be written.
+pub fn check(places: &Places) -> std::io::Result<()> {
+    let checked = match examine(places) {
+        Ok(figures) => Checked { fault: None, figures: Some(figures) },
+        Err(fault) => Checked { fault: Some(fault), figures: None },
+    };
+    fs::write(places.scratch.join(files::CHECKED), serde_json::to_vec(&checked)?)
+}
+
+fn examine(places: &Places) -> Result<Figures, Fault> {
+    let began = Instant::now();
+    let world = load(places, NO_PIXELS, NO_PIXELS).map_err(|error| fault_of(&error))?;
+    let compile_ms = began.elapsed().as_secs_f64() * 1e3;
+    for seed in 0..WORLDS {
+        let simulation = world.simulation(seed.into()).map_err(|error| world_fault(&error))?;
+        starts_clean(world.scenario(), &simulation, seed)?;
+    }
+    let real_time_factor = smoke(&world)?;
+    let [bodies, geoms, degrees_of_freedom] = world.sizes();
+    Ok(Figures { compile_ms, bodies, geoms, degrees_of_freedom, worlds: WORLDS, real_time_factor })
+}
+
+/// A clause that is violated before the policy did anything says nothing of the policy.
+fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Result<(), Fault> {
+    let columns: Vec<[f64; 1]> = simulation.sample().iter().map(|x| [*x]).collect();
+    let columns: Vec<&[f64]> = columns.iter().map(<[f64; 1]>::as_slice).collect();
+    for (index, clause) in scenario.clauses.iter().enumerate() {
+        let margin = clause.bound.pointwise(&columns)[0];
+        if margin < 0.0 {
+            let problem = format!(
+                "{:?} is violated at the start of world {seed}, before any action (margin {margin:.4} {}); correct the \
+                 start or the limit",
+                clause.id, clause.unit
+            );
+            return Err(in_toml(format!("clause[{index}]"), problem));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a world with an action of zeros; simulated time per time by the wall.
+fn smoke(world: &World) -> Result<f64, Fault> {
+    let scenario = world.scenario();
+    let mut simulation = world.simulation(0).map_err(|error| world_fault(&error))?;
+    let action = vec![0.0; scenario.control.action.len()];
+    let began = Instant::now();
+    for _ in 0..scenario.control_steps() {
+        simulation.act(&action);
+        for _ in 0..scenario.decimation() {
+            simulation.step().map_err(|unstable| {
+                let problem = format!(
+                    "the world becomes unstable after {:.3} s without any action: {unstable}; soften its contacts or \
+                     shorten the timestep",
+                    simulation.time_s()
+                );
+                Fault { file: scenario.world.scene.clone(), key: None, problem }
+            })?;
+        }
+        if simulation.time_s() >= SMOKE_S {
+            break;
+        }
+    }
+    Ok(simulation.time_s() / began.elapsed().as_secs_f64())
+}
+
+fn in_toml(key: String, problem: String) -> Fault {
+    Fault { file: "scenario.toml".to_owned(), key: Some(key), problem }
+}
+
+fn fault_of(error: &LoadError) -> Fault {
+    match error {
+        LoadError::Scenario(error) => error.fault(),
+        LoadError::World(error) => world_fault(error),
+    }
+}
+
+fn world_fault(error: &WorldError) -> Fault {
+    let (file, key) = error.place();
+    let told = error.to_string();
+    // What file and key say already is not said again.
+    let mut problem = told.strip_prefix(&format!("{file}: ")).unwrap_or(&told);
+    problem = key.as_ref().and_then(|key| problem.strip_prefix(&format!("{key}: "))).unwrap_or(problem);
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Fault { file, key, problem: format!("{problem}{cause}") }
+}

@@ -1,0 +1,54 @@
+//! The drawing process of a scenario itself: the starts of some of its worlds, as one PNG.
+
+use std::fs;
+use std::io;
+
+use assay_model::lane::{SheetJob, files};
+
+use crate::Places;
+use crate::render::RenderError;
+use crate::step::load;
+
+/// Largest side of one picture in pixels.
+const MAX_SIDE: u32 = 1920;
+/// Most pixels of the whole sheet.
+const MAX_PIXELS: u64 = 64 << 20;
+
+/// Draws what `sheet.json` asks for into `sheet.png`.
+///
+/// # Errors
+/// [`RenderError`] says what is missing.
+pub fn sheet(places: &Places) -> Result<(), RenderError> {
+    let text = fs::read(places.scratch.join(files::SHEET_JOB)).map_err(RenderError::Job)?;
+    let job: SheetJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
+    let count = u32::try_from(job.worlds.len()).unwrap_or(u32::MAX);
+    let (columns, rows) = (job.columns, count.div_ceil(job.columns.max(1)));
+    let sides = (1..=MAX_SIDE).contains(&job.width) && (1..=MAX_SIDE).contains(&job.height);
+    let pixels = u64::from(columns) * u64::from(job.width) * u64::from(rows) * u64::from(job.height);
+    if !sides || pixels == 0 || pixels > MAX_PIXELS {
+        return Err(RenderError::Senseless(format!("{count} pictures of {}x{}", job.width, job.height)));
+    }
+    let world = load(places, job.width, job.height)?;
+    let line = columns as usize * job.width as usize * 3;
+    let mut picture = vec![0xff; line * rows as usize * job.height as usize];
+    for (index, seed) in job.worlds.iter().enumerate() {
+        let mut simulation = world.simulation(*seed).map_err(|e| RenderError::Scenario(e.to_string()))?;
+        // Each world has sizes of its own, which a renderer takes over when it is made.
+        let frame = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?.draw(&mut simulation)?;
+        let (row, column) = (index / columns as usize, index % columns as usize);
+        let width = job.width as usize * 3;
+        for (y, pixels) in frame.chunks_exact(width).enumerate() {
+            let at = (row * job.height as usize + y) * line + column * width;
+            picture[at..at + width].copy_from_slice(pixels);
+        }
+    }
+    let file = fs::File::create(places.scratch.join(files::SHEET)).map_err(RenderError::Job)?;
+    write_png(file, columns * job.width, rows * job.height, &picture).map_err(|e| RenderError::Job(io::Error::other(e)))
+}
+
+fn write_png(file: fs::File, width: u32, height: u32, rgb: &[u8]) -> Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(io::BufWriter::new(file), width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.write_header()?.write_image_data(rgb)
+}
