@@ -25,8 +25,12 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    pub(crate) fn has(&self, scope: Scope) -> bool {
+        self.scopes.has(scope)
+    }
+
     pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
-        if self.scopes.has(scope) {
+        if self.has(scope) {
             return Ok(());
         }
         Err(ApiError::new(Code::Forbidden, format!("the key lacks the scope {scope}")))

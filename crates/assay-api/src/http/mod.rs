@@ -5,6 +5,7 @@ mod accept;
 mod auth;
 mod body;
 mod drain;
+mod envelope;
 mod error;
 mod observe;
 mod router;

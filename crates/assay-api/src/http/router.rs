@@ -13,6 +13,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::accept::acceptable;
 use super::auth::{Caller, authenticate};
 use super::drain::drain;
+use super::envelope::envelope;
 use super::error::{ApiError, Code};
 use super::observe::observe;
 use crate::AppState;
@@ -27,7 +28,11 @@ pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
-        let handler = if endpoint.json { handler.route_layer(from_fn(acceptable)) } else { handler };
+        let handler = if endpoint.json {
+            handler.route_layer(from_fn(envelope)).route_layer(from_fn(acceptable))
+        } else {
+            handler
+        };
         let handler = match endpoint.scope {
             Some(scope) => guarded(scope, handler),
             None => handler,

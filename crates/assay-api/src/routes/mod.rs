@@ -3,6 +3,9 @@
 mod docs;
 mod health;
 mod index;
+mod keys_create;
+mod keys_list;
+mod keys_revoke;
 mod openapi;
 mod present;
 mod query;
@@ -10,18 +13,20 @@ mod scenario;
 mod scenarios;
 mod verify_cancel;
 mod verify_create;
+mod verify_episodes;
 mod verify_get;
 mod verify_list;
 
 use assay_model::Scope;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 
+pub(crate) use self::query::Query;
 use crate::state::App;
 
 /// An endpoint, as documents and tests see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointInfo {
-    /// `GET` or `POST`.
+    /// `GET`, `POST` or `DELETE`.
     pub method: &'static str,
     /// With `{name}` for parameters; the same exists under `/v1`.
     pub path: &'static str,
@@ -81,6 +86,7 @@ impl Endpoint {
 pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);
+    let admin = Some(Scope::Admin);
     let row = |method, path, scope, rate, handler| Endpoint {
         method,
         path,
@@ -102,6 +108,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
+        row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
+        row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
+        row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
+        row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
         row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
     ]
 }

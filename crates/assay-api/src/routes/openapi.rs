@@ -17,17 +17,22 @@ use crate::state::App;
     info(
         title = "assay",
         description = "Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against \
-                       safety clauses, and answers with a verdict that can be checked.",
+                       safety clauses, and answers with a verdict that can be checked.\n\nWith `?envelope=true` \
+                       every success is wrapped as `{\"data\": ..., \"error\": null}`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
         super::health::alive,
         super::health::ready,
         super::index::handle,
+        super::keys_create::handle,
+        super::keys_list::handle,
+        super::keys_revoke::handle,
         super::scenario::handle,
         super::scenarios::handle,
         super::verify_cancel::handle,
         super::verify_create::handle,
+        super::verify_episodes::handle,
         super::verify_get::handle,
         super::verify_list::handle,
     ),
@@ -35,13 +40,14 @@ use crate::state::App;
     tags(
         (name = "verify", description = "Verifications of a policy on a scenario"),
         (name = "scenarios", description = "What policies are evaluated on"),
+        (name = "keys", description = "Who may do what"),
         (name = "service", description = "The service itself"),
     ),
 )]
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 2] = ["VerifyForm", "ErrorBody"];
+const WITH_OPTIONAL_FIELDS: [&str; 3] = ["VerifyForm", "NewKey", "ErrorBody"];
 
 /// Each status of an error, and when it comes.
 const ERRORS: [(&str, &str); 12] = [
@@ -92,7 +98,24 @@ fn document(settings: &ApiSettings) -> Value {
             require_all(schema);
         }
     }
+    plain_formats(&mut document);
     document
+}
+
+/// The registry of formats knows `uint32`; the library writes `u-int32`.
+fn plain_formats(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(format)) = fields.get_mut("format")
+                && let Some(bits) = format.strip_prefix("u-int")
+            {
+                *format = format!("uint{bits}");
+            }
+            fields.values_mut().for_each(plain_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain_formats),
+        _ => {}
+    }
 }
 
 /// Adds what the table and the layers around every handler decide.

@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use crate::http::ApiError;
 
-pub(super) struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(super) fn parse(raw: Option<&str>) -> Self {
+    pub(crate) fn parse(raw: Option<&str>) -> Self {
         Self(form_urlencoded::parse(raw.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
     /// The value of `name`, if it is there.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
         match (values.next(), values.next()) {
             (None, _) => Ok(None),

@@ -85,3 +85,21 @@ async fn cancelling_twice_is_harmless() {
     let answer = app.post(&format!("/verify/{failed}/cancel"), &key).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (409, "CONFLICT"));
 }
+
+#[tokio::test]
+async fn episodes_come_in_pages() {
+    let app = TestApp::new();
+    let (mine, other) = (app.key("lab", "verify,read").await, app.key("other", "read").await);
+    let path = format!("/verify/{}/episodes", create(&app, &mine).await);
+    let claim = app.state.records.claim_shard("w", app.state.clock.now(), jiff::SignedDuration::from_secs(9));
+    let fence = claim.await.unwrap().unwrap().fence;
+    for index in 0..2 {
+        let result = assay_store::testing::episode(index);
+        app.state.records.record_episode(fence, result, app.state.clock.now()).await.unwrap();
+    }
+    let page = app.get(&format!("{path}?limit=1&offset=1"), &mine).await.body;
+    assert_eq!((&page["total"], &page["episodes"][0]["episode"]), (&json!(2), &json!(1)));
+    assert_eq!(page["episodes"].as_array().unwrap().len(), 1);
+    assert_eq!(app.get(&path, &other).await.status, 404);
+    assert_eq!(app.get(&format!("{path}?limit=0"), &mine).await.code(), "VALIDATION_ERROR");
+}

@@ -24,9 +24,9 @@ async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) ->
 fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
-        ("POST", "/verify") => 415,
+        ("POST", "/verify" | "/keys") => 415,
         ("GET", "/docs") => 303,
-        ("GET", "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify") => 200,
+        ("GET", "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify" | "/keys") => 200,
         _ => 404,
     }
 }
@@ -132,4 +132,56 @@ async fn the_use_of_a_key_is_noted_once_a_minute() {
         }
         assert_eq!(noted, Some(expected));
     }
+}
+
+fn json(method: &str, path: &str, key: &str, body: &serde_json::Value) -> axum::http::Request<axum::body::Body> {
+    let request = request(method, path, key).header("content-type", "application/json");
+    request.body(axum::body::Body::from(body.to_string())).unwrap()
+}
+
+#[tokio::test]
+async fn a_key_is_made_used_and_revoked() {
+    let app = TestApp::new();
+    let admin = app.key("root", "admin,read").await;
+    let wish = serde_json::json!({ "name": "robot", "scopes": ["read"], "account": "lab" });
+    let made = app.send(json("POST", "/keys", &admin, &wish)).await;
+    assert_eq!((made.status.as_u16(), &made.body["account"]), (201, &serde_json::json!("lab")), "{}", made.body);
+    let key = made.body["key"].as_str().unwrap();
+    assert_eq!(app.get("/verify", key).await.status, 200);
+    let list = app.get("/keys", &admin).await.body;
+    assert_eq!(list["keys"].as_array().unwrap().len(), 2);
+    assert!(!list.to_string().contains(key.rsplit('_').next().unwrap()), "a secret is in the list");
+    let path = format!("/keys/{}", made.body["id"].as_str().unwrap());
+    for _ in 0..2 {
+        let answer = app.send(request("DELETE", &path, &admin).body(axum::body::Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, 204);
+    }
+    assert_eq!(app.get("/verify", key).await.status, 401);
+}
+
+#[tokio::test]
+async fn wrong_wishes_for_keys() {
+    let app = TestApp::new();
+    let admin = app.key("root", "admin,read").await;
+    for (wish, status, field) in [
+        (serde_json::json!({ "name": "x", "scopes": ["verify"] }), 403, None),
+        (serde_json::json!({ "name": "x", "scopes": [] }), 400, Some("scopes")),
+        (serde_json::json!({ "name": "x" }), 400, Some("scopes")),
+        (serde_json::json!({ "name": "", "scopes": ["read"] }), 400, Some("name")),
+        (serde_json::json!({ "name": "x".repeat(101), "scopes": ["read"] }), 400, Some("name")),
+        (
+            serde_json::json!({ "name": "x", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z" }),
+            400,
+            Some("expires_at"),
+        ),
+        (serde_json::json!({ "name": "x", "scopes": ["read"], "role": "god" }), 400, Some("role")),
+        (serde_json::json!({ "name": "x", "scopes": ["all"] }), 400, Some("scopes")),
+        (serde_json::json!({ "name": "x", "scopes": ["read"], "account": "No!" }), 400, Some("account")),
+        (serde_json::json!([]), 400, Some("body")),
+    ] {
+        let answer = app.send(json("POST", "/keys", &admin, &wish)).await;
+        assert_eq!(answer.status.as_u16(), status, "{wish}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{wish}: {}", answer.body);
+    }
+    assert_eq!(app.state.records.keys(None).await.unwrap().len(), 1);
 }

@@ -83,3 +83,16 @@ async fn scenarios() {
     assert_eq!(index["version"].take(), json!(env!("CARGO_PKG_VERSION")));
     insta::assert_json_snapshot!("index", index);
 }
+
+#[tokio::test]
+async fn the_envelope_is_put_on_where_it_is_asked_for() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    let bare = app.get("/scenarios", &key).await.body;
+    let wrapped = app.get("/scenarios?envelope=true", &key).await.body;
+    assert_eq!(wrapped, json!({ "data": bare, "error": null }));
+    assert_eq!(app.get("/v1/scenarios?envelope=false", &key).await.body, bare);
+    assert_eq!(app.get("/verify/none?envelope=true", &key).await.code(), "NOT_FOUND");
+    let wrong = app.get("/scenarios?envelope=1", &key).await;
+    assert_eq!((wrong.status.as_u16(), &wrong.body["error"]["details"]["field"]), (400, &json!("envelope")));
+}

@@ -1,0 +1,114 @@
+//! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere else.
+
+use assay_model::{AccountId, Scope, Scopes};
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::{Extension, Json};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::keys_list::Shown;
+use crate::http::{ApiError, Caller, Code};
+use crate::keys::mint;
+use crate::state::App;
+
+/// Longest request, in bytes.
+const MAX_BODY_BYTES: usize = 16 << 10;
+/// Longest name, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
+/// What the key is to be.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewKey {
+    /// The owner's name for it.
+    #[schema(min_length = 1, max_length = 100)]
+    name: String,
+    /// What it may do; no more than the key that asks.
+    #[schema(min_items = 1)]
+    scopes: Vec<Scope>,
+    /// Whose key it is; one's own account if absent.
+    #[serde(default)]
+    account: Option<AccountId>,
+    /// From when on it is refused; never if absent.
+    #[serde(default)]
+    expires_at: Option<Timestamp>,
+}
+
+/// A new key.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct CreatedKey {
+    /// The whole key, shown only now.
+    key: String,
+    #[serde(flatten)]
+    shown: Shown,
+}
+
+#[utoipa::path(
+    post, path = "/keys", operation_id = "create_key", tag = "keys",
+    request_body(content = NewKey),
+    responses((status = 201, body = CreatedKey), (status = 400), (status = 408), (status = 413), (status = 415)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+    let wish = receive(&app, request).await?;
+    let now = app.clock.now();
+    let scopes: Scopes = wish.scopes.into_iter().collect();
+    let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
+    if name.trim().is_empty() || name.len() > MAX_NAME_BYTES {
+        let message = format!("name must have 1 to {MAX_NAME_BYTES} bytes of text");
+        return Err(ApiError::invalid("name", Some(&wish.name), message));
+    }
+    if scopes.is_empty() {
+        return Err(ApiError::invalid("scopes", None, "scopes is empty: name at least one"));
+    }
+    if let Some(lacking) = scopes.iter().find(|scope| !caller.has(*scope)) {
+        return Err(ApiError::new(Code::Forbidden, format!("the key lacks the scope {lacking}, so it can't give it")));
+    }
+    if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
+        return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at has passed already"));
+    }
+    let account = wish.account.unwrap_or_else(|| caller.account.clone());
+    caller.audit(&account, "made a key");
+    let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
+    let shown = Shown::from(&record);
+    app.records.create_key(record).await?;
+    Ok((StatusCode::CREATED, Json(CreatedKey { key: key.reveal().to_owned(), shown })))
+}
+
+async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("application/json")) {
+        return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"));
+    }
+    let body = tokio::time::timeout(app.settings.body_idle, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
+    let body = body.map_err(|_| ApiError::new(Code::Timeout, "the body did not come in time"))?;
+    let body = body.map_err(|_| {
+        ApiError::new(Code::PayloadTooLarge, format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"))
+    })?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&body).map_err(|e| ApiError::invalid("body", None, format!("not JSON: {e}")))?;
+    NewKey::deserialize(&value).map_err(|error| {
+        let text = assay_model::sanitise(&error.to_string(), 300);
+        ApiError::invalid(&culprit(&value, &text), None, text)
+    })
+}
+
+/// Which field serde complains about: it names those that are missing or unknown, the others are tried one by one.
+fn culprit(value: &serde_json::Value, complaint: &str) -> String {
+    let named = ["missing field `", "unknown field `"].into_iter().find_map(|start| complaint.strip_prefix(start));
+    if let Some((name, _)) = named.and_then(|rest| rest.split_once('`')) {
+        return name.to_owned();
+    }
+    let wrong = [
+        ("name", String::deserialize(&value["name"]).is_err()),
+        ("scopes", Vec::<Scope>::deserialize(&value["scopes"]).is_err()),
+        ("account", Option::<AccountId>::deserialize(&value["account"]).is_err()),
+        ("expires_at", Option::<Timestamp>::deserialize(&value["expires_at"]).is_err()),
+    ];
+    wrong.into_iter().find(|(_, wrong)| value.is_object() && *wrong).map_or("body", |(name, _)| name).to_owned()
+}

@@ -1,0 +1,54 @@
+//! `GET /keys`: all keys without their secrets, revoked ones included.
+
+use assay_model::{AccountId, Scope};
+use assay_store::KeyRecord;
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::http::ApiError;
+use crate::state::App;
+
+/// A key without its secret.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Key)]
+pub(super) struct Shown {
+    id: String,
+    account: AccountId,
+    name: String,
+    scopes: Vec<Scope>,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    revoked_at: Option<Timestamp>,
+    /// To about a minute.
+    last_used_at: Option<Timestamp>,
+}
+
+impl From<&KeyRecord> for Shown {
+    fn from(key: &KeyRecord) -> Self {
+        Self {
+            id: key.id.to_string(),
+            account: key.account.clone(),
+            name: key.name.clone(),
+            scopes: key.scopes.iter().collect(),
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            revoked_at: key.revoked_at,
+            last_used_at: key.last_used_at,
+        }
+    }
+}
+
+/// All keys, oldest first.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = KeyList)]
+pub(super) struct List {
+    keys: Vec<Shown>,
+}
+
+#[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = List)))]
+pub(super) async fn handle(State(app): State<App>) -> Result<Json<List>, ApiError> {
+    let keys = app.records.keys(None).await?;
+    Ok(Json(List { keys: keys.iter().map(Shown::from).collect() }))
+}

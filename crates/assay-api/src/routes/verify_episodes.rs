@@ -1,0 +1,52 @@
+//! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
+
+use assay_model::{EpisodeResult, JobId};
+use axum::extract::{Path, RawQuery, State};
+use axum::{Extension, Json};
+use serde::Serialize;
+
+use super::present;
+use super::query::Query;
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+const DEFAULT_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 100;
+
+/// A page of episodes, by index.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = EpisodePage)]
+pub(super) struct Page {
+    episodes: Vec<EpisodeResult>,
+    /// Episodes recorded so far.
+    total: u32,
+    limit: u32,
+    offset: u32,
+}
+
+#[utoipa::path(
+    get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
+    params(
+        ("job_id" = String, Path, description = "The job's id (UUID)"),
+        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, body = Page), (status = 400), (status = 404)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Page>, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
+    caller.audit(&record.account, "read a job's episodes");
+    let query = Query::parse(query.as_deref());
+    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
+    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
+    let episodes = app.records.episodes(id, offset, limit).await?;
+    let episodes = present::job(&record, &episodes).episode_details;
+    Ok(Json(Page { episodes, total: record.episodes_done, limit, offset }))
+}
