@@ -76,6 +76,7 @@ impl WorldError {
             Self::TooLarge { .. } | Self::NotFinite(_) | Self::UnstableStart(_) => ("scene".to_owned(), None),
             Self::Draw(assay_scenario::DrawError::Crowded { .. }) => toml("placement"),
             Self::Draw(assay_scenario::DrawError::Expression { .. }) => toml("set"),
+            Self::Draw(assay_scenario::DrawError::Motion { .. }) => toml("actors"),
         }
     }
 }
