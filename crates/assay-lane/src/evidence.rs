@@ -6,11 +6,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use assay_model::lane::files;
+use assay_scenario::Scenario;
 
 use crate::TraceFileError;
 use crate::episode::Rollout;
 use crate::inputs::Changes;
 use crate::npy::{self, Array};
+use crate::plots::plots;
 
 /// Why an episode's evidence can't be written: our fault.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +29,7 @@ pub enum EvidenceError {
 }
 
 /// Writes the files of `rollout` to `scratch/folder`.
-pub(crate) fn write(scratch: &Path, folder: &str, rollout: &Rollout) -> Result<(), EvidenceError> {
+pub(crate) fn write(scratch: &Path, folder: &str, scenario: &Scenario, rollout: &Rollout) -> Result<(), EvidenceError> {
     let plain = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if !plain {
         return Err(EvidenceError::Folder);
@@ -40,6 +42,8 @@ pub(crate) fn write(scratch: &Path, folder: &str, rollout: &Rollout) -> Result<(
     fs::write(folder.join(files::MODEL), rollout.simulation.model_bytes())?;
     let state: Vec<u8> = rollout.start_state.iter().flat_map(|x| x.to_le_bytes()).collect();
     fs::write(folder.join(files::STATE), state)?;
+    let plots = serde_json::to_vec(&plots(scenario, &rollout.trace)).map_err(io::Error::from)?;
+    fs::write(folder.join(files::PLOTS), plots)?;
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod latency;
 mod log;
 mod meter;
 mod npy;
+mod plots;
 mod policy_link;
 mod render;
 mod rerun;

@@ -68,7 +68,7 @@ pub fn step(places: &Places) -> Result<(), StepError> {
         let mut rollout = roll_out(&world, &run, descriptor, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
-            evidence::write(&places.scratch, folder, &rollout)?;
+            evidence::write(&places.scratch, folder, world.scenario(), &rollout)?;
             let after = CpuClock::own().read().unwrap_or_default();
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }

@@ -190,12 +190,14 @@ pub mod files {
     pub const MODEL: &str = "model.mjb";
     /// MuJoCo's integration state before the first step, raw little-endian doubles.
     pub const STATE: &str = "state.bin";
+    /// What the report's plots are drawn from: [`EpisodePlots`](crate::EpisodePlots) as JSON.
+    pub const PLOTS: &str = "plots.json";
     /// The log for viewers, MCAP.
     pub const LOG: &str = "log.mcap";
     /// The video.
     pub const VIDEO: &str = "video.mp4";
     /// What a stepping lane leaves.
-    pub const STEPPED: [&str; 5] = [ACTIONS, INPUTS, MODEL, STATE, TRACE];
+    pub const STEPPED: [&str; 6] = [ACTIONS, INPUTS, MODEL, PLOTS, STATE, TRACE];
     /// What a check found: a [`Checked`](super::Checked).
     pub const CHECKED: &str = "checked.json";
     /// Tells a renderer which worlds to draw: a [`SheetJob`](super::SheetJob).

@@ -87,7 +87,8 @@ fn of_clause(id: &str, episodes: &[EpisodeResult]) -> Option<ClauseSensitivity> 
 }
 
 /// From which side the limit bounds the value; `None` where value and margin do not add up to it, or the margin is 0.
-fn safe_side(clause: &ClauseResult) -> Option<SafeSide> {
+#[must_use]
+pub fn safe_side(clause: &ClauseResult) -> Option<SafeSide> {
     let (value, margin) = (clause.worst_value?, clause.robustness?);
     let is_limit = |x: f64| (x - clause.limit).abs() <= ROUNDING * value.abs().max(clause.limit.abs());
     match (is_limit(value + margin), is_limit(value - margin)) {

@@ -4,6 +4,7 @@
 //! - [`html`]: one self-contained page,
 //! - [`json`]: `report.json`, the job object itself,
 //! - [`ReplayReport`]: what `assay replay` found.
+//! - [`markdown`], [`junit`], [`sarif`]: for a pull request, a CI system, a code host,
 //! - [`attest`]: the signed statement, and checking it.
 //!
 //! All of them show an [`assay_model::JobReport`], and the ways to sum it up ([`ClauseSummary`], the statistics in
@@ -14,8 +15,11 @@ pub mod attest;
 mod clauses;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 mod outcome;
 mod replay;
+pub mod sarif;
 mod statistics;
 pub mod terminal;
 mod words;

@@ -58,6 +58,8 @@ pub(crate) enum Command {
     /// Make, list and revoke the service's keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Show a report again, in another form
+    Report(Report),
     /// Check signed statements; show or change the keys that sign them
     #[command(subcommand)]
     Attest(Attest),
@@ -359,4 +361,33 @@ pub(crate) struct AttestVerify {
     pub(crate) evidence: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) signing: Signing,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: those of verify (0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE), so that a CI step can end with it; \
+2 wrong use.
+
+Examples:
+  assay report out/run1/report.json --junit -o junit.xml
+  assay report out/run1/report.json --markdown >> $GITHUB_STEP_SUMMARY"
+)]
+pub(crate) struct Report {
+    /// The report: report.json
+    pub(crate) file: PathBuf,
+    /// One self-contained page; plots come from the episodes' folders beside the report
+    #[arg(long, group = "form")]
+    pub(crate) html: bool,
+    /// Markdown, for a pull request
+    #[arg(long, group = "form")]
+    pub(crate) markdown: bool,
+    /// JUnit XML, for a CI system
+    #[arg(long, group = "form")]
+    pub(crate) junit: bool,
+    /// SARIF 2.1.0, for a code host
+    #[arg(long, group = "form")]
+    pub(crate) sarif: bool,
+    /// Write to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

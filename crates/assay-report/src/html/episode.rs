@@ -1,9 +1,10 @@
 //! One episode's section.
 
-use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, EpisodeStatus, Level, Violation};
+use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, Level, Violation};
 
 use super::charts::Timeline;
 use super::page::{clean, tone_of};
+use super::plot::PlotView;
 use crate::{outcome, words};
 
 /// Up to this many episodes, every section is open from the start; beyond, those with something wrong.
@@ -35,6 +36,7 @@ pub(super) struct EpisodeView {
     pub(super) clauses: Vec<EpisodeClause>,
     pub(super) violations: Vec<ViolationView>,
     pub(super) error: Option<ErrorView>,
+    pub(super) plots: Vec<PlotView>,
 }
 
 /// A stage's row.
@@ -78,11 +80,12 @@ pub(super) struct ErrorView {
 
 impl EpisodeView {
     /// The sections of a job, in order.
-    pub(super) fn all(episodes: &[EpisodeResult]) -> Vec<Self> {
-        episodes.iter().map(|e| Self::of(e, episodes.len() <= ALL_OPEN)).collect()
+    pub(super) fn all(episodes: &[EpisodeResult], plots: &[(u32, EpisodePlots)]) -> Vec<Self> {
+        let plots = |index| plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
+        episodes.iter().map(|e| Self::of(e, plots(e.episode), episodes.len() <= ALL_OPEN)).collect()
     }
 
-    fn of(episode: &EpisodeResult, open: bool) -> Self {
+    fn of(episode: &EpisodeResult, plots: Option<&EpisodePlots>, open: bool) -> Self {
         let violated =
             |level: Level| episode.clauses.iter().any(|c| c.level == level && c.status == ClauseStatus::Violated);
         let safety_tone = if violated(Level::Critical) {
@@ -116,6 +119,7 @@ impl EpisodeView {
             trace_hash,
             open: open || !completed || safety_tone != "plain",
             log: episode.log_url.as_deref().and_then(address),
+            plots: plots.map(|plots| PlotView::all(episode, plots, video.as_deref())).unwrap_or_default(),
             timeline: Timeline::of(episode),
             stages: episode.stages.iter().map(StageView::of).collect(),
             clauses: episode.clauses.iter().map(EpisodeClause::of).collect(),
@@ -150,12 +154,7 @@ impl EpisodeClause {
             value: clause.worst_value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
             margin: clause.robustness.map_or_else(|| "-".to_owned(), words::signed),
             when: clause.worst_time_s.map_or_else(|| "-".to_owned(), words::seconds),
-            status: match clause.status {
-                ClauseStatus::Satisfied => "satisfied",
-                ClauseStatus::Violated => "violated",
-                ClauseStatus::Undetermined => "undetermined",
-                ClauseStatus::NotApplicable => "not applicable",
-            },
+            status: status_word(clause.status),
             vacuous: clause.vacuous,
             tone: tone_of(clause.level, clause.status),
         }
@@ -176,6 +175,16 @@ impl ViolationView {
             // A media fragment (W3C Media Fragments URI 1.0): the player opens there, without a script.
             video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
         }
+    }
+}
+
+/// The status in a word.
+pub(super) fn status_word(status: ClauseStatus) -> &'static str {
+    match status {
+        ClauseStatus::Satisfied => "satisfied",
+        ClauseStatus::Violated => "violated",
+        ClauseStatus::Undetermined => "undetermined",
+        ClauseStatus::NotApplicable => "not applicable",
     }
 }
 

@@ -7,17 +7,34 @@ mod charts;
 mod episode;
 mod gaps;
 mod page;
+mod plot;
 
 use askama::Template;
-use assay_model::{JobReport, ScenarioCard};
+use assay_model::{ClauseStatus, EpisodePlots, EpisodeStatus, JobReport, ScenarioCard};
 
 /// What a page shows beside the report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Assets<'a> {
     /// The scenario, for its name and description.
     pub scenario: Option<&'a ScenarioCard>,
+    /// What to draw of which episode: of those that [`drawn`] names.
+    pub plots: &'a [(u32, EpisodePlots)],
     /// What wrote the page, such as `assay 0.1.0`.
     pub generator: &'a str,
+}
+
+/// Most episodes with plots.
+const MAX_DRAWN: usize = 12;
+
+/// The episodes that a page draws: those with something wrong first, then the first ones.
+#[must_use]
+pub fn drawn(report: &JobReport) -> Vec<u32> {
+    let wrong = |episode: &&assay_model::EpisodeResult| {
+        let violated = episode.clauses.iter().any(|clause| clause.status == ClauseStatus::Violated);
+        violated || episode.status != EpisodeStatus::Completed
+    };
+    let (bad, good): (Vec<_>, Vec<_>) = report.episode_details.iter().partition(wrong);
+    bad.into_iter().chain(good).take(MAX_DRAWN).map(|episode| episode.episode).collect()
 }
 
 /// A page that could not be written.

@@ -5,6 +5,7 @@ use assay_model::{JobReport, Level, Quadrants, Verdict, sanitise};
 
 use super::charts::BoundChart;
 use super::episode::EpisodeView;
+use super::plot::LatencyView;
 use super::{Assets, gaps};
 use crate::{ClauseSummary, outcome, statistics, words};
 
@@ -31,6 +32,10 @@ pub(super) struct Page<'a> {
     bound: Option<BoundChart>,
     quadrants: Option<Quadrants>,
     clauses: Vec<ClauseView>,
+    factors: Vec<String>,
+    sensitivity: Vec<SensitivityView>,
+    latency: Option<LatencyView>,
+    signed_by: Option<String>,
     episodes: Vec<EpisodeView>,
     gaps: Vec<String>,
     command: String,
@@ -58,6 +63,38 @@ pub(super) struct ClauseView {
     standard: String,
 }
 
+/// A clause at other limits.
+pub(super) struct SensitivityView {
+    clause: String,
+    limit: String,
+    worst: String,
+    /// By limit: episodes violated, and the CSS class.
+    cells: Vec<(String, &'static str)>,
+}
+
+impl SensitivityView {
+    fn of(clause: &assay_model::ClauseSensitivity) -> Self {
+        let unit = clean(&clause.unit);
+        let cell = |row: &assay_model::SensitivityRow| {
+            let open = if row.undecided > 0 { format!(" (+{} open)", row.undecided) } else { String::new() };
+            let tone = if row.violated > 0 {
+                "bad"
+            } else if row.undecided > 0 {
+                "open"
+            } else {
+                "good"
+            };
+            (format!("{}{open}", row.violated), tone)
+        };
+        Self {
+            clause: clean(&clause.clause),
+            limit: words::with_unit(clause.limit, &unit),
+            worst: words::with_unit(clause.worst_value, &unit),
+            cells: clause.rows.iter().map(cell).collect(),
+        }
+    }
+}
+
 impl<'a> Page<'a> {
     pub(super) fn new(report: &JobReport, assets: Assets<'a>) -> Self {
         let scenario = assets.scenario.map_or_else(|| report.scenario.to_string(), |card| clean(&card.name));
@@ -83,7 +120,16 @@ impl<'a> Page<'a> {
             bound: report.statistics.as_ref().map(BoundChart::of),
             quadrants: report.quadrants,
             clauses: ClauseSummary::of(&report.episode_details).iter().map(ClauseView::of).collect(),
-            episodes: EpisodeView::all(&report.episode_details),
+            episodes: EpisodeView::all(&report.episode_details, assets.plots),
+            factors: report
+                .sensitivity
+                .iter()
+                .find(|clause| !clause.rows.is_empty())
+                .map(|clause| clause.rows.iter().map(|row| words::percent(row.factor)).collect())
+                .unwrap_or_default(),
+            sensitivity: report.sensitivity.iter().map(SensitivityView::of).collect(),
+            latency: LatencyView::of(assets.plots.iter().map(|(_, plots)| plots)),
+            signed_by: report.signed_by.as_deref().map(clean),
             gaps: gaps::gaps(report),
             command: outcome::reproduce(report),
             generator: assets.generator,

@@ -1,7 +1,7 @@
 //! The page: self-contained, escaped, and honest about what it shows.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_model::{JobReport, ScenarioCard};
+use assay_model::{ClauseResult, EpisodePlots, EpisodeResult, JobReport, ScenarioCard};
 use assay_report::html::{Assets, render};
 
 use crate::fixtures;
@@ -21,9 +21,26 @@ fn card() -> ScenarioCard {
     }
 }
 
+/// A triangle from the safe side to each clause's worst margin and back.
+fn plots(report: &JobReport) -> Vec<(u32, EpisodePlots)> {
+    let time: Vec<f64> = (0..400).map(|i| f64::from(i) * 0.01).collect();
+    let of = |episode: &EpisodeResult| {
+        let margin = |clause: &ClauseResult| {
+            let worst = clause.robustness?;
+            let at = clause.worst_time_s?;
+            let margins = time.iter().map(|t| worst + (t - at).abs() * clause.limit.abs().max(0.1)).collect();
+            Some((clause.id.clone(), margins))
+        };
+        let margins: Vec<_> = episode.clauses.iter().filter_map(margin).collect();
+        (episode.episode, EpisodePlots::new(&time, &margins, &[0.1, 0.1, 0.7, 5.0]))
+    };
+    report.episode_details.iter().map(of).collect()
+}
+
 /// The page; it is also left in the build folder, for a look at it.
 fn page(name: &str, report: &JobReport) -> String {
-    let html = render(report, Assets { scenario: Some(&card()), generator: "assay 0.1.0" }).unwrap();
+    let html =
+        render(report, Assets { scenario: Some(&card()), plots: &plots(report), generator: "assay 0.1.0" }).unwrap();
     std::fs::write(format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR")), &html).unwrap();
     html
 }
@@ -64,6 +81,12 @@ fn a_violation_can_be_found_from_every_side() {
         "href=\"episodes/001/video.mp4#t=3.42\"",
         "src=\"episodes/001/video.mp4\"",
         "evidence, never conformity",
+        "dashed: limit 50 N",
+        "83.12 N at ",
+        "src=\"episodes/001/video.mp4#t=3.02\"",
+        "class=\"span-bad\"",
+        "If the limits were others",
+        "Latency of the policy",
         "assay verify policy.zip --scenario tabletop_reach --episodes 3 --seed 7",
     ] {
         assert!(html.contains(part), "{part} is missing");

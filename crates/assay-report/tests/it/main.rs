@@ -2,6 +2,7 @@
 
 mod attest;
 mod fixtures;
+mod formats;
 mod html;
 mod json;
 mod terminal;

@@ -7,6 +7,7 @@ mod doctor_jail;
 mod init;
 mod keys;
 mod replay;
+mod report;
 mod scenario;
 mod serve;
 mod stl;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Keys(command) => keys::run(&command),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Attest(command) => attest::run(&command),
         Command::Completions { shell } => completions::run(shell),
     }

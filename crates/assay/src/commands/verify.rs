@@ -1,7 +1,6 @@
 //! `assay verify`: one job from policy to verdict, without a server.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use anyhow::anyhow;
 use assay_api::OsEntropy;
 use assay_model::{Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude};
 use assay_policy::remote::Guard;
-use assay_report::{html, json, terminal};
+use assay_report::json;
 use assay_scenario::{LibraryError, Scenario};
 use assay_worker::{Engine, Evaluation, Job, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign};
 
@@ -20,8 +19,6 @@ use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
 use crate::progress::Progress;
 use crate::source::{self, Found};
 
-/// Columns of the report where there is no terminal to ask.
-const DEFAULT_WIDTH: usize = 120;
 /// Episodes where nothing is to be certified.
 const DEFAULT_EPISODES: u32 = 3;
 const MIB: u64 = 1024 * 1024;
@@ -130,8 +127,7 @@ fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<
 fn write_output(out: &Path, report: &JobReport, scenario: &Scenario) -> anyhow::Result<()> {
     fs::write(out.join(REPORT_JSON), json::render(report)?)?;
     let card = scenario.card();
-    let assets = html::Assets { scenario: Some(&card), generator: concat!("assay ", env!("CARGO_PKG_VERSION")) };
-    fs::write(out.join(REPORT_HTML), html::render(report, assets)?)?;
+    fs::write(out.join(REPORT_HTML), super::report::page(report, Some(&card), out)?)?;
     let folder = out.join(SCENARIO);
     fs::create_dir_all(&folder)?;
     for entry in fs::read_dir(&scenario.folder)? {
@@ -148,14 +144,7 @@ fn show(arguments: &Verify, report: &JobReport) -> Result<(), Failure> {
         super::print(&json::render(report).ours()?);
         return Ok(());
     }
-    let terminal = std::io::stdout().is_terminal();
-    let width = if terminal { usize::from(console::Term::stdout().size().1) } else { DEFAULT_WIDTH };
-    let options = terminal::TerminalOptions {
-        width,
-        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
-        paths: paths(arguments.out.as_deref(), report),
-    };
-    super::print(&terminal::render(report, &options));
+    super::print(&super::report::for_terminal(report, paths(arguments.out.as_deref(), report)));
     Ok(())
 }
 

@@ -41,7 +41,7 @@ fn verify_hashes(out: &Path, episode: &EpisodeResult) {
             .map(|name| &name[13..])
             .filter(|name| !matches!(*name, "video.mp4" | "log.mcap"))
             .collect::<Vec<_>>(),
-        ["actions.npy", "inputs.npz", "model.mjb", "state.bin", "trace.parquet"]
+        ["actions.npy", "inputs.npz", "model.mjb", "plots.json", "state.bin", "trace.parquet"]
     );
     for file in &episode.evidence {
         let bytes = fs::read(out.join(&file.name)).unwrap();

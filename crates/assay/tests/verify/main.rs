@@ -16,6 +16,7 @@ mod remote;
 mod repeat;
 mod replay;
 mod replay_script;
+mod reports;
 mod stl;
 mod verdicts;
 

@@ -1,0 +1,17 @@
+//! `plots.json`: what the report's plots are drawn from.
+
+use assay_model::EpisodePlots;
+use assay_scenario::Scenario;
+
+use crate::Trace;
+
+/// Each clause's margin at every physics step, thinned out.
+pub(crate) fn plots(scenario: &Scenario, trace: &Trace) -> EpisodePlots {
+    if trace.rows() == 0 {
+        return EpisodePlots::default();
+    }
+    let columns = trace.signals();
+    let margins: Vec<_> =
+        scenario.clauses.iter().map(|clause| (clause.id.clone(), clause.bound.pointwise(&columns))).collect();
+    EpisodePlots::new(columns[0], &margins, &trace.latency_ms)
+}

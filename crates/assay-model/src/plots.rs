@@ -1,0 +1,102 @@
+//! What the plots of an episode are drawn from: each clause's margin over time, thinned out so that nothing which broke
+//! a limit can vanish.
+
+use serde::{Deserialize, Serialize};
+
+/// Pieces of time of an episode.
+const MAX_BINS: usize = 240;
+/// Upper ends of the latency histogram, in milliseconds; what is longer falls into one more bin.
+pub const LATENCY_EDGES_MS: [f64; 14] =
+    [0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1000.0];
+
+/// An episode, ready to be drawn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EpisodePlots {
+    /// Begin of each piece of time, in simulated seconds, ascending.
+    pub time_s: Vec<f64>,
+    /// End of the last one.
+    pub end_s: f64,
+    /// In the scenario's order.
+    pub clauses: Vec<ClausePlot>,
+    /// Control steps by the policy's latency: [`LATENCY_EDGES_MS`] are the bins' upper ends, the last bin has none.
+    pub latency_counts: Vec<u32>,
+}
+
+/// A clause's margin over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClausePlot {
+    /// The clause's id.
+    pub clause: String,
+    /// Least margin in each piece of time, in the clause's unit; `null` where it is not finite.
+    pub low: Vec<Option<f64>>,
+    /// Greatest margin.
+    pub high: Vec<Option<f64>>,
+}
+
+impl EpisodePlots {
+    /// Thins out an episode: `time_s` of all its rows, and the margins of each clause (by id) at them.
+    #[must_use]
+    pub fn new(time_s: &[f64], margins: &[(String, Vec<f64>)], latencies_ms: &[f64]) -> Self {
+        let size = time_s.len().div_ceil(MAX_BINS).max(1);
+        Self {
+            time_s: time_s.iter().step_by(size).copied().collect(),
+            end_s: time_s.last().copied().unwrap_or_default(),
+            clauses: margins.iter().map(|(clause, margins)| ClausePlot::new(clause, margins, size)).collect(),
+            latency_counts: histogram(latencies_ms),
+        }
+    }
+}
+
+impl ClausePlot {
+    fn new(clause: &str, margins: &[f64], size: usize) -> Self {
+        let fold = |pick: fn(f64, f64) -> f64, start: f64| {
+            let least = |bin: &[f64]| Some(bin.iter().copied().fold(start, pick)).filter(|margin| margin.is_finite());
+            margins.chunks(size).map(least).collect()
+        };
+        Self { clause: clause.to_owned(), low: fold(f64::min, f64::INFINITY), high: fold(f64::max, f64::NEG_INFINITY) }
+    }
+}
+
+fn histogram(latencies_ms: &[f64]) -> Vec<u32> {
+    let mut counts = vec![0; LATENCY_EDGES_MS.len() + 1];
+    for latency in latencies_ms {
+        let bin = LATENCY_EDGES_MS.iter().position(|edge| latency <= edge).unwrap_or(LATENCY_EDGES_MS.len());
+        counts[bin] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_violation_vanishes(margins in prop::collection::vec(-1e3..1e3, 0..3000)) {
+            let time: Vec<f64> = (0_u32..).zip(&margins).map(|(i, _)| f64::from(i) * 0.002).collect();
+            let plots = EpisodePlots::new(&time, &[("force".into(), margins.clone())], &[]);
+            let clause = &plots.clauses[0];
+            prop_assert!(plots.time_s.len() <= MAX_BINS && clause.low.len() == plots.time_s.len());
+            let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+            let low: Vec<f64> = clause.low.iter().flatten().copied().collect();
+            prop_assert_eq!(least(&low), least(&margins));
+            let size = margins.len().div_ceil(MAX_BINS).max(1);
+            for (bin, chunk) in margins.chunks(size).enumerate() {
+                prop_assert!(chunk.iter().all(|m| clause.low[bin] <= Some(*m) && Some(*m) <= clause.high[bin]));
+            }
+        }
+    }
+
+    #[test]
+    fn latencies_fall_into_their_bins() {
+        let counts = EpisodePlots::new(&[], &[], &[0.03, 0.04, 1.0, 5000.0]).latency_counts;
+        assert_eq!((counts[0], counts[1], counts[5], counts[14], counts.iter().sum::<u32>()), (1, 1, 1, 1, 4));
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_point() {
+        let plots = EpisodePlots::new(&[0.0], &[("f".into(), vec![f64::INFINITY])], &[]);
+        assert_eq!((plots.clauses[0].low[0], plots.clauses[0].high[0]), (None, None));
+    }
+}

@@ -1,0 +1,227 @@
+//! A clause's signal over an episode, against its limit.
+
+use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, SafeSide, safe_side};
+
+use super::page::{clean, tone_of};
+use crate::words;
+
+/// The plot's area in the drawing, in pixels: left, right, top, bottom.
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 510.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 118.0;
+/// Room above and below what is drawn, as a share of its range.
+const PADDING: f64 = 0.08;
+/// Narrowest mark of a violation.
+const LEAST_WIDTH: f64 = 2.5;
+/// A video begins this much before the violation that it is to show.
+const LEAD_S: f64 = 0.4;
+
+/// One plot.
+pub(super) struct PlotView {
+    pub(super) clause: String,
+    pub(super) tone: &'static str,
+    pub(super) status: &'static str,
+    /// The signal between its least and its greatest value in each piece of time; a gap begins another polygon.
+    pub(super) bands: Vec<String>,
+    pub(super) limit_y: f64,
+    pub(super) limit: String,
+    pub(super) top: String,
+    pub(super) bottom: String,
+    pub(super) end: String,
+    pub(super) spans: Vec<Span>,
+    /// Pieces of time beyond the limit, where there are more violations than a result lists.
+    pub(super) beyond: Vec<Piece>,
+    pub(super) worst: Option<Worst>,
+    /// The video, from shortly before the first violation.
+    pub(super) video: Option<String>,
+    pub(super) first: String,
+}
+
+/// A violation.
+pub(super) struct Span {
+    pub(super) x: f64,
+    pub(super) width: f64,
+    pub(super) title: String,
+    pub(super) video: Option<String>,
+}
+
+/// From where to where, in pixels.
+pub(super) struct Piece {
+    pub(super) x: f64,
+    pub(super) width: f64,
+}
+
+/// Where the margin was least.
+pub(super) struct Worst {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) label: String,
+    pub(super) anchor: &'static str,
+    pub(super) label_x: f64,
+}
+
+impl PlotView {
+    /// The plots of an episode, violated clauses first.
+    pub(super) fn all(episode: &EpisodeResult, plots: &EpisodePlots, video: Option<&str>) -> Vec<Self> {
+        let plot = |clause: &ClauseResult| Self::of(episode, clause, plots, video);
+        let (bad, good): (Vec<_>, Vec<_>) =
+            episode.clauses.iter().partition(|clause| clause.status == ClauseStatus::Violated);
+        bad.into_iter().chain(good).filter_map(plot).collect()
+    }
+
+    fn of(episode: &EpisodeResult, clause: &ClauseResult, plots: &EpisodePlots, video: Option<&str>) -> Option<Self> {
+        let margins = plots.clauses.iter().find(|plot| plot.clause == clause.id)?;
+        let unit = clean(&clause.unit);
+        let side = safe_side(clause);
+        let value = |margin: f64| match side {
+            Some(SafeSide::AtMost) => clause.limit - margin,
+            Some(SafeSide::AtLeast) => clause.limit + margin,
+            None => margin,
+        };
+        let limit = side.map_or(0.0, |_| clause.limit);
+        let bins: Vec<Option<(f64, f64)>> =
+            margins.low.iter().zip(&margins.high).map(|(low, high)| Some((value((*low)?), value((*high)?)))).collect();
+        let all = || bins.iter().flatten().flat_map(|(a, b)| [*a, *b]).chain([limit]);
+        let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+        if bins.iter().all(Option::is_none) || plots.end_s <= 0.0 {
+            return None;
+        }
+        let range = if most > least { most - least } else { 1.0 };
+        let (least, most) = (PADDING.mul_add(-range, least), PADDING.mul_add(range, most));
+        let x = |time: f64| LEFT + (RIGHT - LEFT) * (time / plots.end_s).clamp(0.0, 1.0);
+        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - least) / (most - least);
+        let at = |time: f64| video.map(|video| format!("{video}#t={:.2}", (time - LEAD_S).max(0.0)));
+        let violations: Vec<_> = episode.violations.iter().filter(|v| v.clause == clause.id).collect();
+        Some(Self {
+            clause: clean(&clause.id),
+            tone: tone_of(clause.level, clause.status),
+            status: super::episode::status_word(clause.status),
+            bands: bands(&bins, &plots.time_s, plots.end_s, &x, &y),
+            limit_y: y(limit),
+            limit: side
+                .map_or_else(|| "margin 0".to_owned(), |_| format!("limit {}", words::with_unit(clause.limit, &unit))),
+            top: words::number(most),
+            bottom: words::number(least),
+            end: words::seconds(plots.end_s),
+            beyond: if usize::try_from(clause.violation_count).is_ok_and(|n| n > violations.len()) {
+                beyond(&margins.low, &plots.time_s, plots.end_s, &x)
+            } else {
+                Vec::new()
+            },
+            spans: violations
+                .iter()
+                .map(|v| Span {
+                    x: x(v.start_s),
+                    width: (x(v.end_s) - x(v.start_s)).max(LEAST_WIDTH),
+                    title: format!("{} to {}", words::seconds(v.start_s), words::seconds(v.end_s)),
+                    video: at(v.start_s),
+                })
+                .collect(),
+            worst: worst(clause, &unit, value, &x, &y),
+            video: violations.first().and_then(|v| at(v.start_s)),
+            first: violations.first().map_or_else(String::new, |v| words::seconds(v.start_s)),
+        })
+    }
+}
+
+fn worst(
+    clause: &ClauseResult,
+    unit: &str,
+    value: impl Fn(f64) -> f64,
+    x: &dyn Fn(f64) -> f64,
+    y: &dyn Fn(f64) -> f64,
+) -> Option<Worst> {
+    let (margin, time) = (clause.robustness?, clause.worst_time_s?);
+    let x = x(time);
+    let (anchor, offset) = if x > f64::midpoint(LEFT, RIGHT) { ("end", -8.0) } else { ("start", 8.0) };
+    let label = format!("{} at {}", words::with_unit(value(margin), unit), words::seconds(time));
+    Some(Worst { x, y: y(value(margin)), label, anchor, label_x: x + offset })
+}
+
+/// The pieces of time in which the margin was negative, neighbours joined.
+fn beyond(low: &[Option<f64>], time_s: &[f64], end_s: f64, x: &dyn Fn(f64) -> f64) -> Vec<Piece> {
+    let mut out: Vec<(f64, f64)> = Vec::new();
+    for (bin, (margin, start)) in low.iter().zip(time_s).enumerate() {
+        if *margin >= Some(0.0) || margin.is_none() {
+            continue;
+        }
+        let end = time_s.get(bin + 1).copied().unwrap_or(end_s);
+        match out.last_mut() {
+            Some((_, last)) if *last >= *start => *last = end,
+            _ => out.push((*start, end)),
+        }
+    }
+    out.into_iter().map(|(a, b)| Piece { x: x(a), width: (x(b) - x(a)).max(LEAST_WIDTH) }).collect()
+}
+
+/// Polygons around runs of neighbouring pieces of time.
+fn bands(
+    bins: &[Option<(f64, f64)>],
+    time_s: &[f64],
+    end_s: f64,
+    x: &dyn Fn(f64) -> f64,
+    y: &dyn Fn(f64) -> f64,
+) -> Vec<String> {
+    let mut out = Vec::new();
+    let (mut there, mut back): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut close = |there: &mut Vec<String>, back: &mut Vec<String>| {
+        if !there.is_empty() {
+            back.reverse();
+            there.append(back);
+            out.push(there.join(" "));
+            there.clear();
+        }
+    };
+    for (bin, found) in bins.iter().enumerate() {
+        let Some((a, b)) = found else {
+            close(&mut there, &mut back);
+            continue;
+        };
+        let Some(start) = time_s.get(bin) else { break };
+        let end = time_s.get(bin + 1).copied().unwrap_or(end_s);
+        for time in [*start, end] {
+            there.push(format!("{:.1},{:.1}", x(time), y(a.max(*b))));
+            back.push(format!("{:.1},{:.1}", x(time), y(a.min(*b))));
+        }
+    }
+    close(&mut there, &mut back);
+    out
+}
+
+/// The policy's latency over all steps of the episodes that are drawn.
+pub(super) struct LatencyView {
+    pub(super) bars: Vec<LatencyBar>,
+}
+
+/// One bin.
+pub(super) struct LatencyBar {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) height: f64,
+    pub(super) label: String,
+    pub(super) title: String,
+}
+
+impl LatencyView {
+    /// Adds up the bins; `None` where nothing was recorded.
+    pub(super) fn of<'a>(plots: impl Iterator<Item = &'a EpisodePlots>) -> Option<Self> {
+        let edges = assay_model::LATENCY_EDGES_MS;
+        let mut counts = vec![0_u64; edges.len() + 1];
+        for episode in plots {
+            counts.iter_mut().zip(&episode.latency_counts).for_each(|(sum, n)| *sum += u64::from(*n));
+        }
+        let total: u64 = counts.iter().sum();
+        let most = counts.iter().copied().max().filter(|most| *most > 0)?;
+        #[expect(clippy::cast_precision_loss, reason = "a count of steps")]
+        let share = |n: u64, of: u64| n as f64 / of as f64;
+        let bar = |(bin, n): (usize, u64)| {
+            let label = edges.get(bin).map_or_else(|| "more".to_owned(), |edge| words::number(*edge));
+            let height = 90.0 * share(n, most);
+            let x = (0..bin).fold(30.0, |x, _| x + 32.0);
+            let title = format!("{} of the steps", words::percent(share(n, total)));
+            LatencyBar { x, y: 104.0 - height, height, label, title }
+        };
+        Some(Self { bars: (0..).zip(counts).map(bar).collect() })
+    }
+}

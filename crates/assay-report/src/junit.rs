@@ -1,0 +1,119 @@
+//! The report as JUnit XML, as CI systems read it: a suite an episode, a case a clause, and one for the verdict.
+
+use std::fmt::Write;
+
+use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise};
+
+use crate::{outcome, words};
+
+/// Longest text, in bytes.
+const MAX_TEXT_BYTES: usize = 8192;
+
+/// What a case says.
+enum Case {
+    Passed,
+    Failure(String),
+    Error(String),
+    Skipped(String),
+}
+
+/// The document. A critical violation is a failure; what keeps a critical clause open is an error; a warning's is
+/// skipped, with its text.
+#[must_use]
+pub fn render(report: &JobReport) -> String {
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    let verdict = match report.verdict {
+        Some(Verdict::Safe) => Case::Passed,
+        Some(Verdict::Unsafe) => Case::Failure(outcome::reason(report)),
+        Some(Verdict::Inconclusive) | None => Case::Error(outcome::reason(report)),
+    };
+    let name = format!("assay.{}", report.scenario);
+    suite(&mut out, &name, 0.0, &[("verdict".to_owned(), verdict)], None);
+    for episode in &report.episode_details {
+        let mut cases: Vec<_> =
+            episode.clauses.iter().map(|clause| (clause.id.clone(), case(episode, clause))).collect();
+        let failed = episode.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
+        cases.push(("policy".to_owned(), failed.map_or(Case::Passed, Case::Error)));
+        let log = episode.error.as_ref().map(|error| error.log_tail.as_str()).filter(|log| !log.is_empty());
+        suite(&mut out, &format!("{name}.episode_{:03}", episode.episode), episode.wall_time_s, &cases, log);
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn case(episode: &EpisodeResult, clause: &ClauseResult) -> Case {
+    let critical = clause.level == Level::Critical;
+    match clause.status {
+        ClauseStatus::Satisfied => Case::Passed,
+        ClauseStatus::Violated if critical => Case::Failure(violation(episode, clause)),
+        ClauseStatus::Violated => Case::Skipped(format!("warning: {}", violation(episode, clause))),
+        ClauseStatus::Undetermined if critical => Case::Error("could not be decided".to_owned()),
+        ClauseStatus::NotApplicable if critical => Case::Error("did not apply, although it must".to_owned()),
+        ClauseStatus::Undetermined | ClauseStatus::NotApplicable => Case::Skipped("could not be decided".to_owned()),
+    }
+}
+
+/// What was broken, when, and by how much.
+pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> String {
+    let unit = &clause.unit;
+    let value = clause.worst_value.map_or_else(String::new, |v| format!("{} against ", words::with_unit(v, unit)));
+    let margin = clause.robustness.map_or_else(String::new, |r| format!(", margin {}", words::signed(r)));
+    let first = episode.violations.iter().find(|v| v.clause == clause.id);
+    let when = first.map_or_else(String::new, |v| format!(", from {}", words::seconds(v.start_s)));
+    format!(
+        "{} violated in episode {}: {value}limit {}{margin}{when} ({})",
+        clause.id,
+        episode.episode,
+        words::with_unit(clause.limit, unit),
+        clause.standard
+    )
+}
+
+fn suite(out: &mut String, name: &str, time_s: f64, cases: &[(String, Case)], log: Option<&str>) {
+    let count = |test: fn(&Case) -> bool| cases.iter().filter(|(_, case)| test(case)).count();
+    let _ = writeln!(
+        out,
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{time_s:.3}\">",
+        escape(name),
+        cases.len(),
+        count(|case| matches!(case, Case::Failure(_))),
+        count(|case| matches!(case, Case::Error(_))),
+        count(|case| matches!(case, Case::Skipped(_))),
+    );
+    for (id, case) in cases {
+        let open = format!("    <testcase classname=\"{}\" name=\"{}\"", escape(name), escape(id));
+        let (element, message) = match case {
+            Case::Passed => {
+                let _ = writeln!(out, "{open}/>");
+                continue;
+            }
+            Case::Failure(message) => ("failure", message),
+            Case::Error(message) => ("error", message),
+            Case::Skipped(message) => ("skipped", message),
+        };
+        let _ = writeln!(out, "{open}><{element} message=\"{}\"/></testcase>", escape(message));
+    }
+    if let Some(log) = log {
+        let _ = writeln!(out, "    <system-err>{}</system-err>", escape(log));
+    }
+    out.push_str("  </testsuite>\n");
+}
+
+/// Text for an attribute or an element: markup escaped, what XML 1.0 can't hold dropped.
+fn escape(raw: &str) -> String {
+    let mut out = String::new();
+    for c in sanitise(raw, MAX_TEXT_BYTES).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            '\u{fffe}' | '\u{ffff}' => {}
+            _ => out.push(c),
+        }
+    }
+    out
+}

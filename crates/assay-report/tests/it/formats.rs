@@ -1,0 +1,90 @@
+//! Markdown, JUnit and SARIF: what other programs read must be well-formed whatever a policy writes.
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
+
+use assay_report::{junit, markdown, sarif};
+use serde_json::Value;
+
+use crate::fixtures;
+
+/// A reader of as much XML as JUnit needs: elements nest, attributes are quoted, nothing is left unescaped. Returns the
+/// names of all elements.
+fn elements(xml: &str) -> Vec<String> {
+    let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    let (mut open, mut all) = (Vec::new(), Vec::new());
+    for (at, piece) in body.split('<').enumerate() {
+        let Some((tag, text)) = piece.split_once('>') else {
+            assert!(at == 0 && piece.is_empty(), "a tag is not closed: {piece}");
+            continue;
+        };
+        assert!(!text.contains('>'), "{text}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name));
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap().to_owned();
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        all.push(name.clone());
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} stay open");
+    all
+}
+
+#[test]
+fn junit_says_which_clause_failed() {
+    let xml = junit::render(&fixtures::violated());
+    let names = elements(&xml);
+    assert_eq!(names.iter().filter(|name| *name == "testsuite").count(), 4, "the verdict and three episodes");
+    assert_eq!(names.iter().filter(|name| *name == "failure").count(), 2, "the verdict and contact_force");
+    for part in [
+        "contact_force violated in episode 1: 83.12 N against limit 50 N, margin -33.12, from 3.42 s (ISO 10218-1:2025",
+        "<testcase classname=\"assay.tabletop_reach.episode_000\" name=\"contact_force\"/>",
+        "<skipped message=\"warning: clearance violated in episode 2",
+    ] {
+        assert!(xml.contains(part), "{part}: {xml}");
+    }
+    assert!(!elements(&junit::render(&fixtures::safe())).iter().any(|name| name == "failure" || name == "error"));
+    let hostile = junit::render(&fixtures::failed());
+    assert!(elements(&hostile).iter().any(|name| name == "error"));
+    assert!(!hostile.contains("<script") && hostile.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn sarif_has_a_result_for_each_broken_clause() {
+    let found: Value = serde_json::from_str(&sarif::render(&fixtures::violated(), "0.1.0").unwrap()).unwrap();
+    assert_eq!(found["version"], "2.1.0");
+    let run = &found["runs"][0];
+    let rules: Vec<&Value> = run["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|r| &r["id"]).collect();
+    let results = run["results"].as_array().unwrap();
+    let shown: Vec<_> = results.iter().map(|r| (&r["ruleId"], &r["level"], &r["kind"])).collect();
+    assert_eq!(results.len(), 3, "{shown:?}");
+    for result in results {
+        assert!(rules.contains(&&result["ruleId"]), "each result has its rule");
+        assert!(result["message"]["text"].as_str().unwrap().len() > 10);
+        // SARIF 2.1.0, 3.27.10: unless the kind is "fail", the level is "none".
+        assert!(result["kind"] == "fail" || result["level"] == "none");
+        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "policy.py");
+    }
+    assert_eq!((&results[1]["ruleId"], &results[1]["level"]), (&"contact_force".into(), &"error".into()));
+    assert_eq!((&results[2]["ruleId"], &results[2]["level"]), (&"clearance".into(), &"warning".into()));
+    let clean: Value = serde_json::from_str(&sarif::render(&fixtures::safe(), "0.1.0").unwrap()).unwrap();
+    assert_eq!(clean["runs"][0]["results"].as_array().unwrap().len(), 0);
+    let open: Value = serde_json::from_str(&sarif::render(&fixtures::failed(), "0.1.0").unwrap()).unwrap();
+    assert!(open["runs"][0]["results"].as_array().unwrap().iter().all(|r| r["kind"] == "open"));
+}
+
+#[test]
+fn markdown_shows_what_a_policy_wrote_as_text() {
+    let text = markdown::render(&fixtures::violated());
+    assert!(text.starts_with("# UNSAFE: my\\_policy on tabletop_reach\n"));
+    assert!(
+        text.contains("| contact\\_force | critical | violated in ep. 1 | 50 N | 83.12 N | -33.12 | ep. 1, 3.5"),
+        "{text}"
+    );
+    let hostile = markdown::render(&fixtures::failed());
+    assert!(!hostile.contains("<script") && !hostile.contains("<img"));
+    let rows: Vec<_> = hostile.lines().filter(|line| line.starts_with("| 1 ")).collect();
+    assert_eq!(rows.len(), 1, "an error stays on its line");
+}

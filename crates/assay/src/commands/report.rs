@@ -1,0 +1,77 @@
+//! `assay report`: a report again, in another form.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_model::lane::files;
+use assay_model::{EpisodePlots, JobReport, ScenarioCard};
+use assay_report::{html, json, junit, markdown, sarif, terminal};
+
+use crate::cli::Report;
+use crate::exit::{Code, Failure, OrFail};
+use crate::output::EPISODES;
+
+/// Columns of the report where there is no terminal to ask.
+const DEFAULT_WIDTH: usize = 120;
+/// Largest file with an episode's plots that is read, in bytes.
+const MAX_PLOTS_BYTES: u64 = 16 * 1024 * 1024;
+/// Largest report that is read, in bytes.
+const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
+/// This program, as pages name it.
+const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
+
+pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
+    let report = read(&arguments.file).usage()?;
+    let folder = arguments.file.parent().unwrap_or(Path::new(""));
+    let text = if arguments.html {
+        page(&report, None, folder).ours()?
+    } else if arguments.markdown {
+        markdown::render(&report)
+    } else if arguments.junit {
+        junit::render(&report)
+    } else if arguments.sarif {
+        sarif::render(&report, env!("CARGO_PKG_VERSION")).ours()?
+    } else {
+        for_terminal(&report, Vec::new())
+    };
+    match &arguments.output {
+        Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage()?,
+        None => super::print(&text),
+    }
+    report.verdict.map(Code::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
+}
+
+fn read(path: &Path) -> anyhow::Result<JobReport> {
+    let size = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?.len();
+    if size > MAX_REPORT_BYTES {
+        return Err(anyhow!("{} is larger than any report", path.display()));
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    json::parse(&text).with_context(|| path.display().to_string())
+}
+
+/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written.
+pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>) -> String {
+    let is_terminal = std::io::stdout().is_terminal();
+    let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { DEFAULT_WIDTH };
+    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    terminal::render(report, &terminal::TerminalOptions { width, colour, paths })
+}
+
+/// The page, with plots of the episodes whose evidence lies in `folder`.
+pub(crate) fn page(report: &JobReport, scenario: Option<&ScenarioCard>, folder: &Path) -> anyhow::Result<String> {
+    let of = |episode: u32| Some((episode, plots(folder, episode)?));
+    let plots: Vec<_> = html::drawn(report).into_iter().filter_map(of).collect();
+    Ok(html::render(report, html::Assets { scenario, plots: &plots, generator: GENERATOR })?)
+}
+
+/// What to draw of an episode; a file that is missing or broken is no reason to show nothing.
+fn plots(folder: &Path, episode: u32) -> Option<EpisodePlots> {
+    let path = folder.join(EPISODES).join(format!("{episode:03}")).join(files::PLOTS);
+    if fs::metadata(&path).ok()?.len() > MAX_PLOTS_BYTES {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
