@@ -69,7 +69,7 @@ impl World {
     pub fn sizes(&self) -> [u32; 3] {
         let ffi = self.model.ffi();
         let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
-        [count(ffi.nbody.into()), count(ffi.ngeom.into()), count(ffi.nv.into())]
+        [count(ffi.nbody), count(ffi.ngeom), count(ffi.nv)]
     }
 
     /// The episode whose world `seed` draws, at its start.
