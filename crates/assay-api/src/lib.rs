@@ -10,6 +10,7 @@
 //!
 //! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
 
+mod artifacts;
 mod http;
 pub mod keys;
 mod ports;
@@ -19,6 +20,7 @@ mod settings;
 mod state;
 mod upload;
 
+pub use artifacts::{SignerError, UrlSigner};
 pub use http::router;
 pub use ports::{Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, StaticCatalog};
 pub use routes::{EndpointInfo, RateClass, endpoints};

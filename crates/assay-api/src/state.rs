@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy};
-use assay_store::{Queue, Records};
+use assay_store::{Blobs, Queue, Records};
 use uuid::Uuid;
 
-use crate::{ApiSettings, Catalog, Intake};
+use crate::{ApiSettings, Catalog, Intake, UrlSigner};
 
 /// The service's parts.
 #[derive(Debug, Clone)]
@@ -26,6 +26,10 @@ pub struct AppState {
     pub entropy: Arc<dyn Entropy>,
     /// The data folder; see [`crate::prepare_folders`].
     pub data: PathBuf,
+    /// The evidence.
+    pub blobs: Blobs,
+    /// Signs addresses of evidence.
+    pub signer: UrlSigner,
     /// What the operator chose.
     pub settings: ApiSettings,
     /// Whether `/readyz` says yes.

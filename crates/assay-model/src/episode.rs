@@ -108,6 +108,9 @@ pub struct Artifact {
     pub sha256: String,
     /// Its length in bytes.
     pub size_bytes: u64,
+    /// Where to download it, for a while; `null` in files.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// One stage of the task.

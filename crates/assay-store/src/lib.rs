@@ -4,6 +4,8 @@
 //! lose or repeat anything. Each has a conformance suite (module `testing`, behind the feature of that name) that every
 //! backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`].
 //!
+//! [`Blobs`] keeps the evidence, by job and hash; what there is of it stands in the results.
+//!
 //! Invariants of every [`Records`] backend:
 //! - What was answered is durable: a kill or a power cut after the answer loses nothing.
 //! - Every change names the state and the attempt it expects. A worker whose lease was given to another is *fenced*: it
@@ -13,6 +15,7 @@
 //!
 //! Where to begin: [`Records`], then [`Claim`] and [`Fence`].
 
+mod blobs;
 mod conclusion;
 mod error;
 mod job;
@@ -25,6 +28,7 @@ pub mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use blobs::{BlobError, Blobs};
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
 pub use error::StoreError;
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};

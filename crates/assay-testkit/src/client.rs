@@ -47,6 +47,15 @@ impl Client {
         self.try_get(path).unwrap()
     }
 
+    /// GET of bytes without a key, from an address that the service gave out.
+    #[must_use]
+    #[track_caller]
+    pub fn download(&self, path: &str) -> Vec<u8> {
+        let mut response = self.agent.get(format!("http://{}{path}", self.address)).call().unwrap();
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        response.body_mut().read_to_vec().unwrap()
+    }
+
     /// POST with an empty body.
     #[must_use]
     #[track_caller]

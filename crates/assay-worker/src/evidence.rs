@@ -41,7 +41,7 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256::new() };
     let size_bytes = io::copy(&mut file, &mut copy)?;
     let sha256 = copy.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
+    Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
 }
 
 /// Removes an episode's folder from `job`, if it is there.
@@ -121,7 +121,7 @@ mod tests {
         let taken = take(scratch.path(), "000", "good", to.path()).unwrap();
         // printf evidence | sha256sum
         let sha256 = "ee8250fb76e094b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e";
-        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.into(), size_bytes: 8 });
+        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.into(), size_bytes: 8, url: None });
         assert_eq!(fs::read(to.path().join("good")).unwrap(), b"evidence");
         let name = secret.path().file_name().unwrap().to_str().unwrap();
         for (folder, name) in

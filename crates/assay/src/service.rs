@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, StaticCatalog, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, StaticCatalog, UrlSigner,
+    prepare_folders,
 };
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::Scenario;
-use assay_store::{LocalQueue, Records, SqliteRecords};
+use assay_store::{Blobs, LocalQueue, Records, SqliteRecords};
 use assay_worker::{Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
@@ -26,6 +27,9 @@ const SIGNING: &str = "signing";
 /// Running episodes may end within this time after SIGTERM, then they are handed back. The whole stop takes less than
 /// 10 s.
 const DRAIN: Duration = Duration::from_secs(6);
+
+/// Folder of the evidence in the data folder.
+const BLOBS: &str = "blobs";
 
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]
@@ -54,13 +58,14 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
     let address = listener.local_addr()?;
     let engine = Arc::new(engine);
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
-    let state = state(&engine, records, &data);
+    let state = state(&engine, records, &data)?;
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
         engine,
         records: Arc::clone(&state.records),
         queue: Arc::clone(&state.queue),
         clock: Arc::clone(&state.clock),
+        blobs: state.blobs.clone(),
         data,
         keyring,
         runtime: tokio::runtime::Handle::current(),
@@ -114,9 +119,11 @@ async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> AppState {
+fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> anyhow::Result<AppState> {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    AppState {
+    Ok(AppState {
+        blobs: Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?,
+        signer: UrlSigner::open(data, &OsEntropy)?,
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(engine.library().scenarios().iter().map(Scenario::card).collect::<StaticCatalog>()),
@@ -126,7 +133,7 @@ fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> AppSta
         data: data.to_owned(),
         settings: ApiSettings { lanes, ..ApiSettings::default() },
         readiness: Readiness::default(),
-    }
+    })
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {

@@ -8,6 +8,7 @@ mod drain;
 mod envelope;
 mod error;
 mod observe;
+pub(crate) mod range;
 mod router;
 
 pub(crate) use auth::Caller;

@@ -1,5 +1,6 @@
 //! One endpoint a file, and the table of them all: the router, the check of scopes and the tests are made from it.
 
+mod artifact;
 mod docs;
 mod health;
 mod index;
@@ -16,6 +17,7 @@ mod verify_create;
 mod verify_episodes;
 mod verify_get;
 mod verify_list;
+mod verify_report;
 
 use assay_model::Scope;
 use axum::routing::{MethodRouter, delete, get, post};
@@ -103,6 +105,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
         Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
         row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
         row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/artifacts/{job_id}/{sha256}/{name}", None, RateClass::Free, || get(artifact::handle))
+        },
         row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)),
         row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)),
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
@@ -112,6 +118,11 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/verify/{job_id}/report", read, RateClass::Get, || get(verify_report::page))
+        },
+        row("GET", "/verify/{job_id}/report.json", read, RateClass::Get, || get(verify_report::document)),
         row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
     ]
 }
@@ -123,7 +134,10 @@ pub(crate) fn is_public(path: &str) -> bool {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     };
-    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz") || path.starts_with("/docs/")
+    // An artifact's address is its own key.
+    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz")
+        || path.starts_with("/docs/")
+        || path.starts_with("/artifacts/")
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::state::App;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
+        super::artifact::handle,
         super::health::alive,
         super::health::ready,
         super::index::handle,
@@ -35,6 +36,8 @@ use crate::state::App;
         super::verify_episodes::handle,
         super::verify_get::handle,
         super::verify_list::handle,
+        super::verify_report::document,
+        super::verify_report::page,
     ),
     components(schemas(ErrorAnswer)),
     tags(
@@ -50,7 +53,7 @@ struct Declared;
 const WITH_OPTIONAL_FIELDS: [&str; 3] = ["VerifyForm", "NewKey", "ErrorBody"];
 
 /// Each status of an error, and when it comes.
-const ERRORS: [(&str, &str); 12] = [
+const ERRORS: [(&str, &str); 13] = [
     ("400", "VALIDATION_ERROR: the request is not well-formed; `details` names the field and its value"),
     ("401", "UNAUTHORIZED: the key is missing, malformed, unknown, expired or revoked"),
     ("403", "FORBIDDEN: the key lacks the scope that the message names"),
@@ -61,6 +64,7 @@ const ERRORS: [(&str, &str); 12] = [
     ("410", "GONE: it was erased"),
     ("413", "PAYLOAD_TOO_LARGE: the request's body is too large"),
     ("415", "UNSUPPORTED_MEDIA_TYPE: the body has the wrong content type"),
+    ("416", "RANGE_NOT_SATISFIABLE: the file has no byte of the range"),
     ("500", "INTERNAL_ERROR: our fault; the request id helps to find out what"),
     ("503", "UNAVAILABLE: not now; try again"),
 ];

@@ -1,18 +1,37 @@
 //! What is kept, as clients see it.
 
-use assay_model::{EpisodeResult, JobReport, ScenarioCard, ScenarioId};
+use assay_model::{EpisodeResult, JobReport, JobStatus, ScenarioCard, ScenarioId};
 use assay_store::JobRecord;
 use serde::Serialize;
 
-/// The job object. Evidence has no address yet, so the paths that results hold are not shown.
-pub(super) fn job(record: &JobRecord, episodes: &[EpisodeResult]) -> JobReport {
+use crate::artifacts;
+use crate::state::App;
+
+/// The job object, with addresses of its evidence that are good for a while.
+pub(super) fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> JobReport {
     let mut report = record.report(episodes);
-    report.video_url = None;
-    for episode in &mut report.episode_details {
-        episode.video_url = None;
-        episode.log_url = None;
-    }
+    sign(app, &mut report);
     report
+}
+
+/// Puts addresses in the place of paths. What an address does not lead to is `null`.
+fn sign(app: &App, report: &mut JobReport) {
+    let (id, now) = (report.job_id, app.clock.now());
+    for episode in &mut report.episode_details {
+        for file in &mut episode.evidence {
+            let name = artifacts::file_name(&file.name);
+            file.url = Some(app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
+        }
+        let EpisodeResult { evidence, video_url, log_url, .. } = episode;
+        let url = |path: &Option<String>| {
+            let file = evidence.iter().find(|file| Some(&file.name) == path.as_ref());
+            file.and_then(|file| file.url.clone())
+        };
+        (*video_url, *log_url) = (url(video_url), url(log_url));
+    }
+    report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
+    let done = report.status == JobStatus::Completed;
+    report.report_url = done.then(|| app.settings.address(&format!("/verify/{id}/report")));
 }
 
 /// A scenario in a list.

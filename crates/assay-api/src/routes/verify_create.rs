@@ -98,7 +98,7 @@ async fn accept(app: &App, caller: &Caller, wish: VerifyRequest, policy: KeptPol
     }
     // Read back, so that the client learns its place in the queue.
     match app.records.job(Some(&caller.account), job_id).await? {
-        Some(record) => Ok(present::job(&record, &[])),
+        Some(record) => Ok(present::job(app, &record, &[])),
         None => Err(ApiError::not_found("job")),
     }
 }

@@ -30,5 +30,5 @@ pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobRepo
     let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
     caller.audit(&record.account, "read a job");
     let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
-    Ok(present::job(&record, &episodes))
+    Ok(present::job(app, &record, &episodes))
 }

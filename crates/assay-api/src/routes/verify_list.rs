@@ -59,6 +59,6 @@ pub(super) async fn handle(
     };
     let filter = JobFilter { account: Some(caller.account.clone()), scenario, status, before, limit, offset };
     let (records, total) = app.records.jobs(&filter).await?;
-    let jobs = records.iter().map(|record| present::job(record, &[])).collect();
+    let jobs = records.iter().map(|record| present::job(&app, record, &[])).collect();
     Ok(Json(Page { jobs, total, limit, offset }))
 }

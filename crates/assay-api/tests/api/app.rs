@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, StaticCatalog, prepare_folders, router,
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, StaticCatalog, UrlSigner, prepare_folders,
+    router,
 };
 use assay_model::{Clock, Entropy, ScenarioCard, Scopes};
-use assay_store::{LocalQueue, SqliteRecords};
+use assay_store::{Blobs, LocalQueue, SqliteRecords};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -58,6 +59,8 @@ impl TestApp {
             intake: Arc::new(MagicIntake),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
+            blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
+            signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
             settings,
             readiness: Readiness::default(),

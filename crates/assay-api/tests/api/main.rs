@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod app;
+mod artifacts;
 mod bootstrap;
 mod forms;
 mod jobs;

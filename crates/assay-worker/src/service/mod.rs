@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use assay_model::Clock;
-use assay_store::{Queue, Records, Work};
+use assay_store::{Blobs, Queue, Records, Work};
 use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
@@ -49,10 +49,12 @@ pub struct ServiceOptions {
     pub queue: Arc<dyn Queue>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The data folder: `policies/` is read, `jobs/ID/` written.
+    /// The data folder: `policies/` is read.
     pub data: PathBuf,
     /// Signs what was found.
     pub keyring: Keyring,
+    /// Where evidence goes.
+    pub blobs: Blobs,
     /// The records' runtime.
     pub runtime: Handle,
 }

@@ -1,26 +1,28 @@
 //! A shard: its episodes on one lane, each recorded as soon as it is complete.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use assay_model::{Blame, EpisodeResult, JobId, Plan};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
+use assay_store::{BlobError, Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 
 use super::spare::Spare;
 use super::{LEASE, Shared};
 use crate::session::{Session, SessionEvents, platform};
-use crate::{Cancel, DEFAULT_JOB_BYTES, Job, PolicySource, SessionError, episode_share};
+use crate::{Cancel, DEFAULT_JOB_BYTES, Job, PolicySource, SessionError, episode_share, evidence};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
-/// Folder of the jobs' evidence in the data folder.
+/// Folder of the jobs' reports in the data folder.
 const JOBS: &str = "jobs";
+/// Folder of a shard's evidence in its work folder.
+const EVIDENCE: &str = "evidence";
 
 /// How work on a shard ended.
 enum Ended {
@@ -40,6 +42,10 @@ struct Recorder<'a> {
     plan: Plan,
     /// A certification has failed: the shard has no further episodes.
     ended: Cancel,
+    /// Where the lanes' evidence lies until it is kept.
+    folder: PathBuf,
+    /// Evidence could not be kept.
+    full: Cancel,
 }
 
 impl SessionEvents for Recorder<'_> {
@@ -59,6 +65,10 @@ impl SessionEvents for Recorder<'_> {
         if self.plan.ends_with(&result) {
             self.ended.cancel();
         }
+        if let Err(error) = self.keep(&result) {
+            self.full.cancel();
+            return Err(format!("the evidence of episode {episode} could not be kept: {}", platform(&error)));
+        }
         match self.record(&result) {
             Ok(Recorded::New { left_in_job: 0, .. }) => {
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
@@ -72,6 +82,16 @@ impl SessionEvents for Recorder<'_> {
 }
 
 impl Recorder<'_> {
+    /// Moves an episode's evidence to where it stays, before the result speaks of it.
+    fn keep(&self, result: &EpisodeResult) -> Result<(), BlobError> {
+        let shared = self.shared;
+        for file in &result.evidence {
+            let path = self.folder.join(&file.name);
+            shared.wait(shared.options.blobs.put(self.fence.job_id, &file.sha256, &path))?;
+        }
+        Ok(evidence::forget(&self.folder, result.episode)?)
+    }
+
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
         let options = &self.shared.options;
         let mut pause = RECORD_PAUSE;
@@ -157,11 +177,17 @@ impl Shared {
         let work = self.options.engine.scratch("shard").map_err(|e| platform(&e))?;
         let job = self.job(claim, work.path())?;
         let plan = claim.header.plan;
-        let recorder = Recorder { shared: self, fence: claim.fence, plan, ended: Cancel::new() };
+        let folder = work.path().join(EVIDENCE);
+        let recorder =
+            Recorder { shared: self, fence: claim.fence, plan, ended: Cancel::new(), folder, full: Cancel::new() };
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
-        session.run(|| episodes.pop_front(), &recorder)?;
+        session.run(|| episodes.pop_front(), &recorder).map_err(|error| match error {
+            // Our failure, and not to be tried again for ever.
+            SessionError::Rejected(message) if recorder.full.is_cancelled() => SessionError::Platform(message),
+            other => other,
+        })?;
         spare.expect(job.scenario);
         Ok(())
     }
@@ -183,13 +209,13 @@ impl Shared {
             policy: PolicySource::Folder(unpacked),
             seed: header.seed,
             record: header.record,
-            folder: Some(job_folder(&self.options.data, header.job_id)),
+            folder: Some(work.join(EVIDENCE)),
             max_episode_bytes: episode_share(DEFAULT_JOB_BYTES, header.plan.episodes),
         })
     }
 }
 
-/// Where a job's evidence lies.
-pub(super) fn job_folder(data: &Path, job: JobId) -> std::path::PathBuf {
+/// Where a job's report and its signed statement lie.
+pub(super) fn job_folder(data: &Path, job: JobId) -> PathBuf {
     data.join(JOBS).join(job.to_string())
 }

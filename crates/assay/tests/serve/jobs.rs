@@ -1,10 +1,12 @@
 //! Jobs from POST to verdict.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Verdict};
 use assay_testkit::{archive, example, wait_for, zip_folder};
+use sha2::{Digest, Sha256};
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
 
@@ -41,6 +43,8 @@ fn comparable(report: &JobReport) -> serde_json::Value {
         "completed_at",
         "review_reasons",
         "needs_review",
+        "video_url",
+        "report_url",
     ];
     apart.iter().for_each(|field| value[*field] = serde_json::Value::Null);
     for episode in value["episode_details"].as_array_mut().unwrap() {
@@ -84,9 +88,15 @@ fn a_certification_ends_at_its_first_failure() {
     assert_eq!(job.num_episodes, 7);
     assert_eq!(job.verdict, Some(Verdict::Inconclusive));
     assert_eq!(comparable(&job), comparable(&local));
-    let episodes = assay.path("data/jobs").join(&id).join("episodes");
+    let mut listed: Vec<_> =
+        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.clone()).collect();
+    listed.sort();
+    listed.dedup();
     wait_for("the end of evidence that does not count", JOB_LIMIT, || {
-        (fs::read_dir(&episodes).unwrap().count() == job.episode_details.len()).then_some(())
+        let kept = fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap();
+        let mut kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        kept.sort();
+        (kept == listed).then_some(())
     });
 }
 
@@ -100,11 +110,13 @@ fn the_evidence_of_a_job_is_kept() {
     let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2")]);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!(job.verdict, Some(Verdict::Inconclusive));
-    let folder = assay.path("data/jobs").join(&id).join("episodes");
     for (name, kept) in
         [("000/trace.parquet", true), ("000/video.mp4", true), ("001/trace.parquet", true), ("001/video.mp4", false)]
     {
-        assert_eq!(folder.join(name).is_file(), kept, "{name}");
+        let name = format!("episodes/{name}");
+        let file = job.episode_details.iter().flat_map(|e| &e.evidence).find(|file| file.name == name);
+        let lies = |sha256: &str| assay.path("data/blobs/jobs").join(&id).join(sha256).is_file();
+        assert_eq!(file.is_some_and(|file| lies(&file.sha256)), kept, "{name}");
     }
 }
 
@@ -178,4 +190,34 @@ fn a_cancelled_job_stops_at_once() {
     let zip = zip_folder(&example(CARTPOLE, "idle"));
     let next = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
     assert_eq!(client.ended_job(&next, JOB_LIMIT).verdict, Some(Verdict::Safe));
+}
+
+#[test]
+fn evidence_can_be_downloaded() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let source: &[u8] =
+        b"def policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return [0.0]\n";
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1")];
+    let id = client.verify(&archive(&[("policy.py", source)]), &parts);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    let episode = &job.episode_details[0];
+    assert_eq!(episode.evidence.len(), 7, "{:?}", episode.evidence_notes);
+    for file in &episode.evidence {
+        let bytes = client.download(file.url.as_ref().unwrap());
+        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+    }
+    let signed = fs::read(assay.path("data/jobs").join(&id).join("report.json")).unwrap();
+    assert_eq!(
+        client.get(&format!("/verify/{id}/report.json")).body,
+        serde_json::from_slice::<serde_json::Value>(&signed).unwrap()
+    );
+    let video = client.download(job.video_url.as_ref().unwrap());
+    assert_eq!(&video[4..8], b"ftyp");
+    assert!(client.download(episode.log_url.as_ref().unwrap()).starts_with(b"\x89MCAP0\r\n"));
+    // What lies in the data folder is what the results speak of, and the secret is nobody else's business.
+    assert!(!assay.path("data/jobs").join(&id).join("episodes").exists());
+    let mode = fs::metadata(assay.path("data/artifact-secret")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }

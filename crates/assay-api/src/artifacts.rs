@@ -1,0 +1,90 @@
+//! Addresses of evidence that need no key: signed, for one artifact, for ten minutes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use assay_model::{Entropy, JobId};
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::{SignedDuration, Timestamp};
+use sha2::Sha256;
+
+/// How long an address leads somewhere.
+pub(crate) const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+/// File in the data folder with the secret that signs.
+const FILE: &str = "artifact-secret";
+/// Bytes of the secret.
+const SECRET: usize = 32;
+/// Bytes of a block of SHA-256; HMAC fills a shorter key up with zeros (RFC 2104).
+const BLOCK: usize = 64;
+
+/// Makes and checks signed addresses. Servers on the same data folder accept each other's.
+#[derive(Clone)]
+pub struct UrlSigner([u8; SECRET]);
+
+/// The secret can't be read or made.
+#[derive(Debug, thiserror::Error)]
+#[error("the secret that signs addresses of evidence, {FILE} in the data folder")]
+pub struct SignerError(#[source] std::io::Error);
+
+impl std::fmt::Debug for UrlSigner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UrlSigner(..)")
+    }
+}
+
+impl UrlSigner {
+    /// The signer of the data folder; its secret is made on first use, for its owner's eyes only.
+    ///
+    /// # Errors
+    /// [`SignerError`] when it can't be read or made.
+    pub fn open(data: &Path, entropy: &dyn Entropy) -> Result<Self, SignerError> {
+        let path = data.join(FILE);
+        let mut secret = [0; SECRET];
+        entropy.fill(&mut secret);
+        let partial = data.join(format!("{FILE}.{}", std::process::id()));
+        let made = (|| {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+            file.write_all(&secret)?;
+            file.sync_all()?;
+            // Unlike a rename, a link does not replace what another server may have made meanwhile.
+            match std::fs::hard_link(&partial, &path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+                _ => Ok(()),
+            }
+        })();
+        drop(std::fs::remove_file(&partial));
+        made.map_err(SignerError)?;
+        File::open(&path).and_then(|mut file| file.read_exact(&mut secret)).map_err(SignerError)?;
+        Ok(Self(secret))
+    }
+
+    /// Path and query of an artifact from `now` on.
+    pub(crate) fn sign(&self, job: JobId, sha256: &str, name: &str, now: Timestamp) -> String {
+        let expires = now.saturating_add(LIFETIME).unwrap_or(now).as_second();
+        let signature = self.mac(job, sha256, name, expires).finalize().into_bytes();
+        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("/artifacts/{job}/{sha256}/{name}?expires={expires}&signature={signature}")
+    }
+
+    /// Whether we signed this; compared in constant time.
+    pub(crate) fn is_ours(&self, job: JobId, sha256: &str, name: &str, expires: i64, signature: &str) -> bool {
+        let pairs = signature.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+        let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
+        bytes.is_some_and(|bytes| self.mac(job, sha256, name, expires).verify_slice(&bytes).is_ok())
+    }
+
+    fn mac(&self, job: JobId, sha256: &str, name: &str, expires: i64) -> Hmac<Sha256> {
+        let mut key = [0; BLOCK];
+        key[..SECRET].copy_from_slice(&self.0);
+        let mut mac = Hmac::<Sha256>::new(&key.into());
+        mac.update(format!("assay/artifact/1\n{job}\n{sha256}\n{name}\n{expires}").as_bytes());
+        mac
+    }
+}
+
+/// The name under which a file of evidence is downloaded: `episodes/003/log.mcap` becomes `003-log.mcap`.
+pub(crate) fn file_name(path: &str) -> String {
+    path.trim_start_matches("episodes/").replace('/', "-")
+}

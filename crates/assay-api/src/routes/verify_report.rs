@@ -1,0 +1,70 @@
+//! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out` writes.
+
+use assay_model::{EpisodeResult, JobId, JobReport};
+use assay_report::html;
+use assay_store::{JobRecord, JobState};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use super::present;
+use crate::http::{ApiError, Caller, Code};
+use crate::state::App;
+
+/// Folder of the jobs' reports in the data folder, which workers write.
+const JOBS: &str = "jobs";
+const REPORT: &str = "report.json";
+/// Episodes in a report: as many as a job may have.
+const MAX_EPISODES: u32 = 10_000;
+/// The page has no script, and no address outside of this service.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+#[utoipa::path(
+    get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
+    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 404), (status = 409)),
+)]
+pub(super) async fn page(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let (record, episodes) = find(&app, &caller, &id).await?;
+    let report = present::job(&app, &record, &episodes);
+    let card = app.catalog.get(&report.scenario);
+    let assets = html::Assets { scenario: card.as_deref(), generator: concat!("assay ", env!("CARGO_PKG_VERSION")) };
+    let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    Ok((headers, page).into_response())
+}
+
+#[utoipa::path(
+    get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
+    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 404), (status = 409)),
+)]
+/// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
+pub(super) async fn document(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let (record, _) = find(&app, &caller, &id).await?;
+    let path = app.data.join(JOBS).join(record.header.job_id.to_string()).join(REPORT);
+    let text = tokio::fs::read(path).await.map_err(|e| ApiError::internal("the signed report", &e))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+async fn find(app: &App, caller: &Caller, id: &str) -> Result<(JobRecord, Vec<EpisodeResult>), ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
+    caller.audit(&record.account, "read a report");
+    if !matches!(record.state, JobState::Completed { .. }) {
+        return Err(ApiError::new(Code::Conflict, "there is a report once the job is COMPLETED"));
+    }
+    let episodes = app.records.episodes(id, 0, MAX_EPISODES).await?;
+    Ok((record, episodes))
+}

@@ -1,0 +1,191 @@
+//! Evidence, kept by the hash of its content: `jobs/JOB/SHA256`. Each job has its own, so that erasing one needs no look
+//! at any other, and nobody learns from an upload what others have.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use assay_model::JobId;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
+use tokio::io::AsyncReadExt;
+
+/// Bytes that are read from a file at once.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Pieces of a file that may be on their way at once.
+const MAX_PENDING: usize = 4;
+/// Digits of a SHA-256.
+const DIGITS: usize = 64;
+
+/// Where artifacts lie.
+#[derive(Debug, Clone)]
+pub struct Blobs(Arc<dyn ObjectStore>);
+
+/// Why an artifact can't be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// There is none with this hash, or not any more.
+    #[error("there is no such artifact")]
+    Missing,
+    /// Not a SHA-256 in lower-case hexadecimal.
+    #[error("not a SHA-256: {0:?}")]
+    Name(String),
+    /// The file to keep can't be read.
+    #[error("the file to keep")]
+    Io(#[from] std::io::Error),
+    /// The store said no.
+    #[error("the store of artifacts")]
+    Store(#[source] object_store::Error),
+}
+
+impl From<object_store::Error> for BlobError {
+    fn from(error: object_store::Error) -> Self {
+        match error {
+            object_store::Error::NotFound { .. } => Self::Missing,
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Blobs {
+    /// Artifacts in a folder, which is made. Written files are on the disk when they are answered for.
+    ///
+    /// # Errors
+    /// [`BlobError`] when there can be no such folder.
+    pub fn folder(path: &FilePath) -> Result<Self, BlobError> {
+        std::fs::create_dir_all(path)?;
+        let store = LocalFileSystem::new_with_prefix(path)?.with_automatic_cleanup(true).with_fsync(true);
+        Ok(Self(Arc::new(store)))
+    }
+
+    /// Keeps the file at `path`, whose SHA-256 is `sha256`. Keeping it again changes nothing.
+    ///
+    /// # Errors
+    /// [`BlobError`] when the file can't be read or kept.
+    pub async fn put(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
+        let place = place(job, sha256)?;
+        if self.0.head(&place).await.is_ok() {
+            return Ok(());
+        }
+        let mut file = tokio::fs::File::open(path).await?;
+        let mut upload = WriteMultipart::new(self.0.put_multipart(&place).await?);
+        let mut buffer = vec![0; CHUNK_BYTES];
+        loop {
+            let got = file.read(&mut buffer).await?;
+            if got == 0 {
+                break;
+            }
+            upload.wait_for_capacity(MAX_PENDING).await?;
+            upload.write(&buffer[..got]);
+        }
+        upload.finish().await?;
+        Ok(())
+    }
+
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], or the store failed.
+    pub async fn size(&self, job: JobId, sha256: &str) -> Result<u64, BlobError> {
+        Ok(self.0.head(&place(job, sha256)?).await?.size)
+    }
+
+    /// The bytes of a range that lies within the artifact.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], or the store failed.
+    pub async fn read(
+        &self,
+        job: JobId,
+        sha256: &str,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        let found = self.0.get_opts(&place(job, sha256)?, options).await?;
+        Ok(found.into_stream().map_err(BlobError::from).boxed())
+    }
+
+    /// Removes all of a job's artifacts but those whose hashes are in `kept`.
+    ///
+    /// # Errors
+    /// [`BlobError`] when the store failed; what was removed by then stays removed.
+    pub async fn retain(&self, job: JobId, kept: &HashSet<&str>) -> Result<(), BlobError> {
+        let mut found = self.0.list(Some(&folder(job)));
+        while let Some(blob) = found.try_next().await? {
+            if !blob.location.filename().is_some_and(|name| kept.contains(name)) {
+                match self.0.delete(&blob.location).await {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all of a job's artifacts.
+    ///
+    /// # Errors
+    /// As [`Self::retain`].
+    pub async fn erase(&self, job: JobId) -> Result<(), BlobError> {
+        self.retain(job, &HashSet::new()).await
+    }
+}
+
+fn folder(job: JobId) -> Path {
+    Path::from_iter(["jobs", &job.to_string()])
+}
+
+fn place(job: JobId, sha256: &str) -> Result<Path, BlobError> {
+    let plain = sha256.len() == DIGITS && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if plain { Ok(folder(job).join(sha256)) } else { Err(BlobError::Name(sha256.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn job(last: u8) -> JobId {
+        format!("01900000-0000-7000-8000-0000000000{last:02x}").parse().unwrap()
+    }
+
+    async fn text(blobs: &Blobs, job: JobId, sha256: &str, range: Range<u64>) -> Result<String, BlobError> {
+        let pieces: Vec<Bytes> = blobs.read(job, sha256, range).await?.try_collect().await?;
+        Ok(String::from_utf8(pieces.concat()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn artifacts_are_kept_by_job_and_hash() {
+        let data = tempfile::tempdir().unwrap();
+        let blobs = Blobs::folder(&data.path().join("blobs")).unwrap();
+        let file = data.path().join("file");
+        std::fs::write(&file, "evidence").unwrap();
+        let (one, two) = ("a".repeat(64), "b".repeat(64));
+        blobs.put(job(1), &one, &file).await.unwrap();
+        blobs.put(job(1), &one, &file).await.unwrap();
+        blobs.put(job(1), &two, &file).await.unwrap();
+        blobs.put(job(2), &one, &file).await.unwrap();
+        assert_eq!(blobs.size(job(1), &one).await.unwrap(), 8);
+        assert_eq!(text(&blobs, job(1), &one, 0..8).await.unwrap(), "evidence");
+        assert_eq!(text(&blobs, job(1), &one, 2..4).await.unwrap(), "id");
+        let missing = text(&blobs, job(2), &two, 0..8).await;
+        assert!(matches!(missing, Err(BlobError::Missing)), "each job has its own");
+        for name in ["../../x", "", "A", &"g".repeat(64)] {
+            assert!(matches!(blobs.size(job(1), name).await, Err(BlobError::Name(_))), "{name}");
+        }
+
+        blobs.retain(job(1), &HashSet::from([two.as_str()])).await.unwrap();
+        assert!(matches!(blobs.size(job(1), &one).await, Err(BlobError::Missing)));
+        assert_eq!(blobs.size(job(1), &two).await.unwrap(), 8);
+        blobs.erase(job(1)).await.unwrap();
+        blobs.erase(job(1)).await.unwrap();
+        assert!(matches!(blobs.size(job(1), &two).await, Err(BlobError::Missing)));
+        assert_eq!(blobs.size(job(2), &one).await.unwrap(), 8, "another job's stay");
+        assert!(!data.path().join(format!("blobs/jobs/{}", job(1))).exists(), "no empty folder is left");
+    }
+}
