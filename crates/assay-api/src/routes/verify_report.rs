@@ -34,7 +34,8 @@ pub(super) async fn page(
     let (record, episodes) = find(&app, &caller, &id).await?;
     let report = present::job(&app, &record, &episodes);
     let card = app.catalog.get(&report.scenario);
-    let assets = html::Assets { scenario: card.as_deref(), generator: concat!("assay ", env!("CARGO_PKG_VERSION")) };
+    let assets =
+        html::Assets { scenario: card.as_deref(), generator: concat!("assay ", env!("CARGO_PKG_VERSION")), plots: &[] };
     let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     Ok((headers, page).into_response())
