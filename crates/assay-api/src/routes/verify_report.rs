@@ -1,9 +1,11 @@
 //! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out` writes.
 
-use assay_model::{EpisodeResult, JobId, JobReport};
+use assay_model::lane::files;
+use assay_model::{EpisodePlots, EpisodeResult, JobId, JobReport};
 use assay_report::html;
 use assay_store::{JobRecord, JobState};
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -17,6 +19,8 @@ const JOBS: &str = "jobs";
 const REPORT: &str = "report.json";
 /// Episodes in a report: as many as a job may have.
 const MAX_EPISODES: u32 = 10_000;
+/// Largest file with an episode's plots that is read, in bytes.
+const MAX_PLOTS: u64 = 16 << 20;
 /// The page has no script, and no address outside of this service.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -34,8 +38,15 @@ pub(super) async fn page(
     let (record, episodes) = find(&app, &caller, &id).await?;
     let report = present::job(&app, &record, &episodes);
     let card = app.catalog.get(&report.scenario);
-    let assets =
-        html::Assets { scenario: card.as_deref(), generator: concat!("assay ", env!("CARGO_PKG_VERSION")), plots: &[] };
+    let mut plots = Vec::new();
+    for episode in html::drawn(&report) {
+        plots.extend(plots_of(&app, &report, episode).await.map(|plots| (episode, plots)));
+    }
+    let assets = html::Assets {
+        scenario: card.as_deref(),
+        plots: &plots,
+        generator: concat!("assay ", env!("CARGO_PKG_VERSION")),
+    };
     let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     Ok((headers, page).into_response())
@@ -68,4 +79,14 @@ async fn find(app: &App, caller: &Caller, id: &str) -> Result<(JobRecord, Vec<Ep
     }
     let episodes = app.records.episodes(id, 0, MAX_EPISODES).await?;
     Ok((record, episodes))
+}
+
+/// What to draw of an episode; nothing where that was erased, or is not what it should be.
+async fn plots_of(app: &App, report: &JobReport, episode: u32) -> Option<EpisodePlots> {
+    let result = report.episode_details.iter().find(|result| result.episode == episode)?;
+    let file = result.evidence.iter().find(|file| file.name.ends_with(files::PLOTS))?;
+    let size = app.blobs.size(report.job_id, &file.sha256).await.ok().filter(|size| (1..=MAX_PLOTS).contains(size))?;
+    let pieces = app.blobs.read(report.job_id, &file.sha256, 0..size).await.ok()?;
+    let bytes = axum::body::to_bytes(Body::from_stream(pieces), usize::MAX).await.ok()?;
+    serde_json::from_slice(&bytes).ok()
 }

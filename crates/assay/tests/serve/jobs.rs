@@ -202,7 +202,7 @@ fn evidence_can_be_downloaded() {
     let id = client.verify(&archive(&[("policy.py", source)]), &parts);
     let job = client.ended_job(&id, JOB_LIMIT);
     let episode = &job.episode_details[0];
-    assert_eq!(episode.evidence.len(), 7, "{:?}", episode.evidence_notes);
+    assert_eq!(episode.evidence.len(), 8, "{:?}", episode.evidence_notes);
     for file in &episode.evidence {
         let bytes = client.download(file.url.as_ref().unwrap());
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
