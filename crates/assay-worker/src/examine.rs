@@ -45,7 +45,7 @@ pub enum ExamineError {
     Draw(String),
 }
 
-/// Checks the scenario in `folder`: its files here, its worlds in a jail with 2 GiB and [`LIMIT`].
+/// Checks the scenario in `folder`: its files here, its worlds in a jail with 2 GiB and a limit on its CPU time.
 ///
 /// # Errors
 /// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.

@@ -1,5 +1,5 @@
 //! Policies that run as a server elsewhere. The lane speaks frames as with a jailed policy; a relay in this process
-//! turns them into what the server speaks, a folder per protocol ([`openpi`], [`http`]), and its answers back.
+//! turns them into what the server speaks, a folder per protocol (`openpi`, `http`), and its answers back.
 //!
 //! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait has
 //! a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
