@@ -119,7 +119,8 @@ impl Plan {
         let mut best = f64::NAN;
         for start in (steps.from.min(end)..end).step_by(PIECE) {
             let stop = end.min(start + PIECE);
-            let here: Vec<&[f64]> = columns.iter().map(|column| &column[start..]).collect();
+            // A monitor keeps no column that no predicate reads.
+            let here: Vec<&[f64]> = columns.iter().map(|column| column.get(start..).unwrap_or_default()).collect();
             let fill = |kid: OpId, out: &mut [f64]| match &self.ops[kid] {
                 Op::Leaf(leaf) => self.leaves[*leaf].fill(&here, out),
                 _ => out.copy_from_slice(&table[kid].as_deref().unwrap_or_default()[start..stop]),

@@ -219,3 +219,10 @@ fn times_are_whole_periods_despite_rounding() {
     assert!(thirds.bind(&["a"], 0.1).is_ok());
     assert!(Formula::parse("always[0:10] (a > 0)", &[]).unwrap().bind(&["a"], 0.016_666_667).is_ok());
 }
+
+#[test]
+fn a_window_that_begins_later_reads_only_the_signals_it_names() {
+    // A monitor keeps no column of `b`, and the window begins behind the first sample.
+    assert_eq!(robustness("always[1:1] (a >= 0) and always[0:0] (always (a >= 0))", &[0.0, 0.0]), 0.0);
+    assert_eq!(robustness("always[1:1] (a >= 0) and always[0:0] (always (a >= 0))", &[1.0, 3.0]), 1.0);
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStatus, Verdict};
+use assay_model::{EpisodeResult, JobReport, JobStatus, Verdict};
 use assay_testkit::{Jailed, archive, example, wait_for, zip_folder};
 use rustix::process::Signal;
 
@@ -16,6 +16,18 @@ fn whole(job: &JobReport, episodes: u32) {
     let indexes: Vec<_> = job.episode_details.iter().map(|episode| episode.episode).collect();
     assert_eq!(indexes, (0..episodes).collect::<Vec<_>>());
     assert_eq!(job.progress.episodes_done, episodes);
+}
+
+/// An episode without the signatures of its addresses, which are made anew for each answer.
+fn unsigned(episode: &EpisodeResult) -> EpisodeResult {
+    let path = |url: &String| url.split('?').next().unwrap().to_owned();
+    let mut episode = episode.clone();
+    episode.log_url = episode.log_url.as_ref().map(path);
+    episode.video_url = episode.video_url.as_ref().map(path);
+    for artifact in &mut episode.evidence {
+        artifact.url = artifact.url.as_ref().map(path);
+    }
+    episode
 }
 
 #[test]
@@ -40,7 +52,7 @@ fn a_job_survives_a_restart() {
     whole(&job, 12);
     for before in &done.episode_details {
         let after = &job.episode_details[before.episode as usize];
-        assert_eq!(before, after, "a recorded episode is not run again");
+        assert_eq!(unsigned(before), unsigned(after), "a recorded episode is not run again");
     }
 }
 
