@@ -37,7 +37,8 @@ const CASES: &[Case] = &[
         "<worldbody><replicate count='100000000' offset='1 0 0'><geom size='0.1'/></replicate>",
         SCENE,
         None,
-        "takes longer than 18 s",
+        // The limit of its CPU time or of the wall clock: the machine decides which comes first.
+        "make the world smaller",
     ),
     (
         SCENE,
