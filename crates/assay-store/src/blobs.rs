@@ -16,6 +16,8 @@ use tokio::io::AsyncReadExt;
 
 /// Bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 1 << 20;
+/// A file of at most this many bytes is read whole and kept in one go; a longer one piece by piece.
+const MAX_WHOLE_BYTES: u64 = 4 << 20;
 /// Pieces of a file that may be on their way at once.
 const MAX_PENDING: usize = 4;
 /// Digits of a SHA-256.
@@ -72,6 +74,12 @@ impl Blobs {
             return Ok(());
         }
         let mut file = tokio::fs::File::open(path).await?;
+        if file.metadata().await?.len() <= MAX_WHOLE_BYTES {
+            let mut whole = Vec::new();
+            file.take(MAX_WHOLE_BYTES).read_to_end(&mut whole).await?;
+            self.0.put(&place, whole.into()).await?;
+            return Ok(());
+        }
         let mut upload = WriteMultipart::new(self.0.put_multipart(&place).await?);
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {

@@ -2,7 +2,7 @@
 //! or a pipe in the place of a file must not lead us elsewhere.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use assay_model::Artifact;
@@ -17,6 +17,8 @@ const MAX_EPISODE_BYTES: u64 = 256 * 1024 * 1024;
 pub const DEFAULT_JOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Largest file that is taken, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
+/// Bytes that are copied at once.
+const CHUNK_BYTES: usize = 256 * 1024;
 /// Never follow a link, never wait for a pipe's other end.
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
@@ -36,10 +38,10 @@ pub(crate) fn folder_of(episode: u32) -> String {
 /// # Errors
 /// Anything but a regular file of at most [`MAX_FILE_BYTES`].
 pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<Artifact> {
-    let mut file = open(scratch, folder, name)?;
+    let file = open(scratch, folder, name)?;
     fs::create_dir_all(to)?;
     let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256::new() };
-    let size_bytes = io::copy(&mut file, &mut copy)?;
+    let size_bytes = io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut copy)?;
     let sha256 = copy.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
 }

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
@@ -31,7 +32,7 @@ const LOG_BYTES: usize = 2000;
 pub(crate) struct LaneProcess {
     child: Child,
     control: UnixStream,
-    scratch: TempDir,
+    scratch: Arc<TempDir>,
     /// It has compiled its scenario.
     ready: bool,
 }
@@ -72,7 +73,7 @@ impl LaneProcess {
     /// Starts a lane for the scenario in `folder` on processor `core`, which compiles it while the caller goes on. The
     /// calling thread must outlive the lane.
     pub(crate) fn start(engine: &Engine, folder: &Path, core: usize) -> Result<Self, LaneError> {
-        let scratch = engine.scratch("lane")?;
+        let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(TICK))?;
@@ -120,14 +121,10 @@ impl LaneProcess {
         }
     }
 
-    /// The folder that the lane writes to. It is not to be trusted: see [`crate::evidence`].
-    pub(crate) fn scratch(&self) -> &Path {
-        self.scratch.path()
-    }
-
-    /// Removes what the lane wrote for an episode; what can't be removed goes with the lane.
-    pub(crate) fn forget(&self, folder: &str) {
-        drop(std::fs::remove_dir_all(self.scratch.path().join(folder)));
+    /// The folder that the lane writes to; it stays for as long as somebody holds it. It is not to be trusted: see
+    /// [`crate::evidence`].
+    pub(crate) fn scratch(&self) -> Arc<TempDir> {
+        Arc::clone(&self.scratch)
     }
 
     fn send(&self, command: &Command, descriptor: BorrowedFd<'_>) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod evaluate;
 mod evidence;
 mod examine;
 mod fingerprint;
+mod finisher;
 mod installation;
 mod keyring;
 mod lane_process;

@@ -1,29 +1,30 @@
-//! A job's episodes on one lane: the next policy is imported while the current episode runs, and videos are drawn
-//! while the next episodes do.
+//! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is taken over
+//! and drawn while the next episodes do.
 
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use assay_model::lane::{Run, files};
+use assay_model::lane::Run;
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, StageResult,
     Termination,
 };
-use assay_policy::{PolicyConnection, PolicyFailure};
+use assay_policy::PolicyFailure;
 use assay_scenario::Scenario;
 
+use crate::finisher::{Finished, Finisher, Written};
 use crate::lane_process::{LaneError, LaneProcess};
 use crate::policy::{Arrived, PolicySource, Upcoming};
-use crate::{Cancel, Engine, evidence, video};
+use crate::{Cancel, Engine, evidence};
 
 /// Times that an episode is tried again when the machine, not the policy, kept it from running.
 const MAX_RETRIES: u32 = 3;
-/// Episodes that may wait for their video; a lane that is faster waits.
-const MAX_WAITING_VIDEOS: usize = 4;
+/// Episodes that may wait to be completed; a lane that is faster waits.
+const MAX_WAITING: usize = 4;
 /// A policy that spent at least this share of a stall waiting for the processor is not to blame for it.
 const STARVED_SHARE: f64 = 0.5;
 /// How often an import that is under way is looked at: an episode begins at most this much later than it could.
@@ -75,15 +76,6 @@ pub(crate) trait SessionEvents: Sync {
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
 }
 
-/// An episode that has run: its policy is still to be ended, its video to be drawn.
-struct Finished {
-    result: EpisodeResult,
-    world_seed: u64,
-    /// Where its evidence lies, if there is any.
-    folder: Option<PathBuf>,
-    policy: Option<Box<dyn PolicyConnection>>,
-}
-
 /// One lane's work on a job.
 pub(crate) struct Session<'a> {
     engine: &'a Engine,
@@ -121,12 +113,14 @@ impl<'a> Session<'a> {
         let finisher =
             Finisher { engine: self.engine, job: self.job, scenario: self.staged.clone(), cancel: self.cancel };
         thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(MAX_WAITING_VIDEOS);
+            let (sender, receiver) = sync_channel(MAX_WAITING);
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
             let outcome = self.run_all(&mut next, &sender, events);
             drop(sender);
-            let finished = finishing.join().unwrap_or_else(|_| Err("the finishing thread panicked".to_owned()));
-            outcome.and(finished.map_err(SessionError::Rejected))
+            // Its process ends while the last episode is completed.
+            self.lane = None;
+            let panicked = || Err(SessionError::Platform("the finishing thread panicked".to_owned()));
+            outcome.and(finishing.join().unwrap_or_else(|_| panicked()))
         })
     }
 
@@ -221,7 +215,7 @@ impl<'a> Session<'a> {
             Arrived::Ready(policy) => policy,
             Arrived::Failed(failure) => {
                 let result = not_started(&self.job.scenario, episode, seeds, *failure);
-                return Ok(Some(Finished { result, world_seed: seeds.world, folder: None, policy: None }));
+                return Ok(Some(Finished { result, world_seed: seeds.world, written: None, policy: None }));
             }
         };
         let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
@@ -239,14 +233,8 @@ impl<'a> Session<'a> {
             tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
             return Ok(None);
         }
-        let (mut result, policy) = (done.result, Some(policy));
-        if let Some(destination) = &destination {
-            for name in files::STEPPED {
-                result.evidence.push(evidence::take(lane.scratch(), &folder, name, destination)?);
-            }
-            lane.forget(&folder);
-        }
-        Ok(Some(Finished { result, world_seed: seeds.world, folder: destination, policy }))
+        let written = destination.map(|destination| Written { scratch: lane.scratch(), inside: folder, destination });
+        Ok(Some(Finished { result: done.result, world_seed: seeds.world, written, policy: Some(policy) }))
     }
 
     /// A scenario that kills the simulator at the same step twice is to blame for it.
@@ -256,91 +244,7 @@ impl<'a> Session<'a> {
         let error = EpisodeError { code: "simulator_died".to_owned(), message, log_tail: String::new() };
         let mut result = empty(&self.job.scenario, episode, seeds, error);
         (result.status, result.termination) = (EpisodeStatus::Invalid, Termination::Unstable);
-        Finished { result, world_seed: seeds.world, folder: None, policy: None }
-    }
-}
-
-/// Draws videos and hands results on, in order, until the lane is done.
-struct Finisher<'a> {
-    engine: &'a Engine,
-    job: &'a Job,
-    /// The scenario's folder where jails can read it.
-    scenario: PathBuf,
-    cancel: &'a Cancel,
-}
-
-impl Finisher<'_> {
-    fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), String> {
-        for mut finished in receiver {
-            if let Some(policy) = finished.policy.take() {
-                end_policy(policy, &mut finished.result);
-            }
-            self.add_evidence(&mut finished);
-            if self.cancel.is_cancelled() {
-                // Nobody waits for it any more, and its video may be missing.
-                return Ok(());
-            }
-            events.finished(finished.result)?;
-        }
-        Ok(())
-    }
-
-    fn add_evidence(&self, finished: &mut Finished) {
-        let Finished { result, world_seed, folder, .. } = finished;
-        let Some(folder) = folder.as_ref() else { return };
-        let wanted = match self.job.record {
-            Record::All => true,
-            Record::Violations => result.episode == 0 || !result.violations.is_empty(),
-            Record::None => false,
-        };
-        if wanted && result.steps > 0 {
-            self.draw(result, *world_seed, folder);
-        }
-        let inside = evidence::folder_of(result.episode);
-        result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
-        result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
-        let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
-        let log = path(files::LOG).or_else(|| path(files::TRACE));
-        (result.log_url, result.video_url) = (log, path(files::VIDEO));
-    }
-
-    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
-        let used = result.evidence.iter().map(|file| file.size_bytes).sum();
-        let recording = video::Recording {
-            scenario: &self.scenario,
-            folder,
-            result,
-            world_seed,
-            max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
-        };
-        match video::render(self.engine, &recording, self.cancel) {
-            Ok(written) => {
-                result.evidence.extend(written.files);
-                result.evidence_notes.extend(written.note.map(|why| format!("images were left out: {why}")));
-            }
-            Err(error) => {
-                // What went wrong is for the operator; it may speak of this machine.
-                tracing::warn!(episode = result.episode, "no log and no video: {}", platform(&error));
-                result.evidence_notes.push("log and images are missing: they could not be written".to_owned());
-            }
-        }
-    }
-}
-
-/// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
-fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
-    let Some(error) = &mut result.error else {
-        policy.finish();
-        return;
-    };
-    let end = if error.code == "timeout" { policy.abort() } else { policy.finish() };
-    if error.code == "exited"
-        && let Some(failure) = end.failure()
-    {
-        (error.code, error.message) = (failure.code, failure.message);
-    }
-    if error.log_tail.is_empty() {
-        error.log_tail = end.log_tail;
+        Finished { result, world_seed: seeds.world, written: None, policy: None }
     }
 }
 

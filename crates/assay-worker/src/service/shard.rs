@@ -9,6 +9,7 @@ use std::time::Duration;
 use assay_model::{Blame, EpisodeResult, JobId, Plan};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{BlobError, Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
+use futures_util::future::try_join_all;
 
 use super::spare::Spare;
 use super::{LEASE, Shared};
@@ -74,7 +75,10 @@ impl SessionEvents for Recorder<'_> {
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
                 Ok(())
             }
-            Ok(Recorded::New { .. } | Recorded::Duplicate) => Ok(()),
+            Ok(Recorded::New { .. } | Recorded::Duplicate) => {
+                // The last episode's copy goes with the shard's folder.
+                evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
+            }
             Ok(Recorded::Fenced) => Err(format!("episode {episode} is somebody else's now")),
             Err(error) => Err(format!("episode {episode} could not be recorded: {error}")),
         }
@@ -82,14 +86,15 @@ impl SessionEvents for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// Moves an episode's evidence to where it stays, before the result speaks of it.
+    /// Puts an episode's evidence where it stays, before the result speaks of it.
     fn keep(&self, result: &EpisodeResult) -> Result<(), BlobError> {
         let shared = self.shared;
-        for file in &result.evidence {
-            let path = self.folder.join(&file.name);
-            shared.wait(shared.options.blobs.put(self.fence.job_id, &file.sha256, &path))?;
-        }
-        Ok(evidence::forget(&self.folder, result.episode)?)
+        let (blobs, job) = (&shared.options.blobs, self.fence.job_id);
+        // All at once: each waits for the disk.
+        let files = result.evidence.iter().map(|file| (file, self.folder.join(&file.name)));
+        let kept = files.map(|(file, path)| async move { blobs.put(job, &file.sha256, &path).await });
+        shared.wait(try_join_all(kept))?;
+        Ok(())
     }
 
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
@@ -131,7 +136,10 @@ impl Shared {
         let fence = claim.fence;
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
         let cancel = self.claims.add(fence);
-        let ended = match self.run(claim, spare, &cancel) {
+        let work = self.options.engine.scratch("shard");
+        let outcome =
+            work.as_ref().map_err(|e| platform(e)).and_then(|work| self.run(claim, spare, &cancel, work.path()));
+        let ended = match outcome {
             Ok(()) if self.stopping.is_cancelled() => Ended::HandBack,
             Ok(()) => Ended::Done,
             Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
@@ -148,6 +156,9 @@ impl Shared {
             self.forget_dropped(header, &recorded.unwrap_or_default());
         }
         self.claims.remove(&fence);
+        // Somebody waits for the verdict; tidying up can wait.
+        self.conclude_next();
+        drop(work);
     }
 
     fn settle(&self, claim: &Claim, ended: Ended) -> Result<(), StoreError> {
@@ -173,11 +184,10 @@ impl Shared {
         Ok(())
     }
 
-    fn run(&self, claim: &Claim, spare: &mut Spare, cancel: &Cancel) -> Result<(), SessionError> {
-        let work = self.options.engine.scratch("shard").map_err(|e| platform(&e))?;
-        let job = self.job(claim, work.path())?;
+    fn run(&self, claim: &Claim, spare: &mut Spare, cancel: &Cancel, work: &Path) -> Result<(), SessionError> {
+        let job = self.job(claim, work)?;
         let plan = claim.header.plan;
-        let folder = work.path().join(EVIDENCE);
+        let folder = work.join(EVIDENCE);
         let recorder =
             Recorder { shared: self, fence: claim.fence, plan, ended: Cancel::new(), folder, full: Cancel::new() };
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();

@@ -1,0 +1,131 @@
+//! What is left to do when an episode has run: to end its policy, to take over its evidence, to draw its video. A thread
+//! of its own does it while the lane runs the next episode.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use assay_model::lane::files;
+use assay_model::{EpisodeResult, Record};
+use assay_policy::PolicyConnection;
+use tempfile::TempDir;
+
+use crate::session::{SessionEvents, platform};
+use crate::{Cancel, Engine, Job, SessionError, evidence, video};
+
+/// An episode that has run.
+pub(crate) struct Finished {
+    pub(crate) result: EpisodeResult,
+    pub(crate) world_seed: u64,
+    /// What the lane wrote, if evidence is kept.
+    pub(crate) written: Option<Written>,
+    pub(crate) policy: Option<Box<dyn PolicyConnection>>,
+}
+
+/// Evidence as the lane wrote it. It is not to be trusted: see [`evidence`].
+pub(crate) struct Written {
+    /// The lane's folder, which may outlive the lane.
+    pub(crate) scratch: Arc<TempDir>,
+    /// The episode's folder in it.
+    pub(crate) inside: String,
+    /// Where it goes.
+    pub(crate) destination: PathBuf,
+}
+
+impl Written {
+    /// Copies the files, and removes those of the lane.
+    fn take(&self, result: &mut EpisodeResult) -> std::io::Result<()> {
+        for name in files::STEPPED {
+            result.evidence.push(evidence::take(self.scratch.path(), &self.inside, name, &self.destination)?);
+        }
+        // What can't be removed goes with the lane.
+        drop(std::fs::remove_dir_all(self.scratch.path().join(&self.inside)));
+        Ok(())
+    }
+}
+
+/// Completes episodes and hands their results on, in order, until the lane is done.
+pub(crate) struct Finisher<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) job: &'a Job,
+    /// The scenario's folder where jails can read it.
+    pub(crate) scenario: PathBuf,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl Finisher<'_> {
+    pub(crate) fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), SessionError> {
+        for mut finished in receiver {
+            if let Some(policy) = finished.policy.take() {
+                end_policy(policy, &mut finished.result);
+            }
+            self.add_evidence(&mut finished).map_err(|e| platform(&e))?;
+            if self.cancel.is_cancelled() {
+                // Nobody waits for it any more, and its video may be missing.
+                return Ok(());
+            }
+            events.finished(finished.result).map_err(SessionError::Rejected)?;
+        }
+        Ok(())
+    }
+
+    fn add_evidence(&self, finished: &mut Finished) -> std::io::Result<()> {
+        let Finished { result, world_seed, written, .. } = finished;
+        let Some(written) = written.take() else { return Ok(()) };
+        written.take(result)?;
+        let wanted = match self.job.record {
+            Record::All => true,
+            Record::Violations => result.episode == 0 || !result.violations.is_empty(),
+            Record::None => false,
+        };
+        if wanted && result.steps > 0 {
+            self.draw(result, *world_seed, &written.destination);
+        }
+        let inside = evidence::folder_of(result.episode);
+        result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
+        result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
+        let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
+        let log = path(files::LOG).or_else(|| path(files::TRACE));
+        (result.log_url, result.video_url) = (log, path(files::VIDEO));
+        Ok(())
+    }
+
+    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
+        let used = result.evidence.iter().map(|file| file.size_bytes).sum();
+        let recording = video::Recording {
+            scenario: &self.scenario,
+            folder,
+            result,
+            world_seed,
+            max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
+        };
+        match video::render(self.engine, &recording, self.cancel) {
+            Ok(written) => {
+                result.evidence.extend(written.files);
+                result.evidence_notes.extend(written.note.map(|why| format!("images were left out: {why}")));
+            }
+            Err(error) => {
+                // What went wrong is for the operator; it may speak of this machine.
+                tracing::warn!(episode = result.episode, "no log and no video: {}", platform(&error));
+                result.evidence_notes.push("log and images are missing: they could not be written".to_owned());
+            }
+        }
+    }
+}
+
+/// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
+fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
+    let Some(error) = &mut result.error else {
+        policy.finish();
+        return;
+    };
+    let end = if error.code == "timeout" { policy.abort() } else { policy.finish() };
+    if error.code == "exited"
+        && let Some(failure) = end.failure()
+    {
+        (error.code, error.message) = (failure.code, failure.message);
+    }
+    if error.log_tail.is_empty() {
+        error.log_tail = end.log_tail;
+    }
+}
