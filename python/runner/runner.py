@@ -18,11 +18,16 @@ NULL = os.open("/dev/null", os.O_RDWR)
 os.dup2(NULL, 0)
 os.close(NULL)
 os.dup2(2, 1)
-# Threads of this user in the jail's own user namespace, where only this process is.
-resource.setrlimit(resource.RLIMIT_NPROC, (16, 16))
+# Where the policy's files are, and how many threads it may have: 0 for no limit of its own. A limit counts the threads of
+# this user, in the jail's own user namespace, where only this process is; without one it would count those of others.
+FOLDER = sys.argv[1]
+THREADS = int(sys.argv[2])
+if THREADS:
+    resource.setrlimit(resource.RLIMIT_NPROC, (THREADS, THREADS))
 
 # Imported before the policy, so that the pool hides their time, and so that no file of the policy can shadow them.
 import collections  # noqa: E402, F401
+import ctypes  # noqa: E402
 import dataclasses  # noqa: E402, F401
 import importlib.util  # noqa: E402
 import json  # noqa: E402
@@ -46,8 +51,7 @@ PROTOCOL = 1
 HEADER = struct.Struct("<4sBBHIIQ")
 TIMES = struct.Struct("<dd")
 MAGIC = b"ASY1"
-FOLDER = "/policy"
-MAIN = "/policy/policy.py"
+MAIN = FOLDER + "/policy.py"
 DTYPES = {"f64": np.dtype("<f8"), "u8": np.dtype("u1")}
 # Longest JSON that the host sends, and that it reads.
 MAX_REQUEST_BYTES = 1 << 20
@@ -55,6 +59,11 @@ MAX_MESSAGE_CHARS = 2000
 MAX_TRACEBACK_CHARS = 16000
 # Frames of a deep recursion that are shown at each end.
 SHOWN_FRAMES = 8
+
+
+# Names the descriptor of a Landlock ruleset, made by the host.
+SEAL = "ASSAY_SEAL_FD"
+LANDLOCK_RESTRICT_SELF = 446
 
 
 class HostGone(Exception):
@@ -296,8 +305,23 @@ def run(found: object, init: dict, nonce: int) -> None:
             n += write(stream, frame[n:])
 
 
+def seal() -> None:
+    """Give up, for ever, what only starting needed: from here on nothing can be executed, and only what is bound is open.
+
+    Raises OSError when it can't be done: then no policy may run here. Without a ruleset the kernel has no Landlock.
+    """
+    ruleset = os.environ.pop(SEAL, None)
+    if ruleset is None:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(ctypes.c_long(LANDLOCK_RESTRICT_SELF), ctypes.c_int(int(ruleset)), ctypes.c_uint(0)) != 0:
+        raise OSError(ctypes.get_errno(), "the process can't be sealed with Landlock")
+    os.close(int(ruleset))
+
+
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)
+    seal()
     hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__}
     send(HELLO, 0, 0, json.dumps(hello).encode())
     _, nonce, message = request((LOAD,))

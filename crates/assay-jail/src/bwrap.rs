@@ -1,59 +1,17 @@
-//! Finding bubblewrap, and its command line for a [`Spec`]. Pure but for the search.
+//! bubblewrap's command line for a [`Spec`].
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::filter::{FilterError, Filters};
+use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, Profile, Spec};
 
-/// Where to look when `PATH` has no `bwrap`.
-const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 /// The user inside: nobody.
 const INSIDE_ID: &str = "65534";
 /// Devices that every jail has. `--dev` would mount a writable tmpfs.
-const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
+pub(crate) const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
 /// What software OpenGL needs of the host, beside `/usr`: folders, or links into `/usr`.
-const SYSTEM_FOLDERS: [&str; 3] = ["/lib", "/lib64", "/lib32"];
-
-/// Starts jails.
-#[derive(Debug)]
-pub struct Jail {
-    bwrap: PathBuf,
-    pub(crate) filters: Filters,
-}
-
-/// Why no jail can be started here.
-#[derive(Debug, thiserror::Error)]
-pub enum JailError {
-    /// Not installed.
-    #[error("bubblewrap (bwrap) is not installed; on Debian or Ubuntu: apt-get install bubblewrap")]
-    NoBubblewrap,
-    /// The filters.
-    #[error("no system call filter")]
-    Filter(#[from] FilterError),
-}
-
-impl Jail {
-    /// Finds bubblewrap and compiles the filters.
-    ///
-    /// # Errors
-    /// [`JailError`] when there is no bubblewrap, or no filter for this processor.
-    pub fn find() -> Result<Self, JailError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let bwrap = std::env::split_paths(&path)
-            .chain(USUAL_PLACES.map(PathBuf::from))
-            .map(|folder| folder.join("bwrap"))
-            .find(|file| file.is_absolute() && file.is_file())
-            .ok_or(JailError::NoBubblewrap)?;
-        Ok(Self { bwrap, filters: Filters::compile()? })
-    }
-
-    /// The program that is used.
-    #[must_use]
-    pub fn bubblewrap(&self) -> &Path {
-        &self.bwrap
-    }
-}
+pub(crate) const SYSTEM_FOLDERS: [&str; 3] = ["/lib", "/lib64", "/lib32"];
 
 /// Descriptors that bubblewrap itself uses.
 pub(crate) struct Descriptors {
@@ -61,18 +19,20 @@ pub(crate) struct Descriptors {
     pub(crate) filters: [i32; 2],
     /// Where it tells the program's pid.
     pub(crate) info: i32,
+    /// The ruleset that the program puts on itself.
+    pub(crate) seal: Option<i32>,
 }
 
 /// bubblewrap's arguments.
 pub(crate) fn arguments(spec: &Spec, descriptors: &Descriptors) -> Vec<OsString> {
     let mut args = Args(Vec::with_capacity(96));
     args.namespaces(spec.profile);
-    if spec.profile == Profile::Render {
+    if spec.profile.sees_system() {
         args.system_folders();
     }
     for bind in &spec.binds {
         // The loader of a native program is among the system's folders already.
-        if spec.profile != Profile::Render || !SYSTEM_FOLDERS.iter().any(|folder| bind.inside.starts_with(folder)) {
+        if !spec.profile.sees_system() || !SYSTEM_FOLDERS.iter().any(|folder| bind.inside.starts_with(folder)) {
             args.bind(bind);
         }
     }
@@ -86,6 +46,9 @@ pub(crate) fn arguments(spec: &Spec, descriptors: &Descriptors) -> Vec<OsString>
     args.add(["--chdir", "/"]);
     for (name, value) in &spec.env {
         args.add(["--setenv", name, value]);
+    }
+    if let Some(seal) = descriptors.seal {
+        args.add(["--setenv", SEAL_VARIABLE, &seal.to_string()]);
     }
     for filter in descriptors.filters {
         args.add(["--add-seccomp-fd", &filter.to_string()]);
@@ -136,7 +99,7 @@ mod tests {
     use super::*;
 
     fn line(spec: &Spec) -> String {
-        let args = arguments(spec, &Descriptors { filters: [3, 4], info: 5 });
+        let args = arguments(spec, &Descriptors { filters: [3, 4], info: 5, seal: None });
         args.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 

@@ -19,7 +19,7 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 /// A jailed process. Dropping it kills it and waits until nothing of it is left.
 #[derive(Debug)]
 pub struct Child {
-    /// bubblewrap, our child, which reports how the program ended.
+    /// Our child, which reports how the program ended: bubblewrap, or the program itself.
     monitor: Pid,
     monitor_fd: OwnedFd,
     /// The program.
@@ -29,12 +29,20 @@ pub struct Child {
     output: Output,
     killed: bool,
     exit: Option<Exit>,
+    /// Links that the program finds its files by; dropped after its end.
+    links: Option<tempfile::TempDir>,
 }
 
 impl Child {
     pub(crate) fn new(monitor: (Pid, OwnedFd), program: (Pid, Option<OwnedFd>), output: Output) -> Self {
         let ((monitor, monitor_fd), (program, program_fd)) = (monitor, program);
-        Self { monitor, monitor_fd, program, program_fd, output, killed: false, exit: None }
+        Self { monitor, monitor_fd, program, program_fd, output, killed: false, exit: None, links: None }
+    }
+
+    /// Keeps a folder as long as the process.
+    pub(crate) fn with(mut self, links: Option<tempfile::TempDir>) -> Self {
+        self.links = links;
+        self
     }
 
     /// The program's pid, as the host (and a lane) sees it.

@@ -13,6 +13,8 @@ const KILL: &str = include_str!("../filters/kill.json");
 /// "No such system call", the errno that makes libc fall back (from clone3 to clone, for example).
 const ENOSYS: i32 = 38;
 const NAME: &str = "filter";
+/// Calls that act on other processes: only for who has a pid namespace of its own.
+const ACTS_ON_PIDS: [&str; 4] = ["tgkill", "sched_setaffinity", "sched_setscheduler", "setpriority"];
 
 /// A filter that can't be compiled: a mistake in `filters/*.json`, or an unsupported processor.
 #[derive(Debug, thiserror::Error)]
@@ -32,44 +34,58 @@ pub enum FilterError {
 #[derive(Debug)]
 pub(crate) struct Filters {
     kill: Vec<u8>,
-    policy: Vec<u8>,
-    step: Vec<u8>,
-    render: Vec<u8>,
+    policy: Allow,
+    step: Allow,
+    render: Allow,
+}
+
+/// An allow-list, for who has a pid namespace of its own and for who has not.
+#[derive(Debug)]
+struct Allow {
+    alone: Vec<u8>,
+    among_others: Vec<u8>,
 }
 
 impl Filters {
     pub(crate) fn compile() -> Result<Self, FilterError> {
         Ok(Self {
-            kill: compile(json!("allow"), json!("kill_process"), &[KILL])?,
-            policy: allow_list(Profile::Policy)?,
-            step: allow_list(Profile::Step)?,
-            render: allow_list(Profile::Render)?,
+            kill: compile(json!("allow"), json!("kill_process"), list(KILL)?)?,
+            policy: Allow::of(Profile::Policy)?,
+            step: Allow::of(Profile::Step)?,
+            render: Allow::of(Profile::Render)?,
         })
     }
 
     /// In the order of loading. The allow-list comes last: it forbids loading another.
-    pub(crate) fn stack(&self, profile: Profile) -> [&[u8]; 2] {
+    pub(crate) fn stack(&self, profile: Profile, has_pid_namespace: bool) -> [&[u8]; 2] {
         let allow = match profile {
             Profile::Policy => &self.policy,
             Profile::Step => &self.step,
             Profile::Render => &self.render,
         };
-        [&self.kill, allow]
+        [&self.kill, if has_pid_namespace { &allow.alone } else { &allow.among_others }]
     }
 }
 
-fn allow_list(profile: Profile) -> Result<Vec<u8>, FilterError> {
-    compile(json!({ "errno": ENOSYS }), json!("allow"), &[BASE, profile.filter_json()])
+impl Allow {
+    fn of(profile: Profile) -> Result<Self, FilterError> {
+        let mut rules = list(BASE)?;
+        rules.extend(list(profile.filter_json())?);
+        let is_harmless = |rule: &&Value| !ACTS_ON_PIDS.iter().any(|name| rule["syscall"] == *name);
+        let among_others = rules.iter().filter(is_harmless).cloned().collect();
+        let compile = |rules| compile(json!({ "errno": ENOSYS }), json!("allow"), rules);
+        Ok(Self { alone: compile(rules)?, among_others: compile(among_others)? })
+    }
 }
 
-fn compile(otherwise: Value, on_match: Value, lists: &[&str]) -> Result<Vec<u8>, FilterError> {
+fn list(text: &str) -> Result<Vec<Value>, FilterError> {
+    serde_json::from_str(text).map_err(FilterError::Json)
+}
+
+fn compile(otherwise: Value, on_match: Value, rules: Vec<Value>) -> Result<Vec<u8>, FilterError> {
     let arch = std::env::consts::ARCH;
     if arch != "x86_64" {
         return Err(FilterError::Architecture(arch));
-    }
-    let mut rules: Vec<Value> = Vec::new();
-    for list in lists {
-        rules.extend(serde_json::from_str::<Vec<Value>>(list).map_err(FilterError::Json)?);
     }
     let text = json!({ NAME: { "mismatch_action": otherwise, "match_action": on_match, "filter": rules } }).to_string();
     let mut programs = seccompiler::compile_from_json(text.as_bytes(), seccompiler::TargetArch::x86_64)
@@ -100,7 +116,7 @@ mod tests {
     fn every_profile_compiles() {
         let filters = Filters::compile().unwrap();
         for profile in Profile::ALL {
-            for program in filters.stack(profile) {
+            for program in [true, false].into_iter().flat_map(|alone| filters.stack(profile, alone)) {
                 assert!(program.len() > 8 * 10 && program.len() % 8 == 0);
                 assert!(program.len() / 8 < 4096, "the kernel takes at most 4096 instructions");
             }
@@ -132,8 +148,8 @@ mod tests {
     fn a_step_jail_shares_pids_and_so_has_no_call_that_acts_on_one() {
         let allowed: BTreeSet<_> =
             names(BASE).into_iter().chain(names(Profile::Step.filter_json())).map(|(name, _)| name).collect();
-        for acts in ["kill", "tkill", "tgkill", "rt_sigqueueinfo", "pidfd_open", "sched_setaffinity", "setpriority"] {
-            assert!(!allowed.contains(acts), "{acts}");
+        for acts in ["kill", "tkill", "rt_sigqueueinfo", "pidfd_open"].iter().chain(&ACTS_ON_PIDS) {
+            assert!(!allowed.contains(*acts), "{acts}");
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Runs one untrusted process in a jail: bubblewrap namespaces, a seccomp allow-list, resource limits, and supervision
-//! until nothing of it is left.
+//! Runs one untrusted process in a jail: bubblewrap namespaces, Landlock, a seccomp allow-list, resource limits, and
+//! supervision until nothing of it is left. Where user namespaces are switched off there is a weaker tier without them
+//! ([`Isolation`](assay_model::Isolation)), in the same type.
 //!
 //! [`Jail::spawn`] takes a [`Spec`] and gives a [`Child`]. What the child may do follows from its [`Profile`]: the
 //! system calls are data in `filters/*.json`, one reason a line. What a jailed program does wrong is told by its
@@ -10,25 +11,32 @@
 //!
 //! Only x86-64 Linux: the filters list its system calls.
 
+mod bare;
+mod before_exec;
 mod bwrap;
 mod child;
 mod clocks;
 mod exit;
 mod filter;
+mod inspect;
+mod jail;
 mod limits;
+mod namespaces;
 mod orphans;
 mod output;
 mod probe;
 mod profile;
 mod program;
+mod ruleset;
 mod spawn;
 mod spec;
 mod stage;
 
-pub use bwrap::{Jail, JailError};
 pub use child::Child;
 pub use exit::{Exit, ExitReason};
 pub use filter::FilterError;
+pub use inspect::can_nest_user_namespace;
+pub use jail::{Jail, JailError, Strongest};
 pub use limits::Limits;
 pub use orphans::sweep_orphans;
 pub use output::{FLOOD_BYTES, TAIL_BYTES};
@@ -36,5 +44,5 @@ pub use probe::{Check, probe};
 pub use profile::Profile;
 pub use program::{Program, ProgramError, library_closure, native_program};
 pub use spawn::{SpawnError, jail_uid};
-pub use spec::{Bind, Spec};
+pub use spec::{Bind, SEAL_VARIABLE, Spec};
 pub use stage::{Closed, StageError, check_reachable, default_cache_root, give_to_jail, stage_readable};

@@ -58,14 +58,13 @@ fn bubblewrap() -> (Check, Option<Jail>) {
     let jail = match Jail::find() {
         Ok(jail) => jail,
         Err(error) => {
-            let detail =
-                std::error::Error::source(&error).map_or_else(|| error.to_string(), |s| format!("{error}: {s}"));
-            return (check("bubblewrap", true, Err((detail, APT))), None);
+            return (check("bubblewrap", true, Err((chain(&error), APT))), None);
         }
     };
-    let said = Command::new(jail.bubblewrap()).arg("--version").output();
+    let program = jail.bubblewrap().unwrap_or(Path::new("bwrap"));
+    let said = Command::new(program).arg("--version").output();
     let version = said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default();
-    let detail = format!("{version} at {}", jail.bubblewrap().display());
+    let detail = format!("{version} at {}", program.display());
     let found = if is_recent(&version) { Ok(detail) } else { Err((detail, "bubblewrap 0.8 or newer is needed")) };
     (check("bubblewrap", true, found), Some(jail))
 }
@@ -81,7 +80,7 @@ fn is_recent(version: &str) -> bool {
 
 /// bubblewrap alone, without filter or limits, to tell their faults from those of namespaces.
 fn namespaces(jail: &Jail) -> Check {
-    let mut command = Command::new(jail.bubblewrap());
+    let mut command = Command::new(jail.bubblewrap().unwrap_or(Path::new("bwrap")));
     command.args(["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]);
     command.args(["--ro-bind", "/", "/", TRUE]).env_clear().current_dir("/");
     if let Some(uid) = jail_uid() {
@@ -121,19 +120,25 @@ fn whole_jail(jail: &Jail, profile: Profile) -> Check {
     check(name, true, try_jail(jail, profile).map_err(|detail| (detail, remedy)))
 }
 
-fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
+pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
     let program = native_program(Path::new(TRUE), Path::new("/program"), &default_cache_root());
-    let program = program.map_err(|error| error.to_string())?;
+    let program = program.map_err(|error| chain(&error))?;
     let mut spec = Spec::new(profile, [program.path]);
     spec.binds = program.binds;
     spec.env = program.env;
-    let mut child = jail.spawn(spec).map_err(|error| error.to_string())?;
+    let mut child = jail.spawn(spec).map_err(|error| chain(&error))?;
     let exit = child.wait_deadline(TRY_LIMIT).unwrap_or_else(|| child.kill());
     if exit.is_success() {
         return Ok("a program ran under its filter and limits".to_owned());
     }
     let log = String::from_utf8_lossy(&child.output_tail()).trim().to_owned();
     Err(format!("the program ended with {exit:?} {log}"))
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn limits() -> Check {

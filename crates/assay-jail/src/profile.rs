@@ -22,6 +22,11 @@ impl Profile {
         !matches!(self, Self::Step)
     }
 
+    /// Whether it sees the host's `/usr`, for software OpenGL.
+    pub(crate) fn sees_system(self) -> bool {
+        self == Self::Render
+    }
+
     /// The profile's own lines, added to `base.json`.
     pub(crate) fn filter_json(self) -> &'static str {
         match self {

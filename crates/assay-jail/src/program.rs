@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Bind, StageError, stage_readable};
 
 /// Dynamic loaders: what an x86-64 program names as its interpreter.
-const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+pub(crate) const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// Where libraries lie in the jail: an own folder, because with `Profile::Render` the host's are there too.
 const LIBRARY_FOLDER: &str = "/assay/lib";
 

@@ -38,7 +38,7 @@ pub struct Spec {
     pub argv: Vec<OsString>,
     /// What it sees, mounted in this order. Without a bind on `/` the root is an empty read-only folder.
     pub binds: Vec<Bind>,
-    /// Its whole environment.
+    /// Its whole environment. A value that begins with `/` is a path in the jail.
     pub env: Vec<(String, String)>,
     /// Its resource limits.
     pub limits: Limits,
@@ -48,7 +48,13 @@ pub struct Spec {
     pub core: Option<usize>,
     /// Its niceness, 0 to 19.
     pub nice: i32,
+    /// The program puts the Landlock ruleset on itself whose descriptor [`SEAL_VARIABLE`] names, before it touches
+    /// anything of a stranger's. (Nobody can do it earlier: a sealed process may not mount.)
+    pub seals_itself: bool,
 }
+
+/// Names the descriptor of the ruleset that a program has to put on itself; not set where the kernel has no Landlock.
+pub const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
 impl Spec {
     /// A spec with the profile's limits and nothing bound.
@@ -64,6 +70,7 @@ impl Spec {
             pass_fd: None,
             core: None,
             nice,
+            seals_itself: false,
         }
     }
 }

@@ -5,10 +5,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_lane::{Places, check, compare, draw_once, render, sheet, step};
+use assay_lane::{Places, check, compare, draw_once, render, seal, sheet, step};
 
 fn main() -> ExitCode {
     assay_sim::log_to_stderr();
+    if let Err(error) = seal() {
+        eprintln!("assay-lane: can't seal itself: {error}");
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
         eprintln!("assay-lane is started by assay: step|render|compare|draw|check|sheet SCENARIO ROBOTS SCRATCH");

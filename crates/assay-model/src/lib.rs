@@ -8,6 +8,7 @@ mod conclusion;
 mod episode;
 pub mod frame;
 mod id;
+mod isolation;
 pub mod lane;
 mod plan;
 mod plots;
@@ -31,6 +32,7 @@ pub use episode::{
     StageResult, Termination, Violation,
 };
 pub use id::{AccountId, IdError, JobId, ScenarioId};
+pub use isolation::Isolation;
 pub use plan::Plan;
 pub use plots::{ClausePlot, EpisodePlots, LATENCY_EDGES_MS};
 pub use ports::{Clock, Entropy, SystemClock};

@@ -79,6 +79,7 @@ impl Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::{Fingerprint, FingerprintDifference};
+    use crate::Isolation;
 
     #[test]
     fn a_fingerprint_names_what_changed() {
@@ -90,6 +91,7 @@ mod tests {
             numpy: "2.4.6".into(),
             blas_core: "Haswell".into(),
             scorer_version: "1".into(),
+            isolation: Isolation::Namespaces,
         };
         assert!(then.differences(&then).is_empty());
         let now = Fingerprint { cpu_features: vec!["avx".into()], ..then.clone() };

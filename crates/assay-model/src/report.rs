@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseSensitivity, Conclusion, EpisodeResult, JobId, JobStatus, Plan, Quadrants, ReviewReason, ScenarioId,
-    Statistics, Verdict,
+    Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobStatus, Plan, Quadrants, ReviewReason,
+    ScenarioId, Statistics, Verdict,
 };
 
 /// How we know which policy was evaluated.
@@ -44,7 +44,7 @@ impl std::str::FromStr for Record {
     }
 }
 
-/// What a result depends on beside archive, scenario and seed.
+/// What a result depends on beside archive, scenario and seed, and how the code that made it was kept apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Fingerprint {
     /// Version of MuJoCo.
@@ -61,6 +61,9 @@ pub struct Fingerprint {
     pub blas_core: String,
     /// Version of the clauses' and scores' code.
     pub scorer_version: String,
+    /// How a policy that this instance runs itself is kept apart from the machine. Results do not depend on it.
+    #[serde(default)]
+    pub isolation: Isolation,
 }
 
 /// How far a job is.

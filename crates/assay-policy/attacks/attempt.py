@@ -10,6 +10,11 @@ import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 
+# Where things are: in a tier without namespaces they keep their places on the host.
+POLICY = os.path.dirname(os.path.abspath(__file__))
+RUNNER = os.path.abspath(sys.modules["__main__"].__file__)
+PYTHON = sys.prefix + "/bin/python3"
+
 
 def call(name, *args):
     """A function of the C library; its errno as an exception."""

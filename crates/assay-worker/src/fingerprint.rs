@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use assay_model::Fingerprint;
+use assay_model::{Fingerprint, Isolation};
 use sha2::{Digest, Sha256};
 
 use crate::EngineError;
@@ -31,7 +31,7 @@ const FEATURES: [&str; 12] = [
 const BLAS_CORE: &str = "Haswell";
 
 /// Reads the machine's fingerprint.
-pub(crate) fn collect(libmujoco: &Path, numpy: &str) -> Result<Fingerprint, EngineError> {
+pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Result<Fingerprint, EngineError> {
     let fail = |path: &Path, source| EngineError::Fingerprint(path.display().to_string(), source);
     let version = libmujoco.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
     Ok(Fingerprint {
@@ -42,6 +42,7 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str) -> Result<Fingerprint, Engi
         numpy: numpy.to_owned(),
         blas_core: BLAS_CORE.to_owned(),
         scorer_version: SCORER_VERSION.to_owned(),
+        isolation,
     })
 }
 

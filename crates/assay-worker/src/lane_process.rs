@@ -204,6 +204,7 @@ impl Engine {
     pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, scenario: &Path, scratch: &Path) -> Spec {
         let program = self.lane_program();
         let mut spec = Spec::new(profile, arguments(&program.path, mode));
+        spec.seals_itself = true;
         spec.binds.extend(program.binds.iter().cloned());
         spec.binds.extend(places(scenario, self.robots(), scratch));
         spec.env.extend(program.env.iter().cloned());

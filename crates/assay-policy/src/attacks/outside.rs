@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use assay_jail::{Limits, Profile};
+use assay_jail::{Limits, Profile, can_nest_user_namespace};
+use assay_model::Isolation;
 
 use super::AttackError;
 use crate::{IntakeLimits, Load, PolicyConnection, Pool, PoolConfig, intake};
@@ -14,6 +15,10 @@ const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
 /// The list of what is allowed, and the list of what ends a process.
 const FILTERS: u32 = 2;
+/// As `/proc` shows an empty set.
+const NO_CAPABILITIES: &str = "0000000000000000";
+/// Threads of a policy, which the kernel counts as processes of its user.
+const THREADS: u64 = 16;
 
 /// One fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct Fence {
     pub found: String,
     /// What has to.
     pub expected: String,
+    /// It is missing, and the tier is known to be without it.
+    pub is_weaker: bool,
 }
 
 impl Fence {
@@ -34,7 +41,17 @@ impl Fence {
     }
 
     fn new(name: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), found: found.into(), expected: expected.into() }
+        Self { name: name.to_owned(), found: found.into(), expected: expected.into(), is_weaker: false }
+    }
+
+    /// One that a tier without namespaces does not have.
+    fn of_namespaces(self, isolation: Isolation) -> Self {
+        match isolation {
+            Isolation::Namespaces => self,
+            Isolation::Landlock | Isolation::None => {
+                Self { is_weaker: !self.holds(), expected: self.found.clone(), ..self }
+            }
+        }
     }
 }
 
@@ -44,6 +61,7 @@ impl Fence {
 /// [`AttackError`]: it can't be started.
 pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
     let limits = Limits::of(Profile::Policy);
+    let isolation = config.isolation;
     let folder = tempfile::tempdir_in(&config.work_dir).map_err(AttackError::Files)?;
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .map_err(AttackError::Files)?;
@@ -55,12 +73,18 @@ pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
         Load::Ready(process) => process,
         Load::Failed(failure) => return Ok(vec![Fence::new("a harmless policy", failure.message, "runs")]),
     };
-    let proc = format!("/proc/{}", process.pid().unwrap_or_default());
-    let mut fences = namespaces(Path::new(&proc));
-    fences.extend(status(Path::new(&proc)));
-    fences.push(session(Path::new(&proc)));
-    fences.extend(mounts(Path::new(&proc)));
-    fences.extend(resources(Path::new(&proc), &limits));
+    let pid = process.pid().unwrap_or_default();
+    let proc = format!("/proc/{pid}");
+    let proc = Path::new(&proc);
+    let mut fences = namespaces(proc);
+    fences.push(nesting(pid));
+    fences.push(Fence::new("capabilities it could get", status_field(&read(proc, "status"), "CapBnd"), NO_CAPABILITIES));
+    fences.push(mounts(proc));
+    fences.push(resource(proc, ("Max processes", THREADS)));
+    fences = fences.into_iter().map(|fence| fence.of_namespaces(isolation)).collect();
+    fences.extend(status(proc));
+    fences.push(session(proc));
+    fences.extend(resources(proc, &limits));
     drop(process.take_stream());
     process.finish();
     Ok(fences)
@@ -81,17 +105,30 @@ fn namespaces(proc: &Path) -> Vec<Fence> {
         .into()
 }
 
+/// Whether it could make itself a user namespace, if no filter forbade it.
+fn nesting(pid: i32) -> Fence {
+    let found = match can_nest_user_namespace(pid) {
+        Ok(true) => "can be made".to_owned(),
+        Ok(false) => "can't be made".to_owned(),
+        Err(error) => format!("unknown: {error}"),
+    };
+    Fence::new("further user namespaces", found, "can't be made")
+}
+
+fn read(proc: &Path, name: &str) -> String {
+    fs::read_to_string(proc.join(name)).unwrap_or_default()
+}
+
 fn status(proc: &Path) -> Vec<Fence> {
-    let theirs = fs::read_to_string(proc.join("status")).unwrap_or_default();
-    let ours = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let theirs = read(proc, "status");
+    let ours = read(Path::new("/proc/self"), "status");
     let field = |name| status_field(&theirs, name);
     // A container may have given us a filter already.
     let inherited: u32 = status_field(&ours, "Seccomp_filters").parse().unwrap_or(0);
     let root = if field("Uid") == "0" { "root" } else { "an ordinary user" };
     vec![
         Fence::new("user", root, "an ordinary user"),
-        Fence::new("capabilities", field("CapEff"), "0000000000000000"),
-        Fence::new("capabilities it could get", field("CapBnd"), "0000000000000000"),
+        Fence::new("capabilities", field("CapEff"), NO_CAPABILITIES),
         Fence::new("no new privileges", field("NoNewPrivs"), "1"),
         Fence::new("system call filters", field("Seccomp_filters"), (inherited + FILTERS).to_string()),
     ]
@@ -114,8 +151,8 @@ fn session(proc: &Path) -> Fence {
 }
 
 /// Everything it sees of file systems is read-only, but for the two devices.
-fn mounts(proc: &Path) -> Vec<Fence> {
-    let text = fs::read_to_string(proc.join("mountinfo")).unwrap_or_default();
+fn mounts(proc: &Path) -> Fence {
+    let text = read(proc, "mountinfo");
     let mut writable: Vec<&str> = text
         .lines()
         .filter_map(|line| {
@@ -126,11 +163,10 @@ fn mounts(proc: &Path) -> Vec<Fence> {
         .collect();
     writable.sort_unstable();
     let found = if text.is_empty() { "unknown".to_owned() } else { writable.join(" ") };
-    vec![Fence::new("writable mounts", found, "")]
+    Fence::new("writable mounts", found, "")
 }
 
 fn resources(proc: &Path, limits: &Limits) -> Vec<Fence> {
-    let text = fs::read_to_string(proc.join("limits")).unwrap_or_default();
     let rows = [
         ("Max address space", limits.address_space_bytes),
         ("Max cpu time", limits.cpu_s),
@@ -141,11 +177,13 @@ fn resources(proc: &Path, limits: &Limits) -> Vec<Fence> {
         ("Max locked memory", 0),
         ("Max msgqueue size", 0),
     ];
-    rows.map(|(name, expected)| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        // Soft limit, hard limit, unit.
-        let found: Vec<_> = line.split_whitespace().take(2).collect();
-        Fence::new(&name.to_lowercase(), found.join(" "), format!("{expected} {expected}"))
-    })
-    .into()
+    rows.map(|row| resource(proc, row)).into()
+}
+
+fn resource(proc: &Path, (name, expected): (&str, u64)) -> Fence {
+    let text = read(proc, "limits");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    // Soft limit, hard limit, unit.
+    let found: Vec<_> = line.split_whitespace().take(2).collect();
+    Fence::new(&name.to_lowercase(), found.join(" "), format!("{expected} {expected}"))
 }

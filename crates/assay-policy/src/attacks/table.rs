@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use assay_model::Isolation;
 use serde::Deserialize;
 
 /// Time for an answer: far more than an answer takes.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// How the outcome of an attack that succeeds begins.
+const GOT: &str = "got:";
 /// How an attempt is made and told: `attempt()` is the attack's own.
 const ATTEMPT: &str = include_str!("../../attacks/attempt.py");
 const TABLE: &str = include_str!("../../attacks/attacks.toml");
@@ -38,7 +41,10 @@ pub struct Attack {
     /// How long to wait for an answer that will not come, in milliseconds.
     patience_ms: Option<u64>,
     /// What it must get, as [`super::Report::outcome`] puts it.
-    pub expected: String,
+    expected: String,
+    /// What it gets in the tier without namespaces, where that is something else. `got: ...` is an attack that succeeds
+    /// there: what the tier is weaker by.
+    landlock: Option<String>,
 }
 
 impl Table {
@@ -52,6 +58,19 @@ impl Table {
 }
 
 impl Attack {
+    /// What it must get in a tier.
+    #[must_use]
+    pub fn expected(&self, isolation: Isolation) -> &str {
+        let weaker = self.landlock.as_deref().filter(|_| isolation != Isolation::Namespaces);
+        weaker.unwrap_or(&self.expected)
+    }
+
+    /// Whether it succeeds in a tier, as far as we know.
+    #[must_use]
+    pub fn succeeds(&self, isolation: Isolation) -> bool {
+        self.expected(isolation).starts_with(GOT)
+    }
+
     /// How long to wait for each of its answers.
     #[must_use]
     pub fn patience(&self) -> Duration {

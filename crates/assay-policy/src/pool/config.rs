@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_jail::{Limits, Profile};
+use assay_model::Isolation;
 
 use crate::Runtime;
 
@@ -42,6 +43,8 @@ pub struct PoolConfig {
     pub limits: Limits,
     /// Limits of loading.
     pub load: LoadLimits,
+    /// The tier of its jails.
+    pub isolation: Isolation,
 }
 
 impl PoolConfig {
@@ -49,6 +52,7 @@ impl PoolConfig {
     #[must_use]
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
         let limits = Limits::of(Profile::Policy);
-        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default() }
+        let isolation = Isolation::Namespaces;
+        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default(), isolation }
     }
 }

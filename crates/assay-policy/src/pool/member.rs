@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use assay_jail::{Bind, Child, Profile, SpawnError, Spec};
+use assay_model::Isolation;
 
 use super::PoolConfig;
 use super::filler::Shared;
@@ -14,11 +15,18 @@ use super::slot::Slot;
 /// The file that speaks frames on the policy's side, part of this program so that the two always fit.
 pub(super) const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
 pub(super) const RUNNER_NAME: &str = "runner.py";
-const COMMAND: [&str; 5] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py"];
+/// Its arguments: the policy's folder, and how many threads it may have.
+const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
+/// Threads of a policy.
+const THREADS: &str = "16";
+/// For a tier in which the limit would count what others do as the same user: memory bounds them there.
+const THREADS_UNCOUNTED: &str = "0";
 
 /// The whole environment. Threads and kernels of the linear algebra are fixed, so that results are the same on every
 /// processor of the last ten years; hash seeds too.
-const ENVIRONMENT: [(&str, &str); 10] = [
+const ENVIRONMENT: [(&str, &str); 11] = [
+    // Told, because a tier without namespaces starts the interpreter by the loader's name.
+    ("PYTHONHOME", "/py"),
     ("PYTHONHASHSEED", "0"),
     ("PYTHONUTF8", "1"),
     ("LANG", "C.UTF-8"),
@@ -70,14 +78,17 @@ pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnErro
     let failed = |doing| move |source| SpawnError::Io { doing, source };
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
     let (stream, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
-    let mut spec = spec(&shared.config, &shared.root().join("runner"), slot.path());
+    let threads = if shared.jail.isolation() == Isolation::Namespaces { THREADS } else { THREADS_UNCOUNTED };
+    let mut spec = spec(&shared.config, &shared.root().join("runner"), slot.path(), threads);
     spec.pass_fd = Some(theirs.into());
     let child = shared.jail.spawn(spec)?;
     Ok(Idle { stream, member: Member { child, slot, _lease: Lease::new(shared) } })
 }
 
-fn spec(config: &PoolConfig, runner: &Path, slot: &Path) -> Spec {
+fn spec(config: &PoolConfig, runner: &Path, slot: &Path, threads: &str) -> Spec {
     let mut spec = Spec::new(Profile::Policy, COMMAND);
+    spec.argv.push(threads.into());
+    spec.seals_itself = true;
     spec.binds = vec![
         Bind::read_only(&config.runtime.root, "/"),
         Bind::read_only(runner, "/runner"),

@@ -55,7 +55,8 @@ impl Pool {
     /// [`PoolError`] when this machine can't run jails or the folder can't be used.
     pub fn new(config: PoolConfig) -> Result<Self, PoolError> {
         assay_jail::sweep_orphans();
-        let shared = Arc::new(Shared::new(config, Jail::find()?)?);
+        let jail = Jail::of(config.isolation)?;
+        let shared = Arc::new(Shared::new(config, jail)?);
         let for_filler = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("policy-pool".to_owned());
         let filler = thread.spawn(move || filler::run(&for_filler)).map_err(PoolError::Thread)?;

@@ -182,6 +182,7 @@ fn engine(report: &JobReport) -> Vec<(&'static str, String)> {
         ("numpy (policy)", clean(&print.numpy)),
         ("BLAS kernel", clean(&print.blas_core)),
         ("Scorer", clean(&print.scorer_version)),
+        ("Isolation of policies", print.isolation.to_string()),
     ]
 }
 

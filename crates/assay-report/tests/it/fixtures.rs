@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "fixtures are known to be right")]
 
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, JobHeader,
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation, JobHeader,
     JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, Record, StageResult, Termination, Violation,
     conclude,
 };
@@ -218,6 +218,7 @@ fn concluded(episodes: &[EpisodeResult], target: Option<f64>) -> JobReport {
         numpy: "2.2.0".into(),
         blas_core: "Haswell".into(),
         scorer_version: "1".into(),
+        isolation: Isolation::Namespaces,
     });
     report
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{
-    EpisodeResult, EpisodeStatus, Fingerprint, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes, Termination,
+    EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes, Termination,
     conclude,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -89,6 +89,7 @@ pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
             numpy: "2.2.0".into(),
             blas_core: "HASWELL".into(),
             scorer_version: "1".into(),
+            isolation: Isolation::Namespaces,
         },
     }
 }

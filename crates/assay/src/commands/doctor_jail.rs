@@ -61,7 +61,7 @@ impl Told {
     }
 
     fn attack(&mut self, attack: &Attack, report: &Report) {
-        let holds = report.holds(attack);
+        let holds = report.holds(attack, self.isolation);
         let row = json!({
             "kind": attack.kind, "name": attack.name, "holds": holds, "expected": attack.expected,
             "outcome": report.outcome, "left": report.left, "log": report.log,

@@ -1,0 +1,214 @@
+//! Starting a jail without namespaces: Landlock where the tier has it, filters and limits, put on between fork and exec.
+//!
+//! Nothing is mounted, so a path in the jail is another one on the host: [`View`] translates the program, its arguments
+//! and its environment. The program starts by the dynamic loader's name, because the one that its file names is not
+//! there.
+
+#![expect(unsafe_code, reason = "Landlock and filters are put on between fork and exec")]
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::{CommandExt, parent_id};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use assay_model::Isolation;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use crate::before_exec::Before;
+use crate::namespaces::first_in_need_of_memory;
+use crate::orphans::own_name;
+use crate::output::Output;
+use crate::program::LOADER;
+use crate::spawn::io;
+use crate::spec::SEAL_VARIABLE;
+use crate::{Bind, Child, Jail, SpawnError, Spec, ruleset};
+
+/// Where a runtime that is the jail's whole root has its libraries.
+const ROOT_LIBRARIES: &str = "/lib/x86_64-linux-gnu";
+/// A program's own libraries, before those of the root.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
+/// Starts the program itself.
+pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
+    let view = View::of(&spec.binds).map_err(io("make a view of the jail"))?;
+    let loader = view.outside(Path::new(LOADER));
+    let is_landlocked = jail.isolation() == Isolation::Landlock;
+    let landlock = |made: std::io::Result<Option<OwnedFd>>| made.map_err(io("make a Landlock ruleset"));
+    let (start, seal) = match is_landlocked {
+        true => (
+            landlock(ruleset::starting(&spec, &loader))?,
+            if spec.seals_itself { landlock(ruleset::running(&spec))? } else { None },
+        ),
+        false => (None, None),
+    };
+    if is_landlocked && start.is_none() {
+        return Err(SpawnError::NoLandlock);
+    }
+    let seal_fd = seal.as_ref().map(AsRawFd::as_raw_fd);
+    let (log_reader, log_writer) = std::io::pipe().map_err(io("pipe"))?;
+    let mut command = Command::new(&loader);
+    command.arg0(own_name()).args(arguments(&spec, &view)).env_clear().current_dir("/");
+    command.envs(environment(&spec, &view)).envs(seal_fd.map(|fd| (SEAL_VARIABLE, fd.to_string())));
+    command.stdout(log_writer.try_clone().map_err(io("dup"))?).stderr(log_writer);
+    die_with(&mut command, std::process::id());
+    // Without a pid namespace of its own no call may act on a process.
+    let filters = jail.filters().stack(spec.profile, false).map(Program::of);
+    Before::of(&spec, [seal_fd, None, None, None])?.add_to(&mut command);
+    restrict(&mut command, start.as_ref().map(AsRawFd::as_raw_fd), filters);
+    command.stdin(spec.pass_fd.map_or_else(Stdio::null, Stdio::from));
+    let child = command.spawn().map_err(io("start the program"))?;
+    drop((command, start, seal));
+
+    let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = raw.ok_or(SpawnError::Bubblewrap { message: "the program has no pid".to_owned() })?;
+    // Our child is not reaped before we say so: its pid can't be somebody else's.
+    let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("pidfd_open")(error.into()));
+    let (monitor, program, watched) = (open()?, open()?, open()?);
+    first_in_need_of_memory(pid);
+    let output = Output::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
+    Ok(Child::new((pid, monitor), (pid, Some(program)), output).with(view.folder))
+}
+
+/// Of the loader: where libraries lie, the program, its arguments.
+fn arguments(spec: &Spec, view: &View<'_>) -> Vec<OsString> {
+    let own = spec.env.iter().find(|(name, _)| name == LIBRARIES).map(|(_, place)| place.as_str());
+    let libraries = view.outside(Path::new(own.unwrap_or(ROOT_LIBRARIES)));
+    let mut words = vec!["--library-path".into(), libraries.into_os_string()];
+    words.extend(spec.argv.iter().map(|word| view.word(word)));
+    words
+}
+
+fn environment(spec: &Spec, view: &View<'_>) -> Vec<(String, OsString)> {
+    let others = spec.env.iter().filter(|(name, _)| name != LIBRARIES);
+    others.map(|(name, value)| (name.clone(), view.word(value.as_ref()))).collect()
+}
+
+/// The child ends when we do (more exactly: when the thread that spawned it does), in a session of its own.
+fn die_with(command: &mut Command, owner: u32) {
+    let prepare = move || {
+        rustix::process::setsid()?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // We may have ended just before.
+        if parent_id() == owner { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
+    };
+    // SAFETY: `prepare` makes system calls on plain data only: no allocation, no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// The last thing before exec: no new privileges, Landlock, the filters.
+fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [Program; 2]) {
+    let prepare = move || {
+        rustix::thread::set_no_new_privs(true)?;
+        if let Some(ruleset) = ruleset {
+            // SAFETY: takes a descriptor that the parent holds across the fork, and no flags.
+            check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) })?;
+        }
+        filters.iter().try_for_each(Program::load)
+    };
+    // SAFETY: `prepare` makes system calls on plain data only: no allocation, no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// A compiled filter, aligned as the kernel reads it.
+#[derive(Debug)]
+struct Program(Vec<u64>);
+
+impl Program {
+    fn of(bytes: &[u8]) -> Self {
+        Self(bytes.chunks_exact(8).map(|line| u64::from_ne_bytes(line.try_into().unwrap_or_default())).collect())
+    }
+
+    fn load(&self) -> std::io::Result<()> {
+        let length = libc::c_ushort::try_from(self.0.len()).unwrap_or(libc::c_ushort::MAX);
+        let program = libc::sock_fprog { len: length, filter: self.0.as_ptr().cast_mut().cast() };
+        // SAFETY: `program` points to `length` instructions that live across the call, which only reads them.
+        check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, &raw const program) })
+    }
+}
+
+fn check(result: libc::c_long) -> std::io::Result<()> {
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Where the jail's paths are on the host.
+#[derive(Debug)]
+struct View<'a> {
+    binds: &'a [Bind],
+    /// Links for folders of the jail that no bind is, but that binds lie in.
+    folder: Option<tempfile::TempDir>,
+}
+
+impl<'a> View<'a> {
+    fn of(binds: &'a [Bind]) -> std::io::Result<Self> {
+        let is_whole = binds.iter().any(|bind| bind.inside == Path::new("/"));
+        let files = binds.iter().filter(|bind| bind.host.is_file());
+        let folder = match is_whole {
+            true => None,
+            false => Some(tempfile::tempdir()?),
+        };
+        if let Some(folder) = &folder {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
+            for bind in files {
+                let link = folder.path().join(bind.inside.strip_prefix("/").unwrap_or(&bind.inside));
+                std::fs::create_dir_all(link.parent().unwrap_or(folder.path()))?;
+                symlink(&bind.host, link)?;
+            }
+        }
+        Ok(Self { binds, folder })
+    }
+
+    /// Where `inside` is on the host.
+    fn outside(&self, inside: &Path) -> PathBuf {
+        let under = self.binds.iter().filter_map(|bind| Some((bind, inside.strip_prefix(&bind.inside).ok()?)));
+        let nearest = under.min_by_key(|(_, rest)| rest.components().count());
+        match (nearest, &self.folder) {
+            (Some((bind, rest)), _) if rest.as_os_str().is_empty() => bind.host.clone(),
+            (Some((bind, rest)), _) => bind.host.join(rest),
+            (None, Some(folder)) => {
+                let link = folder.path().join(inside.strip_prefix("/").unwrap_or(inside));
+                if link.exists() { link } else { inside.to_owned() }
+            }
+            (None, None) => inside.to_owned(),
+        }
+    }
+
+    /// An argument or a value: translated where it is a path of the jail.
+    fn word(&self, word: &std::ffi::OsStr) -> OsString {
+        let path = Path::new(word);
+        if path.is_absolute() { self.outside(path).into_os_string() } else { word.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn paths_of_the_jail_become_paths_of_the_host() {
+        let binds =
+            [Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy"), Bind::read_only("/r", "/run")];
+        let view = View::of(&binds).unwrap();
+        for (inside, outside) in [
+            ("/py/bin/python3", "/srv/python/py/bin/python3"),
+            ("/policy", "/srv/p"),
+            ("/policy/policy.py", "/srv/p/policy.py"),
+            ("/", "/srv/python"),
+        ] {
+            assert_eq!(view.outside(Path::new(inside)), Path::new(outside));
+        }
+        assert_eq!(view.word("-B".as_ref()), "-B");
+    }
+
+    #[test]
+    fn a_folder_of_bound_files_is_a_folder_of_links() {
+        let binds = [Bind::read_only("/bin/true", "/assay/lib/a"), Bind::read_only("/bin/sh", "/assay/lib/b")];
+        let view = View::of(&binds).unwrap();
+        assert_eq!(view.outside(Path::new("/assay/lib/a")), Path::new("/bin/true"));
+        let folder = view.outside(Path::new("/assay/lib"));
+        assert_eq!(std::fs::read_link(folder.join("b")).unwrap(), Path::new("/bin/sh"));
+    }
+}

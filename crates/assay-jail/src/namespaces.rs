@@ -1,0 +1,126 @@
+//! Starting a jail in namespaces, by bubblewrap.
+
+use std::io::{PipeReader, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::before_exec::Before;
+use crate::bwrap::{Descriptors, arguments};
+use crate::child::wait_readable;
+use crate::orphans::{kill_children, own_name};
+use crate::output::Output;
+use crate::spawn::io;
+use crate::{Child, Jail, SpawnError, Spec, ruleset};
+
+/// bubblewrap takes 5 ms; more than this is a broken machine.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// Bytes of bubblewrap's description of the jail, and of its complaint.
+const MAX_INFO_BYTES: usize = 4096;
+
+/// Starts bubblewrap, which starts the program.
+pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
+    let [kill, allow] = jail.filters().stack(spec.profile, spec.profile.has_pid_namespace()).map(memory_file);
+    let (kill, allow) = (kill?, allow?);
+    let seal = match spec.seals_itself {
+        true => ruleset::running(&spec).map_err(io("make a Landlock ruleset"))?,
+        false => None,
+    };
+    let (info_reader, info_writer) = std::io::pipe().map_err(io("pipe"))?;
+    let (log_reader, log_writer) = std::io::pipe().map_err(io("pipe"))?;
+    let used = Descriptors {
+        filters: [kill.as_raw_fd(), allow.as_raw_fd()],
+        info: info_writer.as_raw_fd(),
+        seal: seal.as_ref().map(AsRawFd::as_raw_fd),
+    };
+
+    let mut command = Command::new(jail.bubblewrap().unwrap_or("bwrap".as_ref()));
+    command.arg0(own_name()).args(arguments(&spec, &used)).env_clear().current_dir("/");
+    command.stdout(log_writer.try_clone().map_err(io("dup"))?).stderr(log_writer);
+    let [kill, allow] = used.filters;
+    Before::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
+    command.stdin(spec.pass_fd.map_or_else(Stdio::null, Stdio::from));
+    // Ctrl-C on a terminal is for us to answer: it must not look like the end of a policy.
+    command.process_group(0);
+    let monitor = command.spawn().map_err(io("start bubblewrap"))?;
+    // Our copies of the pipes' ends have to go, or their readers would wait for ever.
+    drop((command, info_writer));
+
+    let raw = i32::try_from(monitor.id()).ok().and_then(Pid::from_raw);
+    let monitor = raw.ok_or(SpawnError::Bubblewrap { message: "it has no pid".to_owned() })?;
+    attend(monitor, info_reader, log_reader)
+}
+
+/// Takes hold of a started jail.
+fn attend(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, SpawnError> {
+    let monitor_fd = pidfd_open(monitor, PidfdFlags::empty()).map_err(|e| io("pidfd_open")(e.into()))?;
+    let Some(program) = program_pid(info) else {
+        let message = complaint(monitor, &monitor_fd, &mut log);
+        let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
+        return Err(SpawnError::Bubblewrap { message });
+    };
+    let program_fd = match pidfd_open(program, PidfdFlags::empty()) {
+        Ok(fd) => Some(fd),
+        // Gone already: what bubblewrap reports is all there is to know.
+        Err(rustix::io::Errno::SRCH) => None,
+        Err(error) => {
+            complaint(monitor, &monitor_fd, &mut log);
+            let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
+            return Err(io("pidfd_open")(error.into()));
+        }
+    };
+    let watched = program_fd.as_ref().and_then(|fd| fd.try_clone().ok());
+    first_in_need_of_memory(program);
+    let output = Output::drain(log, watched).map_err(io("start the log's thread"))?;
+    Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
+}
+
+/// Memory pressure should end policies before it ends us. Best effort: not everybody may set it.
+pub(crate) fn first_in_need_of_memory(program: Pid) {
+    drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));
+}
+
+/// bubblewrap reads its filters from descriptors.
+fn memory_file(bytes: &[u8]) -> Result<OwnedFd, SpawnError> {
+    let fd = rustix::fs::memfd_create("seccomp", rustix::fs::MemfdFlags::CLOEXEC)
+        .map_err(|error| io("memfd_create")(error.into()))?;
+    let mut file = std::fs::File::from(fd);
+    file.write_all(bytes).map_err(io("write the filter"))?;
+    std::io::Seek::rewind(&mut file).map_err(io("rewind the filter"))?;
+    Ok(file.into())
+}
+
+/// Reads the program's pid from what bubblewrap tells; `None` when it ended, or hung, before.
+fn program_pid(mut info: PipeReader) -> Option<Pid> {
+    let end = Instant::now() + START_LIMIT;
+    let mut text = Vec::new();
+    let mut buffer = [0; 512];
+    while !text.contains(&b'}') && text.len() < MAX_INFO_BYTES {
+        if !wait_readable(&info, end.saturating_duration_since(Instant::now())) {
+            return None;
+        }
+        match info.read(&mut buffer) {
+            Ok(0) | Err(_) => return None,
+            Ok(n) => text.extend_from_slice(&buffer[..n]),
+        }
+    }
+    let info: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    Pid::from_raw(i32::try_from(info.get("child-pid")?.as_i64()?).ok()?)
+}
+
+/// What a bubblewrap that failed has printed. One that hangs is killed.
+fn complaint(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String {
+    if !wait_readable(monitor_fd, Duration::from_millis(500)) {
+        kill_children(monitor);
+        let _ = rustix::process::pidfd_send_signal(monitor_fd, rustix::process::Signal::KILL);
+    }
+    let mut text = vec![0; MAX_INFO_BYTES];
+    let is_there = wait_readable(log, Duration::from_millis(100));
+    let n = if is_there { log.read(&mut text).unwrap_or(0) } else { 0 };
+    let text = String::from_utf8_lossy(&text[..n]);
+    let text = text.trim();
+    if text.is_empty() { "it ended without a word".to_owned() } else { text.to_owned() }
+}

@@ -1,0 +1,93 @@
+//! Landlock: what a process may do with files, whatever it can see. Rulesets are made here, by us; a process puts one on
+//! itself, from which there is no way back.
+//!
+//! Everything that the kernel's version of Landlock (its ABI) knows is handled, and so forbidden unless a rule allows it:
+//! files from ABI 1 on, moving between folders 2, truncating 3, TCP 4, device ioctls 5, abstract Unix sockets and signals
+//! to others 6. An older kernel does without the later ones; the filter forbids most of them too.
+
+#![expect(unsafe_code, reason = "the version of Landlock has no safe wrapper")]
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, Scope, make_bitflags,
+};
+
+use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
+use crate::Spec;
+
+/// The version whose rights are asked for. Later ones bring rights that nothing in a jail has without them either.
+const WANTED: ABI = ABI::V6;
+/// `LANDLOCK_CREATE_RULESET_VERSION`: tells the version instead of making a ruleset.
+const ASK_VERSION: libc::c_ulong = 1;
+/// Cache of the dynamic loader, which renderers need for the system's OpenGL when they see the whole host.
+const LOADER_CACHE: &str = "/etc/ld.so.cache";
+
+const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+const NULL: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile});
+/// Files and folders of its own, but no devices, sockets, pipes or links.
+const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
+    ReadFile | ReadDir | WriteFile | RemoveDir | RemoveFile | MakeDir | MakeReg | Refer | Truncate
+});
+
+/// The kernel's version of Landlock; 0 where it has none, or it is switched off.
+pub(crate) fn abi() -> u32 {
+    // SAFETY: without a structure and with this flag the call only answers a number.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, ASK_VERSION)
+    };
+    u32::try_from(version).unwrap_or(0)
+}
+
+/// What a jailed program may still do with files once it runs: read what is bound, write where that is allowed, execute
+/// nothing. `None` where the kernel has no Landlock.
+pub(crate) fn running(spec: &Spec) -> io::Result<Option<OwnedFd>> {
+    made(|| rules(spec, None))
+}
+
+/// The same before it runs: it may execute `loader` too, which starts it.
+pub(crate) fn starting(spec: &Spec, loader: &Path) -> io::Result<Option<OwnedFd>> {
+    made(|| rules(spec, Some(loader)))
+}
+
+fn made(rules: impl FnOnce() -> Result<RulesetCreated, landlock::RulesetError>) -> io::Result<Option<OwnedFd>> {
+    rules().map(Into::into).map_err(io::Error::other)
+}
+
+fn rules(spec: &Spec, loader: Option<&Path>) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(WANTED))?
+        .handle_access(AccessNet::from_all(WANTED))?
+        .scope(Scope::from_all(WANTED))?
+        .create()?;
+    for bind in &spec.binds {
+        rules = allow(rules, &bind.host, if bind.writable { WRITE } else { READ })?;
+    }
+    let [null, random] = DEVICES;
+    rules = allow(rules, Path::new(null), NULL)?;
+    rules = allow(rules, Path::new(random), AccessFs::ReadFile.into())?;
+    if spec.profile.sees_system() {
+        for place in SYSTEM_FOLDERS.iter().chain(&["/usr", LOADER_CACHE]) {
+            rules = allow(rules, Path::new(place), READ)?;
+        }
+    }
+    match loader {
+        Some(loader) => allow(rules, loader, AccessFs::ReadFile | AccessFs::Execute),
+        None => Ok(rules),
+    }
+}
+
+/// A rule for what lies at `path` and below. What is not there needs none.
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    let Ok(place) = PathFd::new(path) else { return Ok(rules) };
+    // Of a file only the rights that files can have.
+    let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(WANTED) };
+    rules.add_rule(PathBeneath::new(place, rights))
+}
