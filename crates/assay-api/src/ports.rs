@@ -66,6 +66,9 @@ pub enum IntakeFailure {
         /// Which entry, why, and what to do.
         message: String,
     },
+    /// Uploaded policies are not run here, whatever is in them.
+    #[error("{0}")]
+    NotRun(&'static str),
     /// Ours.
     #[error("the archive could not be read")]
     Broken(#[source] std::io::Error),

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use assay_model::Isolation;
+
 /// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
 const MAX_SHARD_EPISODES: u32 = 16;
 
@@ -21,6 +23,10 @@ pub struct ApiSettings {
     pub body_idle: Duration,
     /// How long a stopping server waits for requests that are under way.
     pub drain: Duration,
+    /// How policies are kept apart here; `/readyz` tells.
+    pub isolation: Isolation,
+    /// Whether uploaded policies are run here; `/readyz` tells.
+    pub runs_uploads: bool,
 }
 
 impl Default for ApiSettings {
@@ -32,6 +38,8 @@ impl Default for ApiSettings {
             lanes: NonZeroU32::MIN,
             body_idle: Duration::from_secs(30),
             drain: Duration::from_secs(5),
+            isolation: Isolation::Namespaces,
+            runs_uploads: true,
         }
     }
 }

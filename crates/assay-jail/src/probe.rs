@@ -4,10 +4,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{Jail, Limits, Profile, Spec, default_cache_root, jail_uid, native_program};
+use assay_model::Isolation;
+
+use crate::{Jail, Limits, Profile, Spec, default_cache_root, jail_uid, native_program, ruleset};
 
 const TRUE: &str = "/bin/true";
 const TRY_LIMIT: Duration = Duration::from_secs(10);
+const LANDLOCK_REMEDY: &str =
+    "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK, and landlock in lsm= of its command line";
+/// What each version of Landlock brought.
+const LANDLOCK_RIGHTS: [&str; 6] =
+    ["files", "moves between folders", "truncation", "TCP", "device ioctls", "abstract sockets and signals to others"];
 const APT: &str = "apt-get install bubblewrap";
 
 /// One thing that was tried.
@@ -34,8 +41,24 @@ pub fn probe() -> Vec<Check> {
         checks.push(namespaces(&jail));
         checks.extend(Profile::ALL.map(|profile| whole_jail(&jail, profile)));
     }
-    checks.extend([limits(), cgroups()]);
+    checks.extend([landlock(), weaker_tier(), limits(), cgroups()]);
     checks
+}
+
+/// One more layer inside a jail, and the one that the weaker tier stands on.
+fn landlock() -> Check {
+    let found = match ruleset::abi() {
+        0 => Err(("this kernel has none; jails stand on namespaces and filters".to_owned(), LANDLOCK_REMEDY)),
+        abi => Ok(format!("ABI {abi}: {}", LANDLOCK_RIGHTS[..(abi as usize).min(LANDLOCK_RIGHTS.len())].join(", "))),
+    };
+    check("Landlock", false, found)
+}
+
+fn weaker_tier() -> Check {
+    let tried = Jail::of(Isolation::Landlock).map_err(|error| chain(&error));
+    let found = tried.and_then(|jail| try_jail(&jail, Profile::Policy));
+    let told = "works; used only where namespaces don't, and for policies only with --accept-weaker-isolation landlock";
+    check("jail without namespaces", false, found.map(|_| told.to_owned()).map_err(|why| (why, LANDLOCK_REMEDY)))
 }
 
 fn check(name: &'static str, required: bool, found: Result<String, (String, &str)>) -> Check {

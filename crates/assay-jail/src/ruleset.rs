@@ -16,8 +16,8 @@ use landlock::{
     RulesetCreatedAttr, Scope, make_bitflags,
 };
 
-use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
 use crate::Spec;
+use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
 
 /// The version whose rights are asked for. Later ones bring rights that nothing in a jail has without them either.
 const WANTED: ABI = ABI::V6;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use assay_jail::{Jail, Program, default_cache_root, native_program, stage_readable};
-use assay_model::Fingerprint;
+use assay_jail::{Jail, Program, Strongest, default_cache_root, native_program, stage_readable};
+use assay_model::{Fingerprint, Isolation};
 use assay_policy::remote::{Guard, Remote, RemoteLimits};
 use assay_policy::{Pool, PoolConfig, Runtime};
 use assay_scenario::Library;
@@ -16,11 +16,47 @@ use crate::{Installation, fingerprint};
 /// Where a lane program stands in its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
 
-/// How much of the machine to use.
+/// How much of the machine to use, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
     /// Lanes that run at the same time.
     pub lanes: usize,
+    /// The weakest isolation in which policies may be run. The strongest that works is always the one used.
+    pub accepted: Isolation,
+}
+
+impl EngineOptions {
+    /// So many lanes, and no weaker isolation than the strongest.
+    #[must_use]
+    pub fn new(lanes: usize) -> Self {
+        Self { lanes, accepted: Isolation::Namespaces }
+    }
+}
+
+/// Policies are not run here, because they can't be kept apart well enough.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this machine can't isolate policies with user namespaces ({why}), so policies are not run here; `assay doctor` says \
+     what to do. Policy servers (ws://, http://) work. {}",
+    consent(.strongest)
+)]
+pub struct NotIsolated {
+    /// What works here.
+    pub strongest: Isolation,
+    /// Why stronger tiers do not.
+    pub why: String,
+}
+
+/// How an operator says that less will do.
+fn consent(strongest: &Isolation) -> &'static str {
+    match strongest {
+        Isolation::Namespaces => "",
+        Isolation::Landlock => "To accept Landlock in their place: --accept-weaker-isolation landlock",
+        Isolation::None => {
+            "There is no Landlock either: only --run-untrusted-code-without-isolation would run them, with every right of \
+             this user to read"
+        }
+    }
 }
 
 /// Everything that lanes share.
@@ -29,7 +65,7 @@ pub struct Engine {
     jail: Jail,
     lane: Program,
     robots: PathBuf,
-    pool: Pool,
+    pool: Result<Pool, NotIsolated>,
     remote: Remote,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
@@ -80,15 +116,24 @@ impl Engine {
     /// [`EngineError`] names the missing piece.
     pub fn start(installation: &Installation, options: EngineOptions) -> Result<Self, EngineError> {
         let cache_root = default_cache_root();
-        let jail = Jail::find()?;
+        let Strongest { jail, missing } = Jail::strongest()?;
+        let isolation = jail.isolation();
+        if isolation != Isolation::Namespaces {
+            // Simulators are our own code: they run in what there is.
+            tracing::warn!(%isolation, why = %reasons(&missing), "jails are weaker than they should be");
+        }
         let lane = native_program(&installation.lane, Path::new(LANE_INSIDE), &cache_root)?;
         let runtime = Runtime::at(&installation.python(), &cache_root)?;
-        let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy)?;
+        let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy, isolation)?;
         // One member runs and one loads on each lane; one more is warm when both are taken.
         let members = options.lanes + 1;
         let scratch = Scratch::new().map_err(EngineError::Scratch)?;
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
-        let pool = Pool::new(PoolConfig::new(members, runtime, work.path()))?;
+        let pool = if isolation <= options.accepted {
+            Ok(Pool::new(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?)
+        } else {
+            Err(NotIsolated { strongest: isolation, why: reasons(&missing) })
+        };
         Ok(Self {
             jail,
             lane,
@@ -142,8 +187,36 @@ impl Engine {
         &self.jail
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+    /// How policies and simulators are kept apart from the machine.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.jail.isolation()
+    }
+
+    /// Whether policies are run here; policy servers are talked to in any case.
+    ///
+    /// # Errors
+    /// [`NotIsolated`] says why not, and what an operator can do.
+    pub fn runs_policies(&self) -> Result<(), NotIsolated> {
+        self.pool().map(|_| ())
+    }
+
+    /// What the reader of a report has to know of the isolation; nothing where it is the strongest.
+    #[must_use]
+    pub fn isolation_warning(&self) -> Option<String> {
+        match self.isolation() {
+            Isolation::Namespaces => None,
+            Isolation::Landlock => {
+                Some("the policy ran in weaker isolation (landlock): without namespaces of its own".to_owned())
+            }
+            Isolation::None => Some(
+                "the policy ran without isolation (none): it could read what the service's user can read".to_owned(),
+            ),
+        }
+    }
+
+    pub(crate) fn pool(&self) -> Result<&Pool, NotIsolated> {
+        self.pool.as_ref().map_err(Clone::clone)
     }
 
     /// Talks to policy servers.
@@ -164,6 +237,10 @@ impl Engine {
     pub(crate) fn staged(&self, folder: &Path) -> Result<PathBuf, assay_jail::StageError> {
         stage_readable(folder, &self.cache_root)
     }
+}
+
+fn reasons(missing: &[(Isolation, String)]) -> String {
+    missing.iter().map(|(tier, why)| format!("{tier}: {why}")).collect::<Vec<_>>().join("; ")
 }
 
 fn remote(guard: Guard) -> io::Result<Remote> {

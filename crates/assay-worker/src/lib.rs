@@ -25,7 +25,7 @@ mod statement;
 mod video;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineError, EngineOptions};
+pub use engine::{Engine, EngineError, EngineOptions, NotIsolated};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use evidence::{DEFAULT_JOB_BYTES, episode_share};
 pub use examine::{ExamineError, check, draw};

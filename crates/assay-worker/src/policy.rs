@@ -37,7 +37,8 @@ impl PolicySource {
     pub(crate) fn prepare(&self, engine: &Engine, seed: u64, core: usize) -> Result<Upcoming, SessionError> {
         match self {
             Self::Folder(folder) => {
-                engine.pool().prepare(folder, seed, Some(core)).map(Upcoming::Jailed).map_err(|e| platform(&e))
+                let pool = engine.pool().map_err(|e| platform(&e))?;
+                pool.prepare(folder, seed, Some(core)).map(Upcoming::Jailed).map_err(|e| platform(&e))
             }
             Self::Server { server, .. } => Ok(Upcoming::Server(server.clone())),
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use assay_model::Record;
+use assay_model::{Isolation, Record};
 use assay_policy::remote::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
@@ -114,6 +114,33 @@ pub(crate) struct Verify {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) signing: Signing,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
+}
+
+/// What an operator puts up with where user namespaces do not work.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for machines without user namespaces")]
+pub(crate) struct IsolationOptions {
+    /// Run policies with Landlock instead of namespaces where those don't work: what that is weaker by, `assay doctor
+    /// --jail --isolation landlock` lists
+    #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION",
+          value_parser = clap::builder::PossibleValuesParser::new(["landlock"]))]
+    pub(crate) accept_weaker_isolation: Option<String>,
+    /// Run policies even where neither works: they can then read whatever this user can. Only for policies of your own
+    #[arg(long, env = "ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION")]
+    pub(crate) run_untrusted_code_without_isolation: bool,
+}
+
+impl IsolationOptions {
+    /// The weakest tier that will do.
+    pub(crate) fn accepted(&self) -> Isolation {
+        match (self.run_untrusted_code_without_isolation, &self.accept_weaker_isolation) {
+            (true, _) => Isolation::None,
+            (false, Some(_)) => Isolation::Landlock,
+            (false, None) => Isolation::Namespaces,
+        }
+    }
 }
 
 /// Where the keys that sign statements lie.
@@ -139,6 +166,8 @@ pub(crate) struct Replay {
     /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -251,7 +280,9 @@ pub(crate) struct Init {
 #[command(after_help = "Examples:
   assay doctor                          what this machine can and cannot do
   assay doctor --jail                   attack the jail with every hostile policy we know
-  assay doctor --jail --only network    only attacks of one kind")]
+  assay doctor --jail --only network    only attacks of one kind
+  assay doctor --jail --isolation landlock
+                                        the tier for machines without user namespaces, and what it is weaker by")]
 pub(crate) struct Doctor {
     /// Attack the jail, and look at its fences from outside
     #[arg(long)]
@@ -259,6 +290,10 @@ pub(crate) struct Doctor {
     /// Only attacks of this kind (or `fences`)
     #[arg(long, value_name = "KIND", requires = "jail")]
     pub(crate) only: Option<String>,
+    /// The tier to attack: namespaces, landlock
+    #[arg(long, value_name = "TIER", requires = "jail", default_value = "namespaces",
+          value_parser = clap::builder::PossibleValuesParser::new(["namespaces", "landlock"]))]
+    pub(crate) isolation: String,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -281,6 +316,8 @@ pub(crate) struct Serve {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, env = "ASSAY_LANES", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
 }
 
 #[derive(Debug, Subcommand)]

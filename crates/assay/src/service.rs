@@ -31,15 +31,24 @@ const DRAIN: Duration = Duration::from_secs(6);
 /// Folder of the evidence in the data folder.
 const BLOBS: &str = "blobs";
 
+/// What a client hears; the operator's log says why.
+const NOT_RUN: &str =
+    "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
+
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]
 struct ArchiveIntake(Arc<Engine>);
 
 impl Intake for ArchiveIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
+        if self.0.runs_policies().is_err() {
+            return Err(IntakeFailure::NotRun(NOT_RUN));
+        }
         let work = self.0.scratch("intake").map_err(IntakeFailure::Broken)?;
         match intake(zip, &work.path().join("policy"), &IntakeLimits::default()) {
-            Ok(intake) => Ok(CheckedPolicy { sha256: intake.sha256, warnings: Vec::new() }),
+            Ok(intake) => {
+                Ok(CheckedPolicy { sha256: intake.sha256, warnings: self.0.isolation_warning().into_iter().collect() })
+            }
             Err(error) if error.is_ours() => Err(IntakeFailure::Broken(std::io::Error::other(error))),
             Err(error) => Err(IntakeFailure::Refused { field: "policy", message: error.to_string() }),
         }
@@ -56,6 +65,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         .await
         .with_context(|| format!("can't listen on {}; is another server there?", arguments.listen))?;
     let address = listener.local_addr()?;
+    tell_isolation(&engine);
     let engine = Arc::new(engine);
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let state = state(&engine, records, &data)?;
@@ -104,6 +114,17 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stop| *stop).await);
 }
 
+/// What an operator must not overlook.
+fn tell_isolation(engine: &Engine) {
+    match (engine.runs_policies(), engine.isolation_warning()) {
+        (Err(refusal), _) => eprintln!("assay: uploaded policies are refused: {refusal}"),
+        (Ok(()), Some(_)) => {
+            eprintln!("assay: WARNING: strangers' policies run in weaker isolation ({})", engine.isolation());
+        }
+        (Ok(()), None) => {}
+    }
+}
+
 fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(path).with_context(|| format!("--data: can't make {}", path.display()))?;
     path.canonicalize().with_context(|| format!("--data: can't open {}", path.display()))
@@ -131,7 +152,12 @@ fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> anyhow
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
-        settings: ApiSettings { lanes, ..ApiSettings::default() },
+        settings: ApiSettings {
+            lanes,
+            isolation: engine.isolation(),
+            runs_uploads: engine.runs_policies().is_ok(),
+            ..ApiSettings::default()
+        },
         readiness: Readiness::default(),
     })
 }

@@ -1,17 +1,30 @@
 //! `GET /healthz` (the process answers) and `GET /readyz` (it can take work).
 
+use assay_model::Isolation;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
+use crate::ApiSettings;
 use crate::http::{ApiError, Code};
 use crate::state::App;
 
 /// How the service is.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Health {
-    /// `ok` or `ready`.
+    /// `ok`.
     status: &'static str,
+}
+
+/// What a service that takes work can do.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Ready {
+    /// `ready`.
+    status: &'static str,
+    /// How policies are kept apart here.
+    isolation: Isolation,
+    /// Whether uploaded policies are run here; policy servers are talked to in any case.
+    runs_uploads: bool,
 }
 
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = Health)))]
@@ -19,8 +32,8 @@ pub(super) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Health)))]
-pub(super) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiError> {
+#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
+pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {
         return Err(ApiError::new(Code::Unavailable, format!("not ready: {reason}")));
     }
@@ -28,5 +41,6 @@ pub(super) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiErr
         tracing::error!(%error, "the records do not answer");
         return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
     }
-    Ok(Json(Health { status: "ready" }))
+    let ApiSettings { isolation, runs_uploads, .. } = app.settings;
+    Ok(Json(Ready { status: "ready", isolation, runs_uploads }))
 }

@@ -73,6 +73,7 @@ pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError
 fn refusal(failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
+        IntakeFailure::NotRun(why) => ApiError::new(Code::Unavailable, why),
         IntakeFailure::Broken(error) => disk_error(&error),
     }
 }

@@ -78,7 +78,11 @@ pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
     let proc = Path::new(&proc);
     let mut fences = namespaces(proc);
     fences.push(nesting(pid));
-    fences.push(Fence::new("capabilities it could get", status_field(&read(proc, "status"), "CapBnd"), NO_CAPABILITIES));
+    fences.push(Fence::new(
+        "capabilities it could get",
+        status_field(&read(proc, "status"), "CapBnd"),
+        NO_CAPABILITIES,
+    ));
     fences.push(mounts(proc));
     fences.push(resource(proc, ("Max processes", THREADS)));
     fences = fences.into_iter().map(|fence| fence.of_namespaces(isolation)).collect();

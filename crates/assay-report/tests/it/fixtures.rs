@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "fixtures are known to be right")]
 
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation, JobHeader,
-    JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, Record, StageResult, Termination, Violation,
-    conclude,
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation,
+    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, Record, StageResult, Termination,
+    Violation, conclude,
 };
 
 const SEED: u64 = 7;

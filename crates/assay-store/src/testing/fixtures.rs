@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use assay_model::{
-    EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes, Termination,
-    conclude,
+    EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes,
+    Termination, conclude,
 };
 use jiff::{SignedDuration, Timestamp};
 

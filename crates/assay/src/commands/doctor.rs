@@ -64,7 +64,7 @@ fn installation_checks() -> Vec<Check> {
     };
     let mut checks = vec![passed("installation", installation.home.display().to_string())];
     checks.push(python(&installation.python()));
-    match Engine::start(&installation, EngineOptions { lanes: 1 }) {
+    match Engine::start(&installation, EngineOptions::new(1)) {
         Ok(engine) => {
             let fingerprint = engine.fingerprint();
             let hash = fingerprint.libmujoco_sha256.get(..16).unwrap_or_default();

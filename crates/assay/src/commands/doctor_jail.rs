@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use assay_jail::default_cache_root;
+use assay_model::Isolation;
 use assay_policy::attacks::{Attack, Fence, Report, Table, fences, run as attack};
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
@@ -25,8 +26,10 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
     let runtime = Runtime::at(&super::installation()?.python(), &default_cache_root()).ours()?;
     let work = tempfile::tempdir().ours()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
-    let config = PoolConfig::new(0, runtime, work.path());
-    let mut told = Told { json: arguments.json, rows: Vec::new(), held: 0, broken: 0, kind: String::new() };
+    let isolation: Isolation = arguments.isolation.parse().map_err(anyhow::Error::msg).usage()?;
+    let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
+    let mut told =
+        Told { json: arguments.json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
     if only.is_none_or(|kind| kind == FENCES) {
         fences(config.clone()).ours()?.iter().for_each(|fence| told.fence(fence));
     }
@@ -45,39 +48,62 @@ fn kinds() -> Result<Vec<String>, Failure> {
 /// Prints each row as soon as it is known, or all of them as JSON at the end.
 struct Told {
     json: bool,
+    isolation: Isolation,
     rows: Vec<Value>,
     held: u32,
+    /// What the tier is known not to stop.
+    weaker: u32,
     broken: u32,
     kind: String,
+}
+
+/// How a row ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Held,
+    Weaker,
+    Broken,
+}
+
+impl Mark {
+    fn of(holds: bool, is_weaker: bool) -> Self {
+        match (holds, is_weaker) {
+            (false, _) => Self::Broken,
+            (true, true) => Self::Weaker,
+            (true, false) => Self::Held,
+        }
+    }
 }
 
 impl Told {
     fn fence(&mut self, fence: &Fence) {
         let row = json!({
-            "kind": FENCES, "name": fence.name, "holds": fence.holds(),
+            "kind": FENCES, "name": fence.name, "holds": fence.holds(), "weaker": fence.is_weaker,
             "expected": fence.expected, "outcome": fence.found, "left": [], "log": "",
         });
-        self.row(FENCES, &fence.name, fence.holds(), (&fence.found, &fence.expected), row);
+        let mark = Mark::of(fence.holds(), fence.is_weaker);
+        self.row(FENCES, &fence.name, mark, (&fence.found, &fence.expected), row);
     }
 
     fn attack(&mut self, attack: &Attack, report: &Report) {
+        let (expected, succeeds) = (attack.expected(self.isolation), attack.succeeds(self.isolation));
         let holds = report.holds(attack, self.isolation);
         let row = json!({
-            "kind": attack.kind, "name": attack.name, "holds": holds, "expected": attack.expected,
+            "kind": attack.kind, "name": attack.name, "holds": holds, "weaker": succeeds, "expected": expected,
             "outcome": report.outcome, "left": report.left, "log": report.log,
         });
         let outcome = match report.left.as_slice() {
             [] => report.outcome.clone(),
             left => format!("{}; left behind: {}", report.outcome, left.join(", ")),
         };
-        self.row(&attack.kind, &attack.name, holds, (&outcome, &attack.expected), row);
+        self.row(&attack.kind, &attack.name, Mark::of(holds, succeeds), (&outcome, expected), row);
     }
 
-    fn row(&mut self, kind: &str, name: &str, holds: bool, (outcome, expected): (&str, &str), row: Value) {
-        if holds {
-            self.held += 1
-        } else {
-            self.broken += 1
+    fn row(&mut self, kind: &str, name: &str, mark: Mark, (outcome, expected): (&str, &str), row: Value) {
+        match mark {
+            Mark::Held => self.held += 1,
+            Mark::Weaker => self.weaker += 1,
+            Mark::Broken => self.broken += 1,
         }
         if self.json {
             self.rows.push(row);
@@ -89,21 +115,30 @@ impl Told {
             let _ = writeln!(text, "{kind}");
         }
         let outcome = if outcome.is_empty() { "none" } else { outcome };
-        let _ = match holds {
-            true => writeln!(text, "  ok    {name:<44} {outcome}"),
-            false => writeln!(text, "  FAIL  {name:<44} {outcome} (expected: {expected})"),
+        let _ = match mark {
+            Mark::Held => writeln!(text, "  ok    {name:<44} {outcome}"),
+            Mark::Weaker => writeln!(text, "  weak  {name:<44} {outcome}"),
+            Mark::Broken => writeln!(text, "  FAIL  {name:<44} {outcome} (expected: {expected})"),
         };
         super::print(&text);
     }
 
     fn end(&self) {
         if self.json {
-            let all = json!({ "holds": self.broken == 0, "held": self.held, "broken": self.broken, "rows": self.rows });
+            let all = json!({
+                "holds": self.broken == 0, "isolation": self.isolation, "held": self.held, "weaker": self.weaker,
+                "broken": self.broken, "rows": self.rows,
+            });
             super::print(&format!("{all:#}"));
+        } else if self.broken == 0 && self.weaker > 0 {
+            super::print(&format!(
+                "\n{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.\n",
+                self.held, self.weaker, self.isolation
+            ));
         } else if self.broken == 0 {
             super::print(&format!("\nAll {} fences and attacks did as they should.\n", self.held));
         } else {
-            let all = self.held + self.broken;
+            let all = self.held + self.weaker + self.broken;
             super::print(&format!(
                 "\n{} of {all} did not do as they should. Run no stranger's policy here.\n",
                 self.broken

@@ -15,6 +15,7 @@ mod verify;
 
 use std::path::PathBuf;
 
+use assay_model::Isolation;
 use assay_worker::{Engine, EngineOptions, Installation};
 
 use crate::cli::Command;
@@ -41,10 +42,10 @@ fn installation() -> Result<Installation, Failure> {
     Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).usage()
 }
 
-/// The engine with `lanes` lanes, one per processor where not given.
-fn engine(installation: &Installation, lanes: Option<u16>) -> Result<Engine, Failure> {
+/// The engine with `lanes` lanes, one per processor where not given, that runs policies in no tier weaker than `accepted`.
+fn engine(installation: &Installation, lanes: Option<u16>, accepted: Isolation) -> Result<Engine, Failure> {
     let lanes = lanes.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    Engine::start(installation, EngineOptions { lanes }).ours()
+    Engine::start(installation, EngineOptions { lanes, accepted }).ours()
 }
 
 /// A unit to put behind a number; a ratio (unit 1) has none.

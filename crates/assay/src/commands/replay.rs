@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
         return Err(Failure::Usage(what));
     }
     let policy = policy(arguments, folder).usage()?;
-    let engine = super::engine(&super::installation()?, Some(1))?;
+    let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
+    engine.runs_policies().ours()?;
     let scenario = scenario(&engine, &report, &folder.join(SCENARIO)).usage()?;
     let work = engine.scratch("replay").ours()?;
     let unpacked = work.path().join("policy");

@@ -10,7 +10,9 @@ use assay_model::{Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, Jo
 use assay_policy::remote::Guard;
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario};
-use assay_worker::{Engine, Evaluation, Job, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign};
+use assay_worker::{
+    Engine, Evaluation, Job, PolicySource, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign,
+};
 
 use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
@@ -27,12 +29,20 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
-    let engine = super::engine(&installation, arguments.lanes)?.guarded_by(Guard::of_operator()).ours()?;
+    let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
+        .guarded_by(Guard::of_operator())
+        .ours()?;
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
     let policy = source::find(&arguments.policy, &arguments.server, &work.path().join("policy"))?;
+    if matches!(policy.source, PolicySource::Folder(_)) {
+        engine.runs_policies().ours()?;
+    }
     let keyring = arguments.out.as_ref().map(|_| super::attest::keyring(&arguments.signing)).transpose()?;
-    let header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
+    let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
+    if matches!(policy.source, PolicySource::Folder(_)) {
+        header.warnings.extend(engine.isolation_warning());
+    }
     let job = Job {
         scenario: Arc::new(scenario),
         policy: policy.source,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use assay_model::Isolation;
 use assay_model::lane::{Checked, Figures};
 use assay_worker::Installation;
 use serde_json::json;
@@ -10,7 +11,7 @@ use crate::exit::{Code, Failure, OrFail};
 
 pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<Code, Failure> {
     let folder = folder(installation, path)?;
-    let engine = super::super::engine(installation, Some(1))?;
+    let engine = super::super::engine(installation, Some(1), Isolation::Namespaces)?;
     let checked = assay_worker::check(&engine, &folder, &installation.robots()).ours()?;
     let ok = checked.fault.is_none();
     if json {
