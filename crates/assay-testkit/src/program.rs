@@ -1,5 +1,6 @@
 //! The program `assay` in a private folder.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use assay_jail::{default_cache_root, stage_readable};
 
 use crate::{jailed, wait_for};
 
@@ -22,6 +25,10 @@ const GONE_LIMIT: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Assay {
     program: PathBuf,
+    /// The installation that it uses.
+    home: PathBuf,
+    /// What starts it, with arguments; nothing for itself.
+    starter: Vec<String>,
     folder: tempfile::TempDir,
     started: Mutex<Vec<u32>>,
     runs: AtomicU32,
@@ -67,7 +74,30 @@ impl Assay {
         fs::create_dir(folder.path().join("tmp")).unwrap();
         // Jails of root run as another user, who has to get through.
         open(&folder.path().join("tmp"));
-        Self { program, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+        let starter = Vec::new();
+        Self { program, home: home(), starter, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+    }
+
+    /// The same, started by the command `starter`, which may be another user: program, installation and folder are where
+    /// everybody can reach them.
+    #[must_use]
+    pub fn started_by(mut self, starter: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+        open(self.folder.path());
+        open(&self.path("tmp"));
+        for name in ["assay", "assay-lane"] {
+            fs::copy(self.program.with_file_name(name), self.path(name)).unwrap();
+        }
+        let installed = self.path("home");
+        for name in ["scenarios", "robots", "vendor/mujoco", "vendor/python"] {
+            let link = installed.join(name);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            let place = stage_readable(&home().join(name), &default_cache_root()).unwrap();
+            std::os::unix::fs::symlink(place, link).unwrap();
+        }
+        self.program = self.path("assay");
+        (self.home, self.starter) = (installed, starter.into_iter().map(Into::into).collect());
+        self
     }
 
     /// A path in the private folder.
@@ -89,13 +119,15 @@ impl Assay {
     pub fn start<A: AsRef<Path>>(&self, arguments: &[A]) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = (self.path(&format!("{number}.out")), self.path(&format!("{number}.err")));
-        let mut command = Command::new(&self.program);
+        let words: Vec<&OsStr> = self.starter.iter().map(OsStr::new).chain([self.program.as_os_str()]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSAY_")) {
             command.env_remove(name);
         }
         command.args(arguments.iter().map(AsRef::as_ref));
         command
-            .env("ASSAY_HOME", home())
+            .env("ASSAY_HOME", &self.home)
             .env("TMPDIR", self.path("tmp"))
             .env("XDG_DATA_HOME", self.path("user"))
             .current_dir(self.folder.path());

@@ -105,7 +105,7 @@ fn every_attack_gets_what_it_must() {
 
 /// A bubblewrap that leaves something out of what it is told.
 fn without(folder: &Path, leave_out: &str) {
-    let real = assay_jail::Jail::find().unwrap().bubblewrap().to_owned();
+    let real = assay_jail::Jail::find().unwrap().bubblewrap().unwrap().to_owned();
     let script = format!(
         "#!/bin/sh\ncount=$#\nfilters=0\nwhile [ $count -gt 0 ]; do\n  word=$1; shift; count=$((count - 1))\n  \
          case $word in\n    --add-seccomp-fd) filters=$((filters + 1)); word=filter$filters ;;\n  esac\n  \
@@ -120,6 +120,11 @@ fn without(folder: &Path, leave_out: &str) {
 #[test]
 fn the_loss_of_a_layer_is_noticed() {
     const WITH_VALUE: &str = "shift; count=$((count - 1))";
+    // The runner's second argument, after the policy's folder.
+    const NO_THREAD_LIMIT: &str =
+        "/runner/runner.py) set -- \"$@\" /runner/runner.py /policy 0; shift; shift; count=$((count - 2)) ;;";
+    // The runner does not hear of its Landlock ruleset.
+    const NOT_SEALED: &str = "ASSAY_SEAL_FD) set -- \"$@\" PWD ;;";
     // What is left out, where to look, what has to fail.
     let layers = [
         ("--unshare-pid|--as-pid-1) ;;".to_owned(), "fences", "pid namespace"),
@@ -133,6 +138,12 @@ fn the_loss_of_a_layer_is_noticed() {
         (format!("filter1) {WITH_VALUE} ;;"), "ptrace", "traces itself"),
         (format!("filter2) {WITH_VALUE} ;;"), "network", "opens a socket over IPv4"),
         (format!("filter2) {WITH_VALUE} ;;"), "signals", "signals every process"),
+        ("--disable-userns) ;;".to_owned(), "fences", "further user namespaces"),
+        ("--cap-drop) set -- \"$@\" --cap-add ;;".to_owned(), "fences", "capabilities it could get"),
+        (NO_THREAD_LIMIT.to_owned(), "fences", "max processes"),
+        (NO_THREAD_LIMIT.to_owned(), "threads", "starts threads without end"),
+        (NOT_SEALED.to_owned(), "processes", "becomes another program"),
+        (NOT_SEALED.to_owned(), "files", "stirs the kernel's random pool"),
         (
             "--setenv) set -- \"$@\" --setenv LEAK 1 --setenv ;;".to_owned(),
             "environment",

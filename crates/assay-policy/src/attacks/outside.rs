@@ -15,6 +15,8 @@ const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
 /// The list of what is allowed, and the list of what ends a process.
 const FILTERS: u32 = 2;
+const NESTING: &str = "further user namespaces";
+const NO_NESTING: &str = "can't be made";
 /// As `/proc` shows an empty set.
 const NO_CAPABILITIES: &str = "0000000000000000";
 /// Threads of a policy, which the kernel counts as processes of its user.
@@ -77,7 +79,7 @@ pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
     let proc = format!("/proc/{pid}");
     let proc = Path::new(&proc);
     let mut fences = namespaces(proc);
-    fences.push(nesting(pid));
+    fences.push(nesting(pid, isolation));
     fences.push(Fence::new(
         "capabilities it could get",
         status_field(&read(proc, "status"), "CapBnd"),
@@ -110,13 +112,16 @@ fn namespaces(proc: &Path) -> Vec<Fence> {
 }
 
 /// Whether it could make itself a user namespace, if no filter forbade it.
-fn nesting(pid: i32) -> Fence {
+fn nesting(pid: i32, isolation: Isolation) -> Fence {
+    if isolation != Isolation::Namespaces {
+        return Fence::new(NESTING, "as on the host", NO_NESTING);
+    }
     let found = match can_nest_user_namespace(pid) {
         Ok(true) => "can be made".to_owned(),
-        Ok(false) => "can't be made".to_owned(),
+        Ok(false) => NO_NESTING.to_owned(),
         Err(error) => format!("unknown: {error}"),
     };
-    Fence::new("further user namespaces", found, "can't be made")
+    Fence::new(NESTING, found, NO_NESTING)
 }
 
 fn read(proc: &Path, name: &str) -> String {

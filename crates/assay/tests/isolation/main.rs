@@ -1,0 +1,162 @@
+//! Machines that can't isolate: user namespaces are really switched off for these programs, and for some Landlock too.
+//! Policies are refused then, until the operator says otherwise; what runs says so everywhere.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod served;
+
+use std::path::Path;
+
+use assay_model::{Isolation, JobReport, Verdict};
+use assay_testkit::{Assay, PythonServer, Run, example};
+use serde_json::Value;
+
+const CARTPOLE: &str = "cartpole_keepin";
+/// An uid that nobody has.
+const ORDINARY: &str = "64321";
+const LANDLOCK: [&str; 2] = ["--accept-weaker-isolation", "landlock"];
+const NOTHING: &str = "--run-untrusted-code-without-isolation";
+/// In a user namespace whose limit on further ones is zero, without the capabilities that come with it.
+const FORBID: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                      exec setpriv --inh-caps=-all --ambient-caps=-all \"$@\"";
+/// What the tier without namespaces does not stop.
+const WEAKER: [&str; 14] = [
+    "user namespace",
+    "pid namespace",
+    "net namespace",
+    "ipc namespace",
+    "uts namespace",
+    "mnt namespace",
+    "further user namespaces",
+    "capabilities it could get",
+    "writable mounts",
+    "max processes",
+    "asks whether a file of the host exists",
+    "reads where a link of the host leads",
+    "learns the name of the host",
+    "starts threads without end",
+];
+
+/// `assay` of an ordinary user who can't make user namespaces.
+fn without_namespaces(more: &[&str]) -> Assay {
+    let mut starter = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        starter.extend(["setpriv", "--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups"]);
+    }
+    starter.extend(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", FORBID, "sh"]);
+    starter.extend(more);
+    Assay::new(env!("CARGO_BIN_EXE_assay")).started_by(starter)
+}
+
+/// Without Landlock either.
+fn without_anything() -> Assay {
+    let script = include_str!("without_landlock.py");
+    without_namespaces(&["python3", "-c", script])
+}
+
+#[track_caller]
+fn verify(assay: &Assay, policy: &str, more: &[&str]) -> Run {
+    let mut arguments = vec!["verify", policy, "--scenario", CARTPOLE, "--episodes", "1", "--json"];
+    arguments.extend(more);
+    assay.run(&arguments)
+}
+
+fn reference(assay: &Assay) -> String {
+    let source = std::fs::read(example(CARTPOLE, "reference").join("policy.py")).unwrap();
+    assay.write("policy.py", source).to_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn report(run: &Run) -> JobReport {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", run.stdout, run.stderr))
+}
+
+#[track_caller]
+fn assert_accepted(run: &Run, isolation: Isolation) -> JobReport {
+    let report = report(run);
+    assert_eq!((run.code, report.verdict), (0, Some(Verdict::Safe)), "{}", run.stderr);
+    assert_eq!(report.fingerprint.as_ref().unwrap().isolation, isolation);
+    let told = format!("isolation ({isolation})");
+    assert!(report.warnings.iter().any(|warning| warning.contains(&told)), "{:?}", report.warnings);
+    report
+}
+
+#[test]
+fn policies_are_refused_until_the_operator_accepts_landlock() {
+    let assay = without_namespaces(&[]);
+    let policy = reference(&assay);
+    let refused = verify(&assay, &policy, &[]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (4, ""), "{}", refused.stderr);
+    for word in ["can't isolate policies", "assay doctor", "--accept-weaker-isolation landlock", "Policy servers"] {
+        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    }
+    let out = assay.path("out");
+    let accepted = verify(&assay, &policy, &[&LANDLOCK[..], &["--out", out.to_str().unwrap()]].concat());
+    let weaker = assert_accepted(&accepted, Isolation::Landlock);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("weaker isolation (landlock)"), "the page does not tell");
+    assert!(out.join("episodes/000/video.mp4").is_file(), "no video: {}", accepted.stderr);
+    assay.assert_clean();
+
+    // The tier changes nothing of what is measured.
+    let whole = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let stronger = report(&verify(&whole, &policy, &[]));
+    assert_eq!(stronger.fingerprint.unwrap().isolation, Isolation::Namespaces);
+    assert_eq!(stronger.warnings, Vec::<String>::new());
+    assert_eq!(stronger.episode_details[0].trace_hash, weaker.episode_details[0].trace_hash);
+}
+
+#[test]
+fn policy_servers_need_no_consent() {
+    let assay = without_namespaces(&[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let policy = example(CARTPOLE, "reference").join("policy.py");
+    let server = PythonServer::start(&root.join("tests/verify/policy_server.py"), &[policy.to_str().unwrap()]);
+    let run = verify(&assay, &format!("ws://127.0.0.1:{}", server.port()), &[]);
+    assert_eq!((run.code, report(&run).verdict), (0, Some(Verdict::Safe)), "{}", run.stderr);
+    assay.assert_clean();
+}
+
+#[test]
+fn without_landlock_only_the_plainest_words_help() {
+    let assay = without_anything();
+    let policy = reference(&assay);
+    for more in [&[][..], &LANDLOCK[..]] {
+        let refused = verify(&assay, &policy, more);
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        assert!(refused.stderr.contains(NOTHING), "{}", refused.stderr);
+    }
+    assert_accepted(&verify(&assay, &policy, &[NOTHING]), Isolation::None);
+    assay.assert_clean();
+}
+
+#[test]
+fn consent_does_not_weaken_a_machine_that_can_do_better() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let run = verify(&assay, &reference(&assay), &[NOTHING]);
+    assert_eq!(report(&run).fingerprint.unwrap().isolation, Isolation::Namespaces, "{}", run.stderr);
+}
+
+#[test]
+fn the_doctor_tells_what_is_missing_and_what_there_is_instead() {
+    let run = without_namespaces(&[]).run(&["doctor", "--json"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let check = |name: &str| told["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap();
+    assert_eq!(check("namespaces")["holds"], false);
+    assert!(check("namespaces")["remedy"].as_str().unwrap().contains("user.max_user_namespaces"));
+    assert_eq!(check("jail without namespaces")["holds"], true);
+}
+
+#[test]
+fn the_weaker_tier_stops_all_but_what_is_listed() {
+    let run = without_namespaces(&[]).run(&["doctor", "--jail", "--isolation", "landlock", "--json"]);
+    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
+    let rows = told["rows"].as_array().unwrap();
+    let named = |key: &str, value: bool| -> Vec<&str> {
+        rows.iter().filter(|row| row[key] == value).map(|row| row["name"].as_str().unwrap()).collect()
+    };
+    assert_eq!(named("holds", false), Vec::<&str>::new(), "{told:#}");
+    assert_eq!(named("weaker", true), WEAKER);
+    assert!(run.code == 0 && rows.len() > 140);
+}

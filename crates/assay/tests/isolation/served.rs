@@ -1,0 +1,44 @@
+//! The same for `assay serve`.
+
+use std::time::Duration;
+
+use assay_model::{Isolation, Verdict};
+use assay_testkit::{Assay, Client, Server, example, zip_folder};
+
+use crate::{CARTPOLE, LANDLOCK, without_namespaces};
+
+const JOB_LIMIT: Duration = Duration::from_secs(90);
+
+fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
+    let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"], more].concat());
+    let key = std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap();
+    let client = server.client(&key);
+    (server, client)
+}
+
+#[test]
+fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
+    let assay = without_namespaces(&[]);
+    let policy = zip_folder(&example(CARTPOLE, "reference"));
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1")];
+    let (server, client) = serve(&assay, &[]);
+    let refused = client.try_verify(&policy, &parts).unwrap();
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (503, &"UNAVAILABLE".into()), "{}", refused.body);
+    let said = refused.body["error"]["message"].as_str().unwrap();
+    assert!(said.contains("can't isolate policies") && said.contains("policy servers"), "{said}");
+    let ready = client.get("/readyz");
+    assert_eq!((ready.status, &ready.body["isolation"]), (200, &"landlock".into()));
+    assert_eq!(ready.body["runs_uploads"], false);
+    assert!(server.log().contains("uploaded policies are refused"), "{}", server.log());
+    let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
+
+    let (server, client) = serve(&assay, &LANDLOCK);
+    let job = client.ended_job(&client.verify(&policy, &parts), JOB_LIMIT);
+    assert_eq!(job.verdict, Some(Verdict::Safe), "{}", server.log());
+    assert_eq!(job.fingerprint.unwrap().isolation, Isolation::Landlock);
+    assert!(job.warnings.iter().any(|warning| warning.contains("weaker isolation")), "{:?}", job.warnings);
+    assert_eq!(client.get("/readyz").body["runs_uploads"], true);
+    assert!(server.log().contains("WARNING"), "{}", server.log());
+    let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
+    assay.assert_clean();
+}
