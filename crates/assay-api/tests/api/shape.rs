@@ -68,7 +68,8 @@ async fn readiness_is_what_was_set() {
     assert_eq!(answer.message(), "not ready: starting");
     app.state.readiness.set(Ok(()));
     let answer = app.get("/v1/readyz", "").await;
-    assert_eq!((answer.status.as_u16(), answer.body), (200, json!({ "status": "ready" })));
+    let ready = json!({ "status": "ready", "isolation": "namespaces", "runs_uploads": true });
+    assert_eq!((answer.status.as_u16(), answer.body), (200, ready));
 }
 
 #[tokio::test]
