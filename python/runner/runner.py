@@ -179,6 +179,12 @@ def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> N
 # ---- the policy ----
 
 
+def lower(limit: int, value: int) -> None:
+    """Lower one of the process's own limits for good."""
+    value = min(value, resource.getrlimit(limit)[1])
+    resource.setrlimit(limit, (value, value))
+
+
 def load(seed: int) -> object:
     """Import policy.py; return what to act with."""
     random.seed(seed)
@@ -325,6 +331,8 @@ def main() -> None:
     hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__}
     send(HELLO, 0, 0, json.dumps(hello).encode())
     _, nonce, message = request((LOAD,))
+    lower(resource.RLIMIT_CPU, message["cpu_s"])
+    lower(resource.RLIMIT_AS, message["memory_bytes"])
     start = time.process_time()
     try:
         found = load(message["seed"])

@@ -154,6 +154,10 @@ pub struct Hello {
 pub struct Load {
     /// Seeds `random` and `numpy.random` before the import.
     pub seed: u64,
+    /// CPU time that the process may use from its start to its end, in s: the runner lowers its own limit to it.
+    pub cpu_s: u64,
+    /// Address space that the process may have, in bytes; likewise.
+    pub memory_bytes: u64,
 }
 
 /// Payload of [`Kind::Loaded`].

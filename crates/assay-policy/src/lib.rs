@@ -21,7 +21,7 @@ pub use intake::{
     EntryProblem, Inspection, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_UNPACKED_BYTES, inspect_archive, intake,
 };
-pub use pool::{Load, LoadLimits, Pool, PoolConfig, PoolError, Prepared, TakeError};
+pub use pool::{Allowance, Load, LoadLimits, Order, Pool, PoolConfig, PoolError, Prepared, TakeError};
 pub use process::PolicyProcess;
 pub(crate) use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

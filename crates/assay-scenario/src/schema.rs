@@ -1,6 +1,7 @@
 //! `scenario.toml` as written. Unknown keys are errors everywhere.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use assay_model::Level;
 use serde::Deserialize;
@@ -514,7 +515,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// CPU time of the policy.
+/// CPU time and memory of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
@@ -524,11 +525,40 @@ pub struct Budget {
     pub hard_cpu_ms: f64,
     /// Allowance of the first call, in ms of CPU.
     pub first_cpu_ms: f64,
+    /// The import of `policy.py`, in ms of CPU.
+    pub import_cpu_ms: f64,
+    /// Address space of the policy's process, interpreter and numpy included, in MiB.
+    pub memory_mib: u32,
 }
+
+impl Budget {
+    /// Least and most memory, in MiB: interpreter and numpy need 160, and a pool's process has no more than 2048.
+    pub const MEMORY_MIB: std::ops::RangeInclusive<u32> = 256..=2048;
+    /// Largest CPU budget of any kind, in ms.
+    pub const MAX_CPU_MS: f64 = 600_000.0;
+
+    /// CPU time, in s, that no policy within its budgets can use in an episode of so many control steps: the kernel's last
+    /// word, where nobody else counts any more.
+    #[must_use]
+    pub fn most_cpu_s(&self, control_steps: u32) -> u64 {
+        let later_steps = f64::from(control_steps.saturating_sub(1));
+        let ms = self.import_cpu_ms + 2.0 * self.first_cpu_ms + later_steps * self.hard_cpu_ms;
+        Duration::try_from_secs_f64(ms / 1e3).unwrap_or(Duration::MAX).as_secs().saturating_add(UNBUDGETED_CPU_S)
+    }
+}
+
+/// For the interpreter's own start, and for the policy's `close()`, in s of CPU.
+const UNBUDGETED_CPU_S: u64 = 5;
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { step_cpu_ms: 100.0, hard_cpu_ms: 1000.0, first_cpu_ms: 5000.0 }
+        Self {
+            step_cpu_ms: 100.0,
+            hard_cpu_ms: 1000.0,
+            first_cpu_ms: 5000.0,
+            import_cpu_ms: 10_000.0,
+            memory_mib: 2048,
+        }
     }
 }
 

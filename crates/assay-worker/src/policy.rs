@@ -1,9 +1,11 @@
 //! Where a job's policy is, and how it gets ready for an episode.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{Load, PolicyConnection, PolicyFailure, Prepared};
+use assay_policy::{Allowance, Load, Order, PolicyConnection, PolicyFailure, Prepared};
+use assay_scenario::Scenario;
 
 use crate::Engine;
 use crate::session::{SessionError, platform};
@@ -34,14 +36,32 @@ impl PolicySource {
 
     /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
     /// the episode before may still have it.
-    pub(crate) fn prepare(&self, engine: &Engine, seed: u64, core: usize) -> Result<Upcoming, SessionError> {
+    pub(crate) fn prepare(
+        &self,
+        engine: &Engine,
+        scenario: &Scenario,
+        seed: u64,
+        core: usize,
+    ) -> Result<Upcoming, SessionError> {
         match self {
             Self::Folder(folder) => {
                 let pool = engine.pool().map_err(|e| platform(&e))?;
-                pool.prepare(folder, seed, Some(core)).map(Upcoming::Jailed).map_err(|e| platform(&e))
+                let allowance = allowance(scenario);
+                let order = Order { policy_dir: folder.clone(), seed, core: Some(core), allowance };
+                pool.prepare(order).map(Upcoming::Jailed).map_err(|e| platform(&e))
             }
             Self::Server { server, .. } => Ok(Upcoming::Server(server.clone())),
         }
+    }
+}
+
+/// What a policy may use in an episode of the scenario.
+fn allowance(scenario: &Scenario) -> Allowance {
+    let budget = &scenario.budget;
+    Allowance {
+        import_cpu: Duration::from_secs_f64(budget.import_cpu_ms / 1e3),
+        cpu_s: budget.most_cpu_s(scenario.control_steps()),
+        memory_bytes: u64::from(budget.memory_mib) << 20,
     }
 }
 

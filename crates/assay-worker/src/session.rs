@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
 
     fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
         let seeds = EpisodeSeeds::derive(self.job.seed, episode);
-        self.job.policy.prepare(self.engine, seeds.policy, self.core)
+        self.job.policy.prepare(self.engine, &self.job.scenario, seeds.policy, self.core)
     }
 
     /// One episode, tried again where the machine was at fault.
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         drop(stream);
         let starved = policy.run_delay().unwrap_or_default().saturating_sub(delay_before);
         tracing::info!(episode, cost = %serde_json::to_string(&done.cost).unwrap_or_default(), "an episode ended");
-        if done.stalled && starved > Duration::from_secs_f64(STARVED_SHARE * done.result.wall_time_s) {
+        if done.stalled && was_starved(starved, done.result.wall_time_s) {
             tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
             return Ok(None);
         }
@@ -310,6 +310,11 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
     }
 }
 
+/// Whether a policy that stalled for most of `wall_s` was waiting for a processor, and so is not to blame.
+fn was_starved(waited: Duration, wall_s: f64) -> bool {
+    waited > Duration::from_secs_f64(STARVED_SHARE * wall_s)
+}
+
 /// An error with all its causes, as our own fault.
 pub(crate) fn platform(error: &dyn std::error::Error) -> SessionError {
     let mut text = error.to_string();
@@ -320,4 +325,16 @@ pub(crate) fn platform(error: &dyn std::error::Error) -> SessionError {
         cause = error.source();
     }
     SessionError::Platform(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, was_starved};
+
+    #[test]
+    fn who_waited_for_a_processor_is_not_blamed() {
+        assert!(was_starved(Duration::from_secs(15), 20.0));
+        assert!(!was_starved(Duration::from_secs(5), 20.0));
+        assert!(!was_starved(Duration::ZERO, 20.0), "asleep");
+    }
 }

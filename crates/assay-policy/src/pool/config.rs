@@ -29,6 +29,17 @@ impl Default for LoadLimits {
     }
 }
 
+/// What one policy may use: its scenario's budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// CPU time of the import.
+    pub import_cpu: Duration,
+    /// CPU time of the whole process, in s; a pool's own limit, if that is lower.
+    pub cpu_s: u64,
+    /// Address space in bytes; a pool's own limit, if that is lower.
+    pub memory_bytes: u64,
+}
+
 /// What a pool is made of.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
@@ -48,6 +59,12 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
+    /// As much as the pool's own limits allow.
+    pub(super) fn allowance(&self) -> Allowance {
+        let Limits { cpu_s, address_space_bytes, .. } = self.limits;
+        Allowance { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
+    }
+
     /// The defaults for `size` interpreters.
     #[must_use]
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {

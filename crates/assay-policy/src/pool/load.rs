@@ -1,12 +1,13 @@
 //! Loading a policy into a member: HELLO, LOAD, and LOADED or the reason why not.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Child, SpawnError};
 use assay_model::frame::{Hello, Kind, Load as LoadRequest, PROTOCOL, PolicyFault};
 
+use super::Allowance;
 use super::filler::Shared;
 use super::member::Idle;
 use crate::frames::{ReceiveError, receive, send};
@@ -16,6 +17,19 @@ use crate::{PolicyFailure, PolicyProcess};
 const MAX_DEAD: usize = 3;
 /// A process that closed its stream ends within this time, or is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
+
+/// Which policy to load, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Its folder, as [`crate::intake`] left it.
+    pub policy_dir: PathBuf,
+    /// What `random` and `numpy.random` are seeded with.
+    pub seed: u64,
+    /// The processor to run on.
+    pub core: Option<usize>,
+    /// What it may use.
+    pub allowance: Allowance,
+}
 
 /// What became of a policy.
 #[derive(Debug)]
@@ -56,22 +70,18 @@ pub enum TakeError {
 }
 
 /// See [`super::Pool::take`]. Stops when `is_cancelled` says so.
-pub(super) fn take(
-    shared: &Arc<Shared>,
-    policy_dir: &Path,
-    seed: u64,
-    core: Option<usize>,
-    is_cancelled: &dyn Fn() -> bool,
-) -> Result<Load, TakeError> {
+pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() -> bool) -> Result<Load, TakeError> {
+    let Allowance { import_cpu, cpu_s, memory_bytes } = order.allowance;
     let mut idle = warm(shared, is_cancelled)?;
-    idle.member.slot.fill(policy_dir).map_err(TakeError::Files)?;
-    if let Some(core) = core {
+    idle.member.slot.fill(&order.policy_dir).map_err(TakeError::Files)?;
+    if let Some(core) = order.core {
         // A processor that went away costs speed, not results.
         drop(idle.member.child.pin(core));
     }
     let nonce = crate::random_number().map_err(TakeError::Random)?;
-    let mut import = Import::begin(shared, &idle.member.child);
-    let request = serde_json::to_vec(&LoadRequest { seed }).unwrap_or_default();
+    let mut import = Import::begin(shared, import_cpu, &idle.member.child);
+    let request = LoadRequest { seed: order.seed, cpu_s, memory_bytes };
+    let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
         let failure = PolicyFailure::exited(&ended(&mut idle));
         return Ok(failed(failure, &mut idle));
@@ -153,12 +163,12 @@ struct Import {
 }
 
 impl Import {
-    fn begin(shared: &Shared, child: &Child) -> Self {
+    fn begin(shared: &Shared, cpu_limit: Duration, child: &Child) -> Self {
         Self {
             start: Instant::now(),
             cpu_at_start: child.cpu_time().unwrap_or_default(),
             delay_at_start: child.run_delay().unwrap_or_default(),
-            cpu_limit: shared.config.load.import_cpu,
+            cpu_limit,
             wall_limit: shared.config.load.import_wall,
         }
     }

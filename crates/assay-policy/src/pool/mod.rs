@@ -18,9 +18,9 @@ use std::thread::JoinHandle;
 
 use assay_jail::{Jail, JailError, SpawnError};
 
-pub use config::{LoadLimits, PoolConfig};
+pub use config::{Allowance, LoadLimits, PoolConfig};
 use filler::Shared;
-pub use load::{Load, TakeError};
+pub use load::{Load, Order, TakeError};
 pub(crate) use member::Member;
 pub use prepared::Prepared;
 
@@ -64,20 +64,22 @@ impl Pool {
     }
 
     /// Loads the policy in `policy_dir` (as [`crate::intake`] left it) into a warm interpreter, pinned to `core`.
-    /// `seed` is what `random` and `numpy.random` are seeded with. Blocks for the import.
+    /// `seed` is what `random` and `numpy.random` are seeded with; it may use what the pool's limits allow. Blocks for the
+    /// import.
     ///
     /// # Errors
     /// [`TakeError`]: our failures only. What is wrong with the policy is [`Load::Failed`].
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Load, TakeError> {
-        load::take(&self.shared, policy_dir, seed, core, &|| false)
+        let order = Order { policy_dir: policy_dir.to_owned(), seed, core, allowance: self.shared.config.allowance() };
+        load::take(&self.shared, &order, &|| false)
     }
 
     /// [`Self::take`] in the background, so that the next policy is imported while the current episode runs.
     ///
     /// # Errors
     /// [`PoolError::Thread`] when no thread can be started.
-    pub fn prepare(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Prepared, PoolError> {
-        Prepared::start(Arc::clone(&self.shared), policy_dir.to_owned(), seed, core).map_err(PoolError::Thread)
+    pub fn prepare(&self, order: Order) -> Result<Prepared, PoolError> {
+        Prepared::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
     }
 
     /// How many interpreters wait for a policy (some may still be importing numpy).

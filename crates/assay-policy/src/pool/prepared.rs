@@ -1,12 +1,11 @@
 //! A policy that is being loaded in the background.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use super::filler::Shared;
-use super::load::{Load, TakeError, take};
+use super::load::{Load, Order, TakeError, take};
 
 /// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
 #[derive(Debug)]
@@ -16,17 +15,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn start(
-        shared: Arc<Shared>,
-        policy_dir: PathBuf,
-        seed: u64,
-        core: Option<usize>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn start(shared: Arc<Shared>, order: Order) -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
         let builder = std::thread::Builder::new().name("policy-load".to_owned());
         // The thread may end before the policy does: the process was spawned by the pool's own thread.
-        let thread = builder.spawn(move || take(&shared, &policy_dir, seed, core, &|| flag.load(Ordering::Relaxed)))?;
+        let thread = builder.spawn(move || take(&shared, &order, &|| flag.load(Ordering::Relaxed)))?;
         Ok(Self { thread: Some(thread), cancelled })
     }
 

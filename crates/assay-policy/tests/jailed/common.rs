@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
 use assay_policy::{
-    IntakeLimits, Load, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, Pool, PoolConfig, Runtime, intake,
+    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, Pool, PoolConfig,
+    Runtime, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;
@@ -36,6 +37,17 @@ impl Bench {
 
     pub(crate) fn pool(&self) -> &Pool {
         self.pool.as_ref().unwrap()
+    }
+
+    /// An order for a policy with all that the pool allows.
+    pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> Order {
+        let limits = assay_jail::Limits::of(assay_jail::Profile::Policy);
+        let allowance = Allowance {
+            import_cpu: Duration::from_secs(10),
+            cpu_s: limits.cpu_s,
+            memory_bytes: limits.address_space_bytes,
+        };
+        Order { policy_dir: policy_dir.to_owned(), seed, core: None, allowance }
     }
 
     /// Takes in a policy of several files.

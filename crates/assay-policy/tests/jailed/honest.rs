@@ -133,8 +133,8 @@ fn the_next_policy_is_loaded_while_one_runs_and_a_dropped_one_leaves_nothing() {
     let dir = bench.policy("p", &[("policy.py", FUNCTION)]);
     let mut driver = Driver::new(bench.pool().take(&dir, 1, None).unwrap());
     driver.begin();
-    let next = bench.pool().prepare(&dir, 2, None).unwrap();
-    let unused = bench.pool().prepare(&dir, 3, None).unwrap();
+    let next = bench.pool().prepare(bench.order(&dir, 2)).unwrap();
+    let unused = bench.pool().prepare(bench.order(&dir, 3)).unwrap();
     assert!(matches!(driver.step(0), Answer::Action(_)));
     let mut second = Driver::new(next.wait().unwrap());
     assert_eq!(second.begin(), Answer::Ready);
@@ -207,5 +207,59 @@ fn a_pool_that_can_not_start_interpreters_says_why() {
         std::error::Error::source(&error).unwrap().to_string(),
         "the jail's source /no/such/runtime does not exist"
     );
+    bench.close();
+}
+
+#[test]
+fn a_policy_has_what_its_scenario_allows_and_no_more() {
+    let text = "
+import resource
+def policy(observation):
+    try:
+        bytearray(300 << 20)
+    except MemoryError:
+        return [resource.getrlimit(resource.RLIMIT_CPU)[1], resource.getrlimit(resource.RLIMIT_AS)[1], 1, 0, 0, 0, 0]
+    return [0] * 7
+";
+    let bench = Bench::new(1, |config| config.limits.cpu_s = 100);
+    let dir = bench.policy("p", &[("policy.py", text)]);
+    for (asked_cpu_s, got_cpu_s) in [(7, 7.0), (1_000, 100.0)] {
+        let mut order = bench.order(&dir, 1);
+        order.allowance.cpu_s = asked_cpu_s;
+        order.allowance.memory_bytes = 400 << 20;
+        let mut driver = Driver::new(bench.pool().prepare(order).unwrap().wait().unwrap());
+        driver.begin();
+        let memory = f64::from(400_u32 << 20);
+        assert_eq!(driver.step(0), Answer::Action(vec![got_cpu_s, memory, 1.0, 0.0, 0.0, 0.0, 0.0]));
+        driver.finish();
+    }
+    bench.close();
+}
+
+#[test]
+fn the_kernel_ends_a_policy_that_nobody_counts() {
+    let text = "
+def policy(observation):
+    while True: pass
+";
+    let bench = Bench::new(1, |_| {});
+    let dir = bench.policy("p", &[("policy.py", text)]);
+    let mut order = bench.order(&dir, 1);
+    order.allowance.cpu_s = 1;
+    let mut driver = Driver::new(bench.pool().prepare(order).unwrap().wait().unwrap());
+    driver.begin();
+    assert_eq!(driver.step(0), Answer::Closed);
+    assert_eq!(driver.finish().exit.unwrap().signal, Some(9));
+    bench.close();
+}
+
+#[test]
+fn an_import_has_the_cpu_time_of_its_scenario() {
+    let text = "import time\nwhile time.process_time() < 100: pass\n";
+    let bench = Bench::new(1, |_| {});
+    let mut order = bench.order(&bench.policy("p", &[("policy.py", text)]), 1);
+    order.allowance.import_cpu = Duration::from_millis(300);
+    let Load::Failed(failure) = bench.pool().prepare(order).unwrap().wait().unwrap() else { panic!("it was loaded") };
+    assert!(failure.code == "import_timeout" && failure.message.contains("0.3 s of CPU time"), "{failure:?}");
     bench.close();
 }

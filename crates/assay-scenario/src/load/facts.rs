@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::schema::{Control, Document};
-use crate::{FORMAT, MAX_ITEMS, MAX_LATENCY_STEPS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError};
+use crate::{
+    Budget, FORMAT, MAX_ITEMS, MAX_LATENCY_STEPS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError,
+};
 
 use super::whole;
 
@@ -46,13 +48,24 @@ pub(super) fn check_facts(document: &Document) -> Result<(), ScenarioError> {
 
 fn check_budget(document: &Document) -> Result<(), ScenarioError> {
     let budget = &document.budget;
-    for (key, ms) in [("step_cpu_ms", budget.step_cpu_ms), ("first_cpu_ms", budget.first_cpu_ms)] {
-        if !(ms.is_finite() && ms > 0.0) {
-            return Err(ScenarioError::value(format!("budget.{key}"), "must be a positive number of ms"));
+    let times = [
+        ("step_cpu_ms", budget.step_cpu_ms),
+        ("hard_cpu_ms", budget.hard_cpu_ms),
+        ("first_cpu_ms", budget.first_cpu_ms),
+        ("import_cpu_ms", budget.import_cpu_ms),
+    ];
+    for (key, ms) in times {
+        if !(ms > 0.0 && ms <= Budget::MAX_CPU_MS) {
+            let problem = format!("must be a positive number of ms, at most {}", Budget::MAX_CPU_MS);
+            return Err(ScenarioError::value(format!("budget.{key}"), problem));
         }
     }
-    if !(budget.hard_cpu_ms.is_finite() && budget.hard_cpu_ms >= budget.step_cpu_ms) {
+    if budget.hard_cpu_ms < budget.step_cpu_ms {
         return Err(ScenarioError::value("budget.hard_cpu_ms", "must be a number of ms, at least step_cpu_ms"));
+    }
+    if !Budget::MEMORY_MIB.contains(&budget.memory_mib) {
+        let (least, most) = (Budget::MEMORY_MIB.start(), Budget::MEMORY_MIB.end());
+        return Err(ScenarioError::value("budget.memory_mib", format!("must lie between {least} and {most}")));
     }
     let probability = document.arena.max_violation_probability;
     if !(probability > 0.0 && probability < 1.0) {

@@ -43,6 +43,9 @@ const FACTS: &[Mistake] = &[
     ("step_cpu_ms = 20", "step_cpu_ms = 0", &["budget.step_cpu_ms", "positive"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = 10", &["budget.hard_cpu_ms", "at least step_cpu_ms"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = inf", &["budget.hard_cpu_ms", "number of ms"]),
+    ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nimport_cpu_ms = 1e9", &["budget.import_cpu_ms", "at most 600000"]),
+    ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nmemory_mib = 100", &["budget.memory_mib", "between 256 and 2048"]),
+    ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nmemory_mib = 4096", &["budget.memory_mib", "between 256 and 2048"]),
     ("violation_probability = 0.10", "violation_probability = 0.10\nepisodes = 0", &["arena.episodes", "1 to 1000"]),
     (
         "violation_probability = 0.10",

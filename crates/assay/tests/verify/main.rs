@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod attest;
+mod budgets;
 mod certification;
 mod commands;
 mod evidence;

@@ -1,0 +1,95 @@
+//! A policy's budgets are its scenario's: CPU time of all threads, also between two calls, the import, the whole process,
+//! memory.
+
+use std::fs;
+
+use assay_model::{EpisodeResult, EpisodeStatus};
+use assay_testkit::{Assay, home};
+
+use crate::{CARTPOLE, assay, report};
+
+const BUDGET: &str = "[budget]\nstep_cpu_ms = 60\nhard_cpu_ms = 400\nfirst_cpu_ms = 700\nimport_cpu_ms = 900\n\
+                      memory_mib = 300\n\n[arena]";
+/// Control steps of an episode.
+const STEPS: u64 = 500;
+
+/// An episode of `policy` on the cart and pole with [`BUDGET`].
+#[track_caller]
+fn episode(assay: &Assay, policy: &str) -> EpisodeResult {
+    let original = home().join("scenarios").join(CARTPOLE);
+    for name in ["README.md", "scene.xml", "scenario.toml"] {
+        let text = fs::read_to_string(original.join(name)).unwrap();
+        let (before, after) = match (name, text.split_once("[budget]")) {
+            ("scenario.toml", Some((before, after))) => (before, after.split_once("[arena]").unwrap().1),
+            _ => (text.as_str(), ""),
+        };
+        let budget = if name == "scenario.toml" { BUDGET } else { "" };
+        assay.write(&format!("tight/{name}"), format!("{before}{budget}{after}"));
+    }
+    let (policy, scenario) = (assay.write("policy.py", policy), assay.path("tight"));
+    let words = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap(), "--episodes", "1"];
+    let mut found = report(&assay.run(&[&words[..], &["--json"]].concat()));
+    found.episode_details.remove(0)
+}
+
+#[track_caller]
+fn assert_timeout(episode: &EpisodeResult, code: &str, message: &str) {
+    let error = episode.error.as_ref().unwrap();
+    assert_eq!((episode.status, error.code.as_str()), (EpisodeStatus::PolicyTimeout, code), "{error:?}");
+    assert!(error.message.contains(message), "{error:?}");
+}
+
+#[test]
+fn a_step_over_its_budget_is_counted_and_one_over_the_hard_limit_ends_the_episode() {
+    let assay = assay();
+    let burn = "import time\ncalls = 0\n\ndef burn(seconds):\n    until = time.process_time() + seconds\n    \
+                while time.process_time() < until:\n        pass\n\n";
+    let policy = |calls: &str| {
+        format!("{burn}def policy(observation):\n    global calls\n    calls += 1\n{calls}    return [0]\n")
+    };
+    let slow = episode(&assay, &policy("    burn({1: 0.3, 3: 0.1, 5: 0.1}.get(calls, 0))\n"));
+    // The first call has an allowance of its own.
+    assert_eq!((slow.status, slow.deadline_misses), (EpisodeStatus::Completed, 2), "{:?}", slow.error);
+    let hard = episode(&assay, &policy("    burn({4: 3}.get(calls, 0))\n"));
+    assert_timeout(&hard, "timeout", "step 3 took more than 400 ms");
+    let first = episode(&assay, &policy("    burn({1: 3}.get(calls, 0))\n"));
+    assert_timeout(&first, "timeout", "the first call took more than 700 ms");
+    assay.assert_clean();
+}
+
+#[test]
+fn all_threads_count_also_between_two_calls() {
+    let assay = assay();
+    // The calling thread sleeps while another one works.
+    let threads = "import threading, time\ncalls = 0\n\ndef work():\n    until = time.thread_time() + 0.15\n    \
+                   while time.thread_time() < until:\n        pass\n\ndef policy(observation):\n    global calls\n    \
+                   calls += 1\n    if calls == 3:\n        thread = threading.Thread(target=work)\n        \
+                   thread.start()\n        thread.join()\n    return [0]\n";
+    assert_eq!(episode(&assay, threads).deadline_misses, 1);
+    // One call of C keeps the interpreter's lock: the work is done after the answer, before the next question is read.
+    let between = "import threading, time\ncalls = 0\n\ndef work():\n    time.sleep(0)\n    sum(range(15_000_000))\n\n\
+                   def policy(observation):\n    global calls\n    calls += 1\n    if calls == 3:\n        \
+                   threading.Thread(target=work).start()\n    return [0]\n";
+    let found = episode(&assay, between);
+    assert!(found.deadline_misses >= 1 || found.status == EpisodeStatus::PolicyTimeout, "{found:?}");
+    assay.assert_clean();
+}
+
+#[test]
+fn the_import_and_the_whole_process_have_the_scenarios_limits() {
+    let assay = assay();
+    let endless = episode(&assay, "import time\nwhile time.process_time() < 60:\n    pass\n");
+    assert_timeout(&endless, "import_timeout", "0.9 s of CPU time");
+    let told = episode(
+        &assay,
+        "import resource\n\ndef policy(observation):\n    \
+         raise ValueError([resource.getrlimit(n)[1] for n in (resource.RLIMIT_CPU, resource.RLIMIT_AS)])\n",
+    );
+    // In s: import, start and first action, the hard limit of each other step, and 5.
+    let cpu_s = (900 + 2 * 700 + (STEPS - 1) * 400) / 1000 + 5;
+    let expected = format!("ValueError: [{cpu_s}, {}]", 300 << 20);
+    assert_eq!(told.error.unwrap().message, expected);
+    let greedy = episode(&assay, "kept = bytearray(400 << 20)\n\ndef policy(observation):\n    return [0]\n");
+    assert_eq!(greedy.error.unwrap().code, "memory");
+    assay.assert_clean();
+}
