@@ -22,7 +22,9 @@ mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
 pub use http::router;
-pub use ports::{Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, StaticCatalog};
+pub use ports::{
+    Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+};
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{ApiSettings, SettingsError};

@@ -5,7 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use assay_model::{Entropy, ScenarioCard, ScenarioId};
+use assay_model::{Entropy, EpisodeResult, ScenarioCard, ScenarioId};
+use assay_report::ReplayReport;
+use assay_report::attest::PublishedKeys;
+use assay_store::JobRecord;
+use async_trait::async_trait;
 
 /// The scenarios that can be asked for.
 pub trait Catalog: Send + Sync + fmt::Debug {
@@ -72,6 +76,39 @@ pub enum IntakeFailure {
     /// Ours.
     #[error("the archive could not be read")]
     Broken(#[source] std::io::Error),
+}
+
+/// The keys that statements are signed with.
+pub trait SigningKeys: Send + Sync + fmt::Debug {
+    /// The public ones, newest first.
+    ///
+    /// # Errors
+    /// The list can't be read.
+    fn published(&self) -> std::io::Result<PublishedKeys>;
+}
+
+/// Runs recorded episodes again.
+#[async_trait]
+pub trait Replayer: Send + Sync + fmt::Debug {
+    /// Runs `episode` of the completed `job` again and compares it with its recording. Stops when it is dropped.
+    ///
+    /// # Errors
+    /// [`ReplayFailure`]; a difference is no error.
+    async fn replay(&self, job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure>;
+}
+
+/// Why an episode was not run again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayFailure {
+    /// It can't be: says why.
+    #[error("{0}")]
+    Refused(String),
+    /// Not now, or not in the time that there is.
+    #[error("{0}")]
+    Unavailable(String),
+    /// We failed.
+    #[error("the replay failed")]
+    Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// The operating system's random source.

@@ -7,7 +7,7 @@ use assay_model::{Clock, Entropy};
 use assay_store::{Blobs, Queue, Records};
 use uuid::Uuid;
 
-use crate::{ApiSettings, Catalog, Intake, UrlSigner};
+use crate::{ApiSettings, Catalog, Intake, Replayer, SigningKeys, UrlSigner};
 
 /// The service's parts.
 #[derive(Debug, Clone)]
@@ -26,6 +26,10 @@ pub struct AppState {
     pub entropy: Arc<dyn Entropy>,
     /// The data folder; see [`crate::prepare_folders`].
     pub data: PathBuf,
+    /// The keys that statements are signed with.
+    pub signing_keys: Arc<dyn SigningKeys>,
+    /// Runs episodes again.
+    pub replayer: Arc<dyn Replayer>,
     /// The evidence.
     pub blobs: Blobs,
     /// Signs addresses of evidence.

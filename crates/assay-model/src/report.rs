@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobStatus, Plan, Quadrants, ReviewReason,
-    ScenarioId, Statistics, Verdict,
+    Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobStatus, Plan, Quadrants, Review,
+    ReviewReason, ScenarioId, Statistics, Verdict,
 };
 
 /// How we know which policy was evaluated.
@@ -122,7 +122,7 @@ pub struct JobReport {
     pub vlm_agreement: Option<bool>,
     pub needs_review: bool,
     pub review_reasons: Vec<ReviewReason>,
-    pub review: Option<serde_json::Value>,
+    pub review: Option<Review>,
     pub blame: Option<Blame>,
     pub reason: Option<String>,
     pub error_message: Option<String>,

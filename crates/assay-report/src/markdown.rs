@@ -21,6 +21,9 @@ pub fn render(report: &JobReport) -> String {
         let reasons: Vec<_> = report.review_reasons.iter().map(|r| outcome::review(*r)).collect();
         let _ = writeln!(out, "A person should look: {}.\n", reasons.join("; "));
     }
+    if let Some(reviewed) = outcome::reviewed(report) {
+        let _ = writeln!(out, "{}\n", text(&reviewed));
+    }
     for warning in &report.warnings {
         let _ = writeln!(out, "Note: {}\n", text(warning));
     }

@@ -1,7 +1,8 @@
 //! Closed vocabularies as words, the policy's errors, and how to run a job again.
 
 use assay_model::{
-    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, PolicyIdentity, ReviewReason, Termination,
+    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, PolicyIdentity, ReviewDecision, ReviewReason,
+    Termination,
 };
 
 /// The verdict, or the state of a job that has none.
@@ -69,6 +70,17 @@ pub(crate) fn ending(episode: &EpisodeResult) -> &'static str {
             Termination::Cancelled => "cancelled",
         },
     }
+}
+
+/// What a person decided, in words; nothing if nobody did.
+pub(crate) fn reviewed(report: &JobReport) -> Option<String> {
+    let review = report.review.as_ref()?;
+    let decision = match review.decision {
+        ReviewDecision::Accepted => "accepted the result",
+        ReviewDecision::Rejected => "rejected the result",
+        ReviewDecision::NeedsEvidence => "asks for more evidence",
+    };
+    Some(format!("Reviewed {}: {} {decision}. {}", review.at, review.reviewer, review.reason))
 }
 
 /// Why a person should look.

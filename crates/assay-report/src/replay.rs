@@ -6,7 +6,7 @@ use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference
 use serde::Serialize;
 
 /// A replay of one episode.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ReplayReport {
     /// Everything was the same to the bit.
     pub same: bool,

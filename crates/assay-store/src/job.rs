@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use assay_model::{
-    AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobReport, JobStatus, ScenarioId,
+    AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobReport, JobStatus, Review,
+    ScenarioId,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub enum JobState {
         started_at: Timestamp,
         /// When the conclusion was written.
         completed_at: Timestamp,
+        /// Which claim of the conclusion it was ([`crate::ConclusionFence::attempt`]): its files are the ones that count.
+        attempt: u32,
         /// What was found.
         outcome: Box<crate::Outcome>,
     },
@@ -122,6 +125,8 @@ pub struct JobRecord {
     pub state: JobState,
     /// Episodes recorded.
     pub episodes_done: u32,
+    /// What a person decided last.
+    pub review: Option<Review>,
 }
 
 impl JobRecord {
@@ -132,6 +137,7 @@ impl JobRecord {
         let mut report =
             JobReport::queued(&self.header).in_status(state.status(), state.waiting_for()).with_episodes(episodes);
         report.progress.episodes_done = self.episodes_done;
+        report.review.clone_from(&self.review);
         (report.started_at, report.completed_at) = state.times();
         match state {
             JobState::Queued { position } => report.queue_position = Some(*position),

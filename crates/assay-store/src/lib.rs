@@ -23,7 +23,9 @@ mod key;
 mod local_queue;
 mod queue;
 mod records;
+mod review;
 mod shard;
+mod signed;
 pub mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -36,5 +38,7 @@ pub use key::{KeyId, KeyRecord};
 pub use local_queue::LocalQueue;
 pub use queue::{Queue, Work};
 pub use records::Records;
+pub use review::{MAX_REVIEWS, Reviewed};
 pub use shard::{Claim, Fence, Lease, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
+pub use signed::{SIGNED_REPORT, SIGNED_STATEMENT, signed_folder, signed_folders};
 pub use sqlite::SqliteRecords;

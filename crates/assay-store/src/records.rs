@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use assay_model::{AccountId, EpisodeResult, JobId};
+use assay_model::{AccountId, EpisodeResult, JobId, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Returned, StoreError,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Returned, Reviewed, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
@@ -63,6 +63,16 @@ pub trait Records: Send + Sync + fmt::Debug {
 
     /// Ends a job as FAILED, whoever works on it; false if it had ended before.
     async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Puts a person's decision beside the result of a COMPLETED job (of `account`); what was measured stays as it is.
+    /// The last one is shown with the job, at most [`crate::MAX_REVIEWS`] are kept.
+    async fn review_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        key: &KeyId,
+        review: Review,
+    ) -> Result<Reviewed, StoreError>;
 
     // -- shards
 

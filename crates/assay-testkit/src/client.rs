@@ -25,6 +25,8 @@ pub struct Answer {
     pub status: u16,
     /// The body; `null` when it is no JSON.
     pub body: Value,
+    /// The body's text.
+    pub text: String,
 }
 
 impl Client {
@@ -56,12 +58,27 @@ impl Client {
         response.body_mut().read_to_vec().unwrap()
     }
 
+    /// POST with an empty body; `None` when the server went away before it answered.
+    #[must_use]
+    pub fn try_post(&self, path: &str) -> Option<Answer> {
+        let request = self.agent.post(format!("http://{}{path}", self.address));
+        answer(request.header("authorization", format!("Bearer {}", self.key)).send_empty())
+    }
+
     /// POST with an empty body.
     #[must_use]
     #[track_caller]
     pub fn post(&self, path: &str) -> Answer {
+        self.try_post(path).unwrap()
+    }
+
+    /// POST of a JSON document.
+    #[must_use]
+    #[track_caller]
+    pub fn post_json(&self, path: &str, body: &Value) -> Answer {
         let request = self.agent.post(format!("http://{}{path}", self.address));
-        answer(request.header("authorization", format!("Bearer {}", self.key)).send_empty()).unwrap()
+        let request = request.header("authorization", format!("Bearer {}", self.key));
+        answer(request.header("content-type", "application/json").send(body.to_string())).unwrap()
     }
 
     /// POST /verify with an archive and text parts; `None` when the server went away before it answered.
@@ -99,7 +116,7 @@ impl Client {
 fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<Answer> {
     let mut response = result.ok()?;
     let text = response.body_mut().read_to_string().ok()?;
-    Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default() })
+    Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default(), text })
 }
 
 fn form(zip: &[u8], parts: &[(&str, &str)]) -> Vec<u8> {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{Keyring, KeyringError};
 
 /// The signed statement, beside `report.json`.
-pub const STATEMENT_FILE: &str = "report.intoto.json";
+pub const STATEMENT_FILE: &str = assay_store::SIGNED_STATEMENT;
 /// Deepest folder that evidence lies in.
 const MAX_DEPTH: usize = 8;
 

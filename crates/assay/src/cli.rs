@@ -101,7 +101,7 @@ pub(crate) struct Verify {
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
     /// Most evidence of all episodes together, each having an equal share; over it images are left out
-    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
     /// Certify that violations are rarer than this (0.05: 59 clean episodes); the first failure ends the run
     #[arg(long, value_name = "P", value_parser = probability)]
@@ -190,6 +190,11 @@ pub(crate) struct ServerOptions {
     /// Actions of an answer that are carried out before the server is asked again [default: all of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPLAN_STEPS)))]
     pub(crate) replan_steps: Option<u32>,
+}
+
+/// A size in MiB, up to a TiB.
+fn mebibytes() -> impl clap::builder::TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(1..=1 << 20)
 }
 
 /// A number strictly between 0 and 1.
@@ -316,6 +321,10 @@ pub(crate) struct Serve {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, env = "ASSAY_LANES", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
+    /// Most evidence of all episodes of a job together, each having an equal share; over it images are left out
+    #[arg(long, value_name = "MIB", env = "ASSAY_MAX_EVIDENCE_MIB",
+          default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
+    pub(crate) max_evidence_mib: u64,
     #[command(flatten)]
     pub(crate) isolation: IsolationOptions,
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, StaticCatalog, UrlSigner,
-    prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, SigningKeys, StaticCatalog,
+    UrlSigner, prepare_folders,
 };
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
+use assay_report::attest::PublishedKeys;
 use assay_scenario::Scenario;
 use assay_store::{Blobs, LocalQueue, Records, SqliteRecords};
 use assay_worker::{Engine, Keyring, Service, ServiceOptions};
@@ -21,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::Serve;
+use crate::replayer::LocalReplayer;
 
 /// Folder of the signing keys in the data folder.
 const SIGNING: &str = "signing";
@@ -38,6 +40,16 @@ const NOT_RUN: &str =
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]
 struct ArchiveIntake(Arc<Engine>);
+
+/// The public half of what the worker signs with.
+#[derive(Debug)]
+struct PublicKeys(Keyring);
+
+impl SigningKeys for PublicKeys {
+    fn published(&self) -> std::io::Result<PublishedKeys> {
+        self.0.published().map_err(std::io::Error::other)
+    }
+}
 
 impl Intake for ArchiveIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
@@ -68,7 +80,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
     tell_isolation(&engine);
     let engine = Arc::new(engine);
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
-    let state = state(&engine, records, &data)?;
+    let state = state(&engine, records, &data, keyring.clone())?;
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
         engine,
@@ -78,6 +90,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         blobs: state.blobs.clone(),
         data,
         keyring,
+        max_job_bytes: arguments.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
     readiness.set(Ok(()));
@@ -140,10 +153,13 @@ async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path) -> anyhow::Result<AppState> {
+fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path, keyring: Keyring) -> anyhow::Result<AppState> {
+    let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     Ok(AppState {
-        blobs: Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?,
+        replayer: Arc::new(LocalReplayer::new(Arc::clone(engine), blobs.clone(), data.to_owned())),
+        blobs,
+        signing_keys: Arc::new(PublicKeys(keyring)),
         signer: UrlSigner::open(data, &OsEntropy)?,
         records,
         queue: Arc::new(LocalQueue::new()),

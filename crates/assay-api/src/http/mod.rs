@@ -7,10 +7,12 @@ mod body;
 mod drain;
 mod envelope;
 mod error;
+mod json;
 mod observe;
 pub(crate) mod range;
 mod router;
 
 pub(crate) use auth::Caller;
 pub(crate) use error::{ApiError, Code, ErrorAnswer};
+pub(crate) use json::{json_body, named_field, optional_json_body};
 pub use router::router;

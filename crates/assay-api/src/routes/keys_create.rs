@@ -1,20 +1,17 @@
 //! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere else.
 
 use assay_model::{AccountId, Scope, Scopes};
-use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, json_body, named_field};
 use crate::keys::mint;
 use crate::state::App;
 
-/// Longest request, in bytes.
-const MAX_BODY_BYTES: usize = 16 << 10;
 /// Longest name, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
@@ -81,17 +78,7 @@ pub(super) async fn handle(
 }
 
 async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("application/json")) {
-        return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"));
-    }
-    let body = tokio::time::timeout(app.settings.body_idle, to_bytes(request.into_body(), MAX_BODY_BYTES)).await;
-    let body = body.map_err(|_| ApiError::new(Code::Timeout, "the body did not come in time"))?;
-    let body = body.map_err(|_| {
-        ApiError::new(Code::PayloadTooLarge, format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"))
-    })?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&body).map_err(|e| ApiError::invalid("body", None, format!("not JSON: {e}")))?;
+    let value = json_body(app, request).await?;
     NewKey::deserialize(&value).map_err(|error| {
         let text = assay_model::sanitise(&error.to_string(), 300);
         ApiError::invalid(&culprit(&value, &text), None, text)
@@ -100,8 +87,7 @@ async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {
 
 /// Which field serde complains about: it names those that are missing or unknown, the others are tried one by one.
 fn culprit(value: &serde_json::Value, complaint: &str) -> String {
-    let named = ["missing field `", "unknown field `"].into_iter().find_map(|start| complaint.strip_prefix(start));
-    if let Some((name, _)) = named.and_then(|rest| rest.split_once('`')) {
+    if let Some(name) = named_field(complaint) {
         return name.to_owned();
     }
     let wrong = [

@@ -12,12 +12,16 @@ mod present;
 mod query;
 mod scenario;
 mod scenarios;
+mod signing_keys;
+mod verify_attestation;
 mod verify_cancel;
 mod verify_create;
 mod verify_episodes;
 mod verify_get;
 mod verify_list;
+mod verify_replay;
 mod verify_report;
+mod verify_review;
 
 use assay_model::Scope;
 use axum::routing::{MethodRouter, delete, get, post};
@@ -89,6 +93,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);
     let admin = Some(Scope::Admin);
+    let review = Some(Scope::Review);
     let row = |method, path, scope, rate, handler| Endpoint {
         method,
         path,
@@ -109,6 +114,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
             json: false,
             ..row("GET", "/artifacts/{job_id}/{sha256}/{name}", None, RateClass::Free, || get(artifact::handle))
         },
+        row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle)),
         row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)),
         row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)),
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
@@ -123,6 +129,9 @@ pub(crate) fn table() -> Vec<Endpoint> {
             ..row("GET", "/verify/{job_id}/report", read, RateClass::Get, || get(verify_report::page))
         },
         row("GET", "/verify/{job_id}/report.json", read, RateClass::Get, || get(verify_report::document)),
+        row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle)),
+        row("POST", "/verify/{job_id}/replay", verify, RateClass::Write, || post(verify_replay::handle)),
+        row("POST", "/verify/{job_id}/review", review, RateClass::Write, || post(verify_review::handle)),
         row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
     ]
 }
@@ -135,7 +144,7 @@ pub(crate) fn is_public(path: &str) -> bool {
         _ => path,
     };
     // An artifact's address is its own key.
-    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz")
+    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz" | "/.well-known/assay-keys.json")
         || path.starts_with("/docs/")
         || path.starts_with("/artifacts/")
 }

@@ -31,13 +31,17 @@ use crate::state::App;
         super::keys_revoke::handle,
         super::scenario::handle,
         super::scenarios::handle,
+        super::signing_keys::handle,
+        super::verify_attestation::handle,
         super::verify_cancel::handle,
         super::verify_create::handle,
         super::verify_episodes::handle,
         super::verify_get::handle,
         super::verify_list::handle,
+        super::verify_replay::handle,
         super::verify_report::document,
         super::verify_report::page,
+        super::verify_review::handle,
     ),
     components(schemas(ErrorAnswer)),
     tags(
@@ -50,7 +54,7 @@ use crate::state::App;
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 3] = ["VerifyForm", "NewKey", "ErrorBody"];
+const WITH_OPTIONAL_FIELDS: [&str; 4] = ["VerifyForm", "NewKey", "NewReplay", "ErrorBody"];
 
 /// Each status of an error, and when it comes.
 const ERRORS: [(&str, &str); 13] = [

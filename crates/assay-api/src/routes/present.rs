@@ -31,7 +31,8 @@ fn sign(app: &App, report: &mut JobReport) {
     }
     report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
     let done = report.status == JobStatus::Completed;
-    report.report_url = done.then(|| app.settings.address(&format!("/verify/{id}/report")));
+    let page = |name: &str| done.then(|| app.settings.address(&format!("/verify/{id}/{name}")));
+    (report.report_url, report.attestation_url) = (page("report"), page("attestation"));
 }
 
 /// A scenario in a list.

@@ -1,9 +1,9 @@
 //! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out` writes.
 
 use assay_model::lane::files;
-use assay_model::{EpisodePlots, EpisodeResult, JobId, JobReport};
+use assay_model::{EpisodePlots, JobId, JobReport};
 use assay_report::html;
-use assay_store::{JobRecord, JobState};
+use assay_store::{ConclusionFence, JobRecord, JobState, SIGNED_REPORT, signed_folder};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -14,9 +14,6 @@ use super::present;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
-/// Folder of the jobs' reports in the data folder, which workers write.
-const JOBS: &str = "jobs";
-const REPORT: &str = "report.json";
 /// Episodes in a report: as many as a job may have.
 const MAX_EPISODES: u32 = 10_000;
 /// Largest file with an episode's plots that is read, in bytes.
@@ -35,7 +32,9 @@ pub(super) async fn page(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let (record, episodes) = find(&app, &caller, &id).await?;
+    let Completed { record, fence } = completed(&app, &caller, &id, "there is a report").await?;
+    caller.audit(&record.account, "read a report");
+    let episodes = app.records.episodes(fence.job_id, 0, MAX_EPISODES).await?;
     let report = present::job(&app, &record, &episodes);
     let card = app.catalog.get(&report.scenario);
     let mut plots = Vec::new();
@@ -63,22 +62,35 @@ pub(super) async fn document(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let (record, _) = find(&app, &caller, &id).await?;
-    let path = app.data.join(JOBS).join(record.header.job_id.to_string()).join(REPORT);
-    let text = tokio::fs::read(path).await.map_err(|e| ApiError::internal("the signed report", &e))?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+    let job = completed(&app, &caller, &id, "there is a report").await?;
+    caller.audit(&job.record.account, "read a report");
+    signed_file(&app, job.fence, SIGNED_REPORT).await
 }
 
-async fn find(app: &App, caller: &Caller, id: &str) -> Result<(JobRecord, Vec<EpisodeResult>), ApiError> {
+/// A job with a result.
+pub(super) struct Completed {
+    pub(super) record: JobRecord,
+    /// The claim whose files count.
+    pub(super) fence: ConclusionFence,
+}
+
+/// The job, if the caller may see it and it has a result; `what` there will be then.
+pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
     let missing = || ApiError::not_found("job");
-    let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
-    caller.audit(&record.account, "read a report");
-    if !matches!(record.state, JobState::Completed { .. }) {
-        return Err(ApiError::new(Code::Conflict, "there is a report once the job is COMPLETED"));
+    let job_id: JobId = id.parse().map_err(|_| missing())?;
+    let record = app.records.job(caller.sees(), job_id).await?.ok_or_else(missing)?;
+    if let JobState::Completed { attempt, .. } = record.state {
+        return Ok(Completed { record, fence: ConclusionFence { job_id, attempt } });
     }
-    let episodes = app.records.episodes(id, 0, MAX_EPISODES).await?;
-    Ok((record, episodes))
+    let message = format!("{what} once the job is COMPLETED; it is {}", record.state.status().as_str());
+    Err(ApiError::new(Code::Conflict, message))
+}
+
+/// A file that was signed: the same bytes whenever it is asked for.
+pub(super) async fn signed_file(app: &App, fence: ConclusionFence, name: &str) -> Result<Response, ApiError> {
+    let path = signed_folder(&app.data, fence).join(name);
+    let text = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a signed file", &e))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// What to draw of an episode; nothing where that was erased, or is not what it should be.

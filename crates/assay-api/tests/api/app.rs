@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, StaticCatalog, UrlSigner, prepare_folders,
-    router,
+    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, ReplayFailure, Replayer, SigningKeys,
+    StaticCatalog, UrlSigner, prepare_folders, router,
 };
-use assay_model::{Clock, Entropy, ScenarioCard, Scopes};
-use assay_store::{Blobs, LocalQueue, SqliteRecords};
+use assay_model::{Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, ScenarioCard, Scopes};
+use assay_report::ReplayReport;
+use assay_report::attest::{PublishedKeys, SigningKey};
+use assay_store::{Blobs, JobRecord, LocalQueue, SqliteRecords};
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -59,6 +62,8 @@ impl TestApp {
             intake: Arc::new(MagicIntake),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
+            signing_keys: Arc::new(OneKey),
+            replayer: Arc::new(Different),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
@@ -98,6 +103,27 @@ impl TestApp {
 
     pub(crate) async fn post(&self, path: &str, key: &str) -> Answer {
         self.send(request("POST", path, key).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn post_json(&self, path: &str, key: &str, body: &Value) -> Answer {
+        let request = request("POST", path, key).header("content-type", "application/json");
+        self.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// A new job of `episodes` episodes, run to its end: its id.
+    pub(crate) async fn completed(&self, key: &str, episodes: u32) -> String {
+        let text = episodes.to_string();
+        let created = self.verify(key, &[POLICY, SCENARIO, Part::Text("num_episodes", &text)]).await;
+        let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
+        while let Some(claim) = records.claim_shard("w", now, lease).await.unwrap() {
+            for index in claim.episodes {
+                records.record_episode(claim.fence, assay_store::testing::episode(index), now).await.unwrap();
+            }
+        }
+        let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();
+        let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
+        assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+        created.body["job_id"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn verify(&self, key: &str, parts: &[Part<'_>]) -> Answer {
@@ -183,6 +209,48 @@ impl Intake for MagicIntake {
             return Ok(CheckedPolicy { sha256: sha256_hex(&bytes), warnings: Vec::new() });
         }
         Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
+    }
+}
+
+/// A key that everybody knows.
+#[derive(Debug)]
+struct OneKey;
+
+impl SigningKeys for OneKey {
+    fn published(&self) -> std::io::Result<PublishedKeys> {
+        let mut keys = PublishedKeys::default();
+        let made = Timestamp::from_second(1_750_000_000).unwrap();
+        keys.promote(&SigningKey::from_secret([7; 32]).public(), made).map_err(std::io::Error::other)?;
+        Ok(keys)
+    }
+}
+
+/// Finds a difference in episode 0, and is busy with all others.
+#[derive(Debug)]
+struct Different;
+
+#[async_trait]
+impl Replayer for Different {
+    async fn replay(&self, _job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure> {
+        if episode.episode > 0 {
+            return Err(ReplayFailure::Unavailable("another replay is running; ask again".into()));
+        }
+        let difference = Difference {
+            control_step: 3,
+            time_s: 0.06,
+            quantity: "action.0".into(),
+            recorded: Some(1.0),
+            replayed: None,
+            cause: DifferenceCause::Policy,
+        };
+        Ok(ReplayReport {
+            same: false,
+            episode: 0,
+            recorded_trace_hash: episode.trace_hash,
+            replayed_trace_hash: None,
+            fingerprint_differences: Vec::new(),
+            comparison: Comparison { recorded_steps: 9, replayed_steps: 9, difference: Some(difference) },
+        })
     }
 }
 

@@ -166,7 +166,7 @@ async fn a_report_can_be_read_and_kept() {
     assert!(text.contains("<html") && text.contains("/artifacts/") && text.contains(&id));
     assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
     // The worker wrote it when it signed it.
-    let folder = app.folder.path().join("jobs").join(&id);
+    let folder = app.folder.path().join("jobs").join(&id).join("1");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("report.json"), b"{ \"signed\": true }").unwrap();
     let document = fetch(&app, &format!("{path}.json"), &key, &[]).await;

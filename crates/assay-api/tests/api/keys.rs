@@ -24,10 +24,13 @@ async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) ->
 fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
-        ("POST", "/verify" | "/keys") => 415,
+        ("POST", "/verify" | "/keys" | "/verify/{job_id}/review") => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}") => 403,
         ("GET", "/docs") => 303,
-        ("GET", "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify" | "/keys") => 200,
+        (
+            "GET",
+            "/.well-known/assay-keys.json" | "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify" | "/keys",
+        ) => 200,
         _ => 404,
     }
 }

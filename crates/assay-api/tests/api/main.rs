@@ -8,6 +8,7 @@ mod forms;
 mod jobs;
 mod keys;
 mod openapi;
+mod review;
 mod serve;
 mod shape;
 mod verify;

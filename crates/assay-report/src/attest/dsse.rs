@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_SIGNATURES: usize = 16;
 
 /// A signed payload, as it stands in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope {
     /// What the payload is.
@@ -27,7 +27,7 @@ pub struct Envelope {
 }
 
 /// One signature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeSignature {
     /// Which key; a hint only, it is not signed.

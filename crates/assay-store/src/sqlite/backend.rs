@@ -1,14 +1,14 @@
 //! [`Records`] over the statements of the other files.
 
-use assay_model::{AccountId, EpisodeResult, JobId};
+use assay_model::{AccountId, EpisodeResult, JobId, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::row::value;
-use super::{SqliteRecords, conclusions, jobs, keys, reconcile, shards};
+use super::{SqliteRecords, conclusions, jobs, keys, reconcile, reviews, shards};
 use crate::{
     Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, StoreError, Work,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, StoreError, Work,
 };
 
 #[async_trait]
@@ -75,6 +75,17 @@ impl Records for SqliteRecords {
 
     async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError> {
         self.write("failing a job", move |db| jobs::fail(db, id, &failure, now)).await
+    }
+
+    async fn review_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        key: &KeyId,
+        review: Review,
+    ) -> Result<Reviewed, StoreError> {
+        let (account, key) = (account.cloned(), key.clone());
+        self.write("reviewing a job", move |db| reviews::add(db, account.as_ref(), id, &key, &review)).await
     }
 
     async fn claim_shard(

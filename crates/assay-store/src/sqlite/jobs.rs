@@ -5,11 +5,13 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Sql, is_taken};
-use super::row::{all, change, first, json, micros, name, parsed, time, time_or_null, to_json, value};
+use super::row::{all, change, first, json, json_or_null, micros, name, parsed, time, time_or_null, to_json, value};
 use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, StoreError};
 
 const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
-                       conclusion, fingerprint, failure, \
+                       conclusion, fingerprint, failure, judge_attempt, \
+                       (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
+                       ORDER BY number DESC LIMIT 1) AS review, \
                        CASE status WHEN 'QUEUED' THEN (SELECT count(*) FROM jobs AS older \
                        WHERE older.status = 'QUEUED' AND older.job_id <= jobs.job_id) END AS position";
 
@@ -159,6 +161,7 @@ fn read(row: &Row<'_>) -> Sql<JobRecord> {
         JobStatus::Completed => JobState::Completed {
             started_at: time(row, "started_at")?,
             completed_at: time(row, "completed_at")?,
+            attempt: row.get("judge_attempt")?,
             outcome: Box::new(Outcome { conclusion: json(row, "conclusion")?, fingerprint: json(row, "fingerprint")? }),
         },
         JobStatus::Failed => JobState::Failed {
@@ -177,5 +180,6 @@ fn read(row: &Row<'_>) -> Sql<JobRecord> {
         policy_path: row.get("policy_path")?,
         state,
         episodes_done: row.get("episodes_done")?,
+        review: json_or_null(row, "review")?,
     })
 }

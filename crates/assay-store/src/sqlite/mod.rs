@@ -18,6 +18,7 @@ mod migrate;
 mod open;
 mod readers;
 mod reconcile;
+mod reviews;
 mod row;
 mod shards;
 mod writer;

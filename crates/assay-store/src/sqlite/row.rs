@@ -43,6 +43,13 @@ pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> 
     Ok(serde_json::from_str(text).map_err(|e| StoreError::corrupt(name(row), column, e))?)
 }
 
+pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> Sql<Option<T>> {
+    match row.get_ref(column)? {
+        rusqlite::types::ValueRef::Null => Ok(None),
+        _ => json(row, column).map(Some),
+    }
+}
+
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Sql<String> {
     let made = serde_json::to_string(value);
     Ok(made.map_err(|e| StoreError::Corrupt { row: "a new row".into(), column: "json", source: Arc::new(e) })?)

@@ -6,7 +6,7 @@ use super::fixtures::{LEASE, at, episode, job, outcome};
 use super::shards::claim;
 use crate::{Cancelled, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, Returned, Work};
 
-async fn judging(records: &dyn Records) -> JobId {
+pub(super) async fn judging(records: &dyn Records) -> JobId {
     records.create_job(job(1, "lab", 2, 2)).await.unwrap();
     let claim = claim(records).await;
     for index in [1, 0] {
@@ -15,7 +15,7 @@ async fn judging(records: &dyn Records) -> JobId {
     claim.fence.job_id
 }
 
-async fn take(records: &dyn Records, now: i64) -> ConclusionClaim {
+pub(super) async fn take(records: &dyn Records, now: i64) -> ConclusionClaim {
     records.claim_conclusion("w", at(now), LEASE).await.unwrap().unwrap()
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn are_drawn_once(records: &dyn Records) {
     let record = records.job(None, id).await.unwrap().unwrap();
     let report = record.report(&taken.episodes);
     assert_eq!((report.verdict, report.completed_at), (Some(found.conclusion.verdict), Some(at(4))));
-    let expected = JobState::Completed { started_at: at(1), completed_at: at(4), outcome: Box::new(found) };
+    let expected = JobState::Completed { started_at: at(1), completed_at: at(4), attempt: 1, outcome: Box::new(found) };
     assert_eq!(record.state, expected);
     assert_eq!(records.counts().await.unwrap().completed, 1);
     assert!(matches!(records.cancel_job(None, id, at(6)).await.unwrap(), Cancelled::Already(_)));

@@ -8,6 +8,7 @@ mod jobs;
 mod keys;
 mod leases;
 mod queue;
+mod reviews;
 mod shards;
 
 pub use fixtures::{at, episode, job, key, outcome};
@@ -53,5 +54,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         conclusions::a_dead_worker_is_replaced,
         conclusions::failing_too_often_fails_the_job,
         conclusions::lapses_are_bounded,
+        reviews::stand_beside_the_result,
+        reviews::are_bounded,
     ];
 }

@@ -1,29 +1,38 @@
-//! The shards that this process holds.
+//! What this process holds a lease on.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_store::Fence;
+use assay_store::{ConclusionFence, Fence};
 
 use crate::Cancel;
 
-/// Held shards with the flags that stop work on them.
+/// Something that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Held {
+    /// Episodes to run.
+    Shard(Fence),
+    /// A verdict to draw.
+    Conclusion(ConclusionFence),
+}
+
+/// What is held, with the flags that stop work on it.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<HashMap<Fence, Cancel>>);
+pub(crate) struct Claims(Mutex<HashMap<Held, Cancel>>);
 
 impl Claims {
-    pub(crate) fn add(&self, fence: Fence) -> Cancel {
+    pub(crate) fn add(&self, held: Held) -> Cancel {
         let cancel = Cancel::new();
-        self.lock().insert(fence, cancel.clone());
+        self.lock().insert(held, cancel.clone());
         cancel
     }
 
-    pub(crate) fn remove(&self, fence: &Fence) {
-        self.lock().remove(fence);
+    pub(crate) fn remove(&self, held: &Held) {
+        self.lock().remove(held);
     }
 
-    pub(crate) fn all(&self) -> Vec<(Fence, Cancel)> {
-        self.lock().iter().map(|(fence, cancel)| (*fence, cancel.clone())).collect()
+    pub(crate) fn all(&self) -> Vec<(Held, Cancel)> {
+        self.lock().iter().map(|(held, cancel)| (*held, cancel.clone())).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -34,7 +43,7 @@ impl Claims {
         self.lock().values().for_each(Cancel::cancel);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Fence, Cancel>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Held, Cancel>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 use crate::engine::core_of;
 use crate::{Cancel, Engine, Keyring};
-use claims::Claims;
+use claims::{Claims, Held};
 use spare::Spare;
 
 /// A lease that is not prolonged runs out after this long.
@@ -55,6 +55,8 @@ pub struct ServiceOptions {
     pub keyring: Keyring,
     /// Where evidence goes.
     pub blobs: Blobs,
+    /// Most evidence of a job, in bytes; over it images are left out.
+    pub max_job_bytes: u64,
     /// The records' runtime.
     pub runtime: Handle,
 }
@@ -139,8 +141,12 @@ impl Shared {
         // Leases are prolonged until the last claim is gone, also while the service drains.
         while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
             self.sleep(HEARTBEAT);
-            for (fence, cancel) in self.claims.all() {
-                let lease = self.wait(self.options.records.heartbeat(fence, self.options.clock.now(), LEASE));
+            for (held, cancel) in self.claims.all() {
+                let (records, now) = (&self.options.records, self.options.clock.now());
+                let lease = match held {
+                    Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
+                    Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
+                };
                 match lease {
                     Ok(assay_store::Lease::Held) => {}
                     Ok(assay_store::Lease::Lost) => cancel.cancel(),

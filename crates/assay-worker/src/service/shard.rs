@@ -6,22 +6,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use assay_model::{Blame, EpisodeResult, JobId, Plan};
+use assay_model::{Blame, EpisodeResult, Plan};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{BlobError, Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
 use futures_util::future::try_join_all;
 
+use super::claims::Held;
 use super::spare::Spare;
 use super::{LEASE, Shared};
 use crate::session::{Session, SessionEvents, platform};
-use crate::{Cancel, DEFAULT_JOB_BYTES, Job, PolicySource, SessionError, episode_share, evidence};
+use crate::{Cancel, Job, PolicySource, SessionError, episode_share, evidence};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
-/// Folder of the jobs' reports in the data folder.
-const JOBS: &str = "jobs";
 /// Folder of a shard's evidence in its work folder.
 const EVIDENCE: &str = "evidence";
 
@@ -135,7 +134,8 @@ impl Shared {
     fn shard(&self, claim: &Claim, spare: &mut Spare) {
         let fence = claim.fence;
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
-        let cancel = self.claims.add(fence);
+        let held = Held::Shard(fence);
+        let cancel = self.claims.add(held);
         let work = self.options.engine.scratch("shard");
         let outcome =
             work.as_ref().map_err(|e| platform(e)).and_then(|work| self.run(claim, spare, &cancel, work.path()));
@@ -155,7 +155,7 @@ impl Shared {
             let recorded = self.wait(self.options.records.episodes(header.job_id, 0, header.plan.episodes));
             self.forget_dropped(header, &recorded.unwrap_or_default());
         }
-        self.claims.remove(&fence);
+        self.claims.remove(&held);
         // Somebody waits for the verdict; tidying up can wait.
         self.conclude_next();
         drop(work);
@@ -220,12 +220,7 @@ impl Shared {
             seed: header.seed,
             record: header.record,
             folder: Some(work.join(EVIDENCE)),
-            max_episode_bytes: episode_share(DEFAULT_JOB_BYTES, header.plan.episodes),
+            max_episode_bytes: episode_share(self.options.max_job_bytes, header.plan.episodes),
         })
     }
-}
-
-/// Where a job's report and its signed statement lie.
-pub(super) fn job_folder(data: &Path, job: JobId) -> PathBuf {
-    data.join(JOBS).join(job.to_string())
 }

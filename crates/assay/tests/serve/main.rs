@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod after;
 mod folder;
 mod jobs;
 mod keys;

@@ -1,0 +1,86 @@
+//! `POST /verify/{job_id}/replay`: an episode run again on this machine and compared with its recording to the bit. The
+//! answer waits for it: one replay runs at a time, for a limited time, and nothing of it is kept.
+
+use assay_report::ReplayReport;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, header};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::verify_report::completed;
+use crate::ReplayFailure;
+use crate::http::{ApiError, Caller, Code, named_field, optional_json_body};
+use crate::state::App;
+
+/// Seconds after which to ask again while another replay runs.
+const RETRY_S: HeaderValue = HeaderValue::from_static("10");
+
+/// What to run again.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewReplay {
+    /// The episode's number; 0 if absent.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    episode: u32,
+}
+
+#[utoipa::path(
+    post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
+    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    responses(
+        (status = 200, description = "What was found. `same`: every state and action, to the bit. Otherwise `difference` \
+            names the first step and quantity, and `cause` who is to blame: `policy` is one that is not deterministic",
+            body = ReplayReport,
+            example = json!({
+                "same": false,
+                "episode": 0,
+                "recorded_trace_hash": "6f1c43c1a1c0b4f3a7c0d3ad0a9b1d7ee1c5f8a2b96c7d0e3f4a5b6c7d8e9f00",
+                "replayed_trace_hash": "b2d9e7a05c1f4e3d8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
+                "fingerprint_differences": [],
+                "recorded_steps": 500,
+                "replayed_steps": 500,
+                "difference": {
+                    "control_step": 3,
+                    "time_s": 0.06,
+                    "quantity": "action.0",
+                    "recorded": 1.0,
+                    "replayed": 0.5,
+                    "cause": "policy",
+                },
+            })),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 413), (status = 415),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<ReplayReport>, ApiError> {
+    let wish = optional_json_body(&app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read(&body))?;
+    let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
+    caller.audit(&job.record.account, "replayed an episode");
+    let mut found = app.records.episodes(job.fence.job_id, wish.episode, 1).await?;
+    let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {
+        let message = format!("the job has no episode {}", wish.episode);
+        return Err(ApiError::invalid("episode", Some(&wish.episode.to_string()), message));
+    };
+    app.replayer.replay(job.record, episode).await.map(Json).map_err(|failure| match failure {
+        ReplayFailure::Refused(message) => ApiError::new(Code::Conflict, message),
+        ReplayFailure::Unavailable(message) => {
+            ApiError::new(Code::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
+        }
+        ReplayFailure::Broken(error) => ApiError::internal("a replay", &*error),
+    })
+}
+
+fn read(body: &Value) -> Result<NewReplay, ApiError> {
+    NewReplay::deserialize(body).map_err(|error| {
+        let text = assay_model::sanitise(&error.to_string(), 300);
+        let field = named_field(&text).unwrap_or("episode").to_owned();
+        ApiError::invalid(&field, body.get(&field).map(Value::to_string).as_deref(), text)
+    })
+}

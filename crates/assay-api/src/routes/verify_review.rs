@@ -1,0 +1,82 @@
+//! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
+
+use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_BYTES, Review, ReviewDecision, sanitise};
+use assay_store::{MAX_REVIEWS, Reviewed};
+use axum::extract::{Path, Request, State};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::verify_get;
+use crate::http::{ApiError, Caller, Code, json_body, named_field};
+use crate::state::App;
+
+/// A decision.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewReview {
+    /// What is decided.
+    decision: ReviewDecision,
+    /// Why: 1 to 4096 bytes.
+    #[schema(min_length = 1, max_length = 4096)]
+    reason: String,
+}
+
+#[utoipa::path(
+    post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
+    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    request_body(content = NewReview, example = json!({
+        "decision": "accepted",
+        "reason": "The near miss in episode 2 is the camera's shadow; see the video at 4.1 s.",
+    })),
+    responses(
+        (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
+            old one, which stays on record", body = JobReport),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 413), (status = 415),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<JobReport>, ApiError> {
+    let wish = read(&json_body(&app, request).await?)?;
+    let missing = || ApiError::not_found("job");
+    let job: JobId = id.parse().map_err(|_| missing())?;
+    let decision = wish.decision.as_str();
+    let review = Review {
+        decision: wish.decision,
+        reason: wish.reason,
+        reviewer: caller.account.to_string(),
+        at: app.clock.now(),
+    };
+    match app.records.review_job(caller.sees(), job, &caller.key, review).await? {
+        Reviewed::Done => {}
+        Reviewed::Not(status) => {
+            let message = format!("there is nothing to review: the job is {}", status.as_str());
+            return Err(ApiError::new(Code::Conflict, message));
+        }
+        Reviewed::TooMany => {
+            return Err(ApiError::new(Code::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
+        }
+        Reviewed::NotFound => return Err(missing()),
+    }
+    tracing::info!(key.id = %caller.key, account = %caller.account, job.id = %job, decision, "reviewed a job");
+    verify_get::show(&app, &caller, &id).await.map(Json)
+}
+
+fn read(body: &Value) -> Result<NewReview, ApiError> {
+    let wish = NewReview::deserialize(body).map_err(|error| {
+        let text = sanitise(&error.to_string(), 300);
+        let wrong = if body["reason"].is_string() { "decision" } else { "reason" };
+        let field = named_field(&text).unwrap_or(wrong).to_owned();
+        ApiError::invalid(&field, body[&field].as_str(), text)
+    })?;
+    let reason = sanitise(wish.reason.trim(), usize::MAX);
+    if reason.is_empty() || reason.len() > MAX_REVIEW_REASON_BYTES {
+        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_BYTES} bytes of text");
+        return Err(ApiError::invalid("reason", Some(&reason), message));
+    }
+    Ok(NewReview { reason, ..wish })
+}

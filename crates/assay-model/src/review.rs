@@ -1,0 +1,44 @@
+//! What a person decided about a result. It stands beside the verdict and changes nothing that was measured.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Longest reason, in bytes.
+pub const MAX_REVIEW_REASON_BYTES: usize = 4096;
+
+/// What a reviewer makes of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewDecision {
+    /// The result may be relied on as it stands.
+    Accepted,
+    /// It may not, whatever the verdict says.
+    Rejected,
+    /// More episodes, another seed or a look at the scenario first.
+    NeedsEvidence,
+}
+
+impl ReviewDecision {
+    /// As it stands in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::NeedsEvidence => "needs_evidence",
+        }
+    }
+}
+
+/// A review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Review {
+    /// What was decided.
+    pub decision: ReviewDecision,
+    /// Why, in the reviewer's words.
+    pub reason: String,
+    /// The account whose key it was.
+    pub reviewer: String,
+    /// When.
+    pub at: Timestamp,
+}

@@ -1,0 +1,27 @@
+//! Where the signed report of a job lies. Each claim of a conclusion has a folder of its own: a worker that lost its
+//! lease and does not know it yet can't touch what another one signed.
+
+use std::path::{Path, PathBuf};
+
+use assay_model::JobId;
+
+use crate::ConclusionFence;
+
+/// Folder of the jobs' reports in the data folder.
+const JOBS: &str = "jobs";
+/// The report as it was signed.
+pub const SIGNED_REPORT: &str = "report.json";
+/// The signed statement.
+pub const SIGNED_STATEMENT: &str = "report.intoto.json";
+
+/// The folder of all that was signed for `job`.
+#[must_use]
+pub fn signed_folders(data: &Path, job: JobId) -> PathBuf {
+    data.join(JOBS).join(job.to_string())
+}
+
+/// The folder of what was signed under `fence`.
+#[must_use]
+pub fn signed_folder(data: &Path, fence: ConclusionFence) -> PathBuf {
+    signed_folders(data, fence.job_id).join(fence.attempt.to_string())
+}
