@@ -102,6 +102,19 @@ fn broken_and_hostile_scenarios_are_told_with_file_and_key() {
 }
 
 #[test]
+fn a_folder_may_be_named_from_where_one_stands() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    for part in [TOML, SCENE, "README.md"] {
+        let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
+        assay.write(&format!("mine/{part}"), text);
+    }
+    for path in ["mine", "./mine/"] {
+        let (run, answer) = check(&assay, path);
+        assert_eq!((run.code, &answer["ok"]), (0, &Value::Bool(true)), "{answer:#}");
+    }
+}
+
+#[test]
 fn every_built_in_scenario_is_fine_and_has_a_picture() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let list: Value = serde_json::from_str(&assay.run(&["scenario", "list", "--json"]).stdout).unwrap();

@@ -10,3 +10,4 @@ mod motion;
 mod panda;
 mod quadrotor;
 mod refused;
+mod shared_workspace;

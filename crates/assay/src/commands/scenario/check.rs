@@ -27,7 +27,8 @@ pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result
 fn folder(installation: &Installation, path: &str) -> Result<PathBuf, Failure> {
     let built_in = installation.scenarios().join(path);
     if Path::new(path).is_dir() {
-        return Ok(PathBuf::from(path));
+        // The checker has another working directory.
+        return Path::new(path).canonicalize().usage();
     }
     if built_in.is_dir() {
         return Ok(built_in);
