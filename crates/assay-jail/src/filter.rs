@@ -36,6 +36,7 @@ pub(crate) struct Filters {
     kill: Vec<u8>,
     policy: Allow,
     step: Allow,
+    step_with_cameras: Allow,
     render: Allow,
 }
 
@@ -52,6 +53,7 @@ impl Filters {
             kill: compile(json!("allow"), json!("kill_process"), list(KILL)?)?,
             policy: Allow::of(Profile::Policy)?,
             step: Allow::of(Profile::Step)?,
+            step_with_cameras: Allow::of(Profile::StepWithCameras)?,
             render: Allow::of(Profile::Render)?,
         })
     }
@@ -61,6 +63,7 @@ impl Filters {
         let allow = match profile {
             Profile::Policy => &self.policy,
             Profile::Step => &self.step,
+            Profile::StepWithCameras => &self.step_with_cameras,
             Profile::Render => &self.render,
         };
         [&self.kill, if has_pid_namespace { &allow.alone } else { &allow.among_others }]
@@ -125,9 +128,7 @@ mod tests {
 
     #[test]
     fn every_line_has_its_reason() {
-        for list in
-            [BASE, KILL, Profile::Policy.filter_json(), Profile::Step.filter_json(), Profile::Render.filter_json()]
-        {
+        for list in [BASE, KILL].into_iter().chain(Profile::ALL.map(Profile::filter_json)) {
             for (syscall, reason) in names(list) {
                 assert!(reason.len() > 3, "{syscall} has no reason");
             }
@@ -146,10 +147,12 @@ mod tests {
 
     #[test]
     fn a_step_jail_shares_pids_and_so_has_no_call_that_acts_on_one() {
-        let allowed: BTreeSet<_> =
-            names(BASE).into_iter().chain(names(Profile::Step.filter_json())).map(|(name, _)| name).collect();
-        for acts in ["kill", "tkill", "rt_sigqueueinfo", "pidfd_open"].iter().chain(&ACTS_ON_PIDS) {
-            assert!(!allowed.contains(*acts), "{acts}");
+        for profile in [Profile::Step, Profile::StepWithCameras] {
+            let allowed: BTreeSet<_> =
+                names(BASE).into_iter().chain(names(profile.filter_json())).map(|(name, _)| name).collect();
+            for acts in ["kill", "tkill", "rt_sigqueueinfo", "pidfd_open"].iter().chain(&ACTS_ON_PIDS) {
+                assert!(!allowed.contains(*acts), "{acts}");
+            }
         }
     }
 }

@@ -29,6 +29,13 @@ impl Limits {
             Profile::Step => {
                 Self { address_space_bytes: 2048 * MIB, cpu_s: 24 * 3600, fsize_bytes: 1024 * MIB, ..common }
             }
+            Profile::StepWithCameras => Self {
+                address_space_bytes: 4096 * MIB,
+                cpu_s: 24 * 3600,
+                fsize_bytes: 1024 * MIB,
+                nofile: 256,
+                ..common
+            },
             Profile::Render => {
                 Self { address_space_bytes: 4096 * MIB, cpu_s: 3600, fsize_bytes: 1024 * MIB, nofile: 256, ..common }
             }

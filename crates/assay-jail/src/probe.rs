@@ -137,6 +137,7 @@ fn whole_jail(jail: &Jail, profile: Profile) -> Check {
     let name = match profile {
         Profile::Policy => "jail for policies",
         Profile::Step => "jail for simulators",
+        Profile::StepWithCameras => "jail for simulators with cameras",
         Profile::Render => "jail for renderers",
     };
     let remedy = "see the other checks; the kernel needs CONFIG_SECCOMP_FILTER";

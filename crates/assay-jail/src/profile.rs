@@ -1,4 +1,4 @@
-//! The three kinds of process that run in a jail.
+//! The four kinds of process that run in a jail.
 
 /// What a jailed process is for; decides its namespaces, its system calls and its default [`crate::Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -8,23 +8,26 @@ pub enum Profile {
     /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; no
     /// system call it is allowed can do anything else to a pid.
     Step,
+    /// A simulator, stepping, whose policy sees through cameras: as [`Self::Step`], with the host's `/usr` read-only for
+    /// software OpenGL.
+    StepWithCameras,
     /// A simulator, drawing. Sees the host's `/usr` read-only, for software OpenGL.
     Render,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 3] = [Self::Policy, Self::Step, Self::Render];
+    pub const ALL: [Self; 4] = [Self::Policy, Self::Step, Self::StepWithCameras, Self::Render];
 
     /// Whether the jail has a pid namespace of its own, with the program as its only process.
     #[must_use]
     pub fn has_pid_namespace(self) -> bool {
-        !matches!(self, Self::Step)
+        !matches!(self, Self::Step | Self::StepWithCameras)
     }
 
     /// Whether it sees the host's `/usr`, for software OpenGL.
     pub(crate) fn sees_system(self) -> bool {
-        self == Self::Render
+        matches!(self, Self::Render | Self::StepWithCameras)
     }
 
     /// The profile's own lines, added to `base.json`.
@@ -32,6 +35,7 @@ impl Profile {
         match self {
             Self::Policy => include_str!("../filters/policy.json"),
             Self::Step => include_str!("../filters/step.json"),
+            Self::StepWithCameras => include_str!("../filters/step_with_cameras.json"),
             Self::Render => include_str!("../filters/render.json"),
         }
     }

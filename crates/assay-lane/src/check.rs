@@ -15,8 +15,6 @@ use crate::step::{LoadError, load};
 const WORLDS: u32 = 20;
 /// Simulated time of the smoke run in s, at most.
 const SMOKE_S: f64 = 1.0;
-/// Pixels of a frame; nothing is drawn.
-const NO_PIXELS: u32 = 64;
 
 /// Checks the scenario and writes what was found to `checked.json`.
 ///
@@ -32,7 +30,7 @@ pub fn check(places: &Places) -> std::io::Result<()> {
 
 fn examine(places: &Places) -> Result<Figures, Fault> {
     let began = Instant::now();
-    let world = load(places, NO_PIXELS, NO_PIXELS).map_err(|error| fault_of(&error))?;
+    let world = load(places).map_err(|error| fault_of(&error))?;
     let compile_ms = began.elapsed().as_secs_f64() * 1e3;
     for seed in 0..WORLDS {
         let simulation = world.simulation(seed.into()).map_err(|error| world_fault(&error))?;
@@ -67,7 +65,10 @@ fn smoke(world: &World) -> Result<f64, Fault> {
     let mut simulation = world.simulation(0).map_err(|error| world_fault(&error))?;
     let action = vec![0.0; scenario.control.action.len()];
     let began = Instant::now();
+    let mut observation = Vec::new();
     for _ in 0..scenario.control_steps() {
+        observation.clear();
+        simulation.observe(&mut observation).map_err(|error| in_toml("observation".to_owned(), error.to_string()))?;
         simulation.act(&action);
         for _ in 0..scenario.decimation() {
             simulation.step().map_err(|unstable| {

@@ -6,7 +6,7 @@ use assay_model::frame::Init;
 use assay_model::lane::{Done, Run};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
 use assay_scenario::Scenario;
-use assay_sim::{Simulation, TraceHash, Unstable, World};
+use assay_sim::{RenderError, Simulation, TraceHash, Unstable, World};
 use assay_stl::{End, Monitor};
 
 use crate::Trace;
@@ -53,6 +53,9 @@ struct Running<'a> {
 }
 
 /// Runs one episode with the policy behind `link`. `progress` is told the number of control steps done.
+///
+/// # Errors
+/// [`RenderError`] when the policy was to see an image that can't be drawn: not the policy's fault.
 pub(crate) fn run(
     world: &World,
     mut simulation: Simulation,
@@ -60,7 +63,7 @@ pub(crate) fn run(
     mut link: PolicyLink,
     meter: Meter,
     progress: &mut dyn FnMut(u32),
-) -> Rollout {
+) -> Result<Rollout, RenderError> {
     let scenario = world.scenario();
     let init = Init {
         seed: run.seeds.policy,
@@ -90,16 +93,16 @@ pub(crate) fn run(
     let ready = link.start(&init);
     running.meter.lap(Part::Policy);
     let ending = match ready {
-        Ok(()) => running.play(&mut link, progress),
+        Ok(()) => running.play(&mut link, progress)?,
         Err(fault) => Ending::Policy(fault),
     };
     let (misses, policy_cpu) = (link.misses(), link.cpu_used());
     link.close();
-    running.conclude(run, ending, misses, policy_cpu)
+    Ok(running.conclude(run, ending, misses, policy_cpu))
 }
 
 impl Running<'_> {
-    fn play(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Ending {
+    fn play(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Result<Ending, RenderError> {
         let mut observation = Vec::new();
         let mut action = vec![0.0; self.scenario.control.action.len()];
         let period_s = 1.0 / self.scenario.world.control_hz;
@@ -109,7 +112,7 @@ impl Running<'_> {
             let remaining_s = f64::from(self.scenario.time_limit_s) - time_s;
             observation.extend_from_slice(&time_s.to_le_bytes());
             observation.extend_from_slice(&remaining_s.to_le_bytes());
-            self.simulation.observe(&mut observation);
+            self.simulation.observe(&mut observation)?;
             self.meter.lap(Part::Observation);
             let answer = link.ask(&observation, &mut action);
             self.meter.lap(Part::Policy);
@@ -121,14 +124,14 @@ impl Running<'_> {
                     self.latencies.add(answered.latency);
                     self.trace.latency_ms.push(ms(answered.latency));
                 }
-                Err(fault) => return Ending::Policy(fault),
+                Err(fault) => return Ok(Ending::Policy(fault)),
             }
             if let Some(ending) = self.control_step(&action) {
-                return ending;
+                return Ok(ending);
             }
             progress(self.steps);
         }
-        Ending::TimeLimit
+        Ok(Ending::TimeLimit)
     }
 
     /// Physics under one action; `Some` when it ends the episode.

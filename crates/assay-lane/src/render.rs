@@ -9,7 +9,7 @@ use assay_sim::{Simulation, World};
 use crate::caption::caption;
 use crate::log::EpisodeLog;
 use crate::rerun::Rerun;
-use crate::step::{LoadError, load};
+use crate::step::{LoadError, load_to_draw};
 use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
 
 /// Largest side of a frame in pixels.
@@ -63,7 +63,7 @@ impl From<LoadError> for RenderError {
 pub fn render(places: &Places) -> Result<(), RenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
-    let world = load(places, job.width, job.height)?;
+    let world = load_to_draw(places, job.width, job.height)?;
     let pass = |images: bool| write(&world, &job, &trace, &places.scratch, images);
     let images_dropped = match pass(true) {
         Ok(true) => None,
@@ -154,7 +154,7 @@ impl<'a> Drawing<'a> {
 /// [`RenderError`]; a picture of one colour is an error too.
 pub fn draw_once(places: &Places) -> Result<(), RenderError> {
     const SIZE: (u32, u32) = (320, 240);
-    let world = load(places, SIZE.0, SIZE.1)?;
+    let world = load_to_draw(places, SIZE.0, SIZE.1)?;
     let mut simulation = world.simulation(0).map_err(|e| RenderError::Scenario(e.to_string()))?;
     let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE.0, SIZE.1)?;
     let frame = renderer.draw(&mut simulation)?;

@@ -7,7 +7,7 @@ use assay_model::lane::{SheetJob, files};
 
 use crate::Places;
 use crate::render::RenderError;
-use crate::step::load;
+use crate::step::load_to_draw;
 
 /// Largest side of one picture in pixels.
 const MAX_SIDE: u32 = 1920;
@@ -28,7 +28,7 @@ pub fn sheet(places: &Places) -> Result<(), RenderError> {
     if !sides || pixels == 0 || pixels > MAX_PIXELS {
         return Err(RenderError::Senseless(format!("{count} pictures of {}x{}", job.width, job.height)));
     }
-    let world = load(places, job.width, job.height)?;
+    let world = load_to_draw(places, job.width, job.height)?;
     let line = columns as usize * job.width as usize * 3;
     let mut picture = vec![0xff; line * rows as usize * job.height as usize];
     for (index, seed) in job.worlds.iter().enumerate() {

@@ -20,8 +20,6 @@ use crate::policy_link::PolicyLink;
 
 /// Least time between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Pixels of a frame; only the renderer cares.
-const NO_PIXELS: u32 = 64;
 
 /// Why a lane ends before the worker hangs up: our fault, never the policy's.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +36,9 @@ pub enum StepError {
     /// The world could not be made again.
     #[error(transparent)]
     World(#[from] WorldError),
+    /// An image of the observation could not be drawn.
+    #[error(transparent)]
+    Draw(#[from] assay_sim::RenderError),
 }
 
 /// A scenario that can't be run: its author's fault.
@@ -55,7 +56,7 @@ pub(crate) enum LoadError {
 /// [`StepError`] when the lane can't do its part.
 pub fn step(places: &Places) -> Result<(), StepError> {
     let mut control = ControlSocket::new(stdin_socket()?);
-    let world = match load(places, NO_PIXELS, NO_PIXELS) {
+    let world = match load(places) {
         Ok(world) => world,
         Err(error) => {
             control.send(&Reply::Refused { message: error.to_string() })?;
@@ -77,10 +78,16 @@ pub fn step(places: &Places) -> Result<(), StepError> {
     Ok(())
 }
 
-/// Reads and compiles the scenario for frames of that many pixels.
-pub(crate) fn load(places: &Places, width: u32, height: u32) -> Result<World, LoadError> {
+/// Reads and compiles the scenario to be stepped.
+pub(crate) fn load(places: &Places) -> Result<World, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(World::build(Arc::new(scenario), width, height)?)
+    Ok(World::build(Arc::new(scenario))?)
+}
+
+/// Reads and compiles the scenario to be drawn in frames of that many pixels.
+pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<World, LoadError> {
+    let scenario = Scenario::load(&places.scenario, &places.robots)?;
+    Ok(World::build_to_draw(Arc::new(scenario), width, height)?)
 }
 
 fn stdin_socket() -> io::Result<UnixStream> {
@@ -101,5 +108,5 @@ fn roll_out(world: &World, run: &Run, descriptor: OwnedFd, control: &mut Control
             broken = control.send(&Reply::Progress { episode: run.episode, step, of }).err();
         }
     });
-    broken.map_or(Ok(rollout), |error| Err(error.into()))
+    broken.map_or(Ok(rollout?), |error| Err(error.into()))
 }

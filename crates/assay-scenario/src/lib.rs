@@ -40,5 +40,13 @@ pub const MAX_PHYSICS_STEPS: u32 = 300_000;
 pub const MAX_LATENCY_STEPS: u32 = 100;
 /// Most of anything that a scenario lists (signals, clauses, stages, parameters, ...).
 pub const MAX_ITEMS: usize = 256;
+/// Pixels of each side of an observed image.
+pub const IMAGE_SIDE: u32 = 224;
+/// Most observed images per simulated second, of one camera.
+pub const MAX_IMAGE_HZ: f64 = 10.0;
+/// Most cameras in an observation.
+pub const MAX_CAMERAS: usize = 4;
+/// How the name of an image in the observation begins.
+pub const IMAGE_PREFIX: &str = "images/";
 /// Longest file of a scenario that is read whole (TOML, Markdown), in bytes.
 pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;

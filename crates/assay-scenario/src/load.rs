@@ -240,6 +240,12 @@ impl Scenario {
         whole(f64::from(self.time_limit_s) * self.world.control_hz).unwrap_or(1)
     }
 
+    /// Whether a policy sees through cameras, which needs OpenGL.
+    #[must_use]
+    pub fn has_images(&self) -> bool {
+        self.observations.iter().any(|observation| matches!(observation.kind, crate::ObservationKind::Image { .. }))
+    }
+
     /// The robot of that name.
     #[must_use]
     pub fn robot(&self, name: &str) -> Option<&Robot> {

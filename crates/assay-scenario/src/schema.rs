@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_model::Level;
 use serde::Deserialize;
 
-use crate::{Actor, Disturbance, Frame, Target};
+use crate::{Actor, Disturbance, Frame, MAX_IMAGE_HZ, Target};
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -238,7 +238,7 @@ pub struct Observation {
     pub description: String,
 }
 
-/// What a term of the observation measures. All are float64.
+/// What a term of the observation measures. All are float64 but images, which are bytes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
@@ -308,9 +308,22 @@ pub enum ObservationKind {
         /// Which of its scanners.
         lidar: String,
     },
+    /// What a camera sees: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images the
+    /// last one is told again. Its name is `images/` and a word.
+    Image {
+        /// A camera of the scene, or `ROBOT/CAMERA` of a robot.
+        camera: String,
+        /// Images per simulated second, at most [`MAX_IMAGE_HZ`].
+        #[serde(default = "image_hz")]
+        rate_hz: f64,
+    },
     /// The action of the step before (zeros at first), shape `[action_dim]`.
     // Braces, because serde refuses unknown keys only where a variant has fields.
     LastAction {},
+}
+
+fn image_hz() -> f64 {
+    MAX_IMAGE_HZ
 }
 
 /// A named quantity, evaluated at every physics step: the closed list.

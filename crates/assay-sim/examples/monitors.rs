@@ -18,7 +18,7 @@ const CONTROL_STEPS: usize = 250;
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenario = Library::open(&root.join("scenarios"), &root.join("robots"))?.find("tabletop_reach")?;
-    let world = World::build(Arc::new(scenario), 64, 64)?;
+    let world = World::build(Arc::new(scenario))?;
     let (mut physics, mut monitors, mut steps) = (Duration::ZERO, Duration::ZERO, 0_u32);
     for seed in 0..EPISODES {
         let samples = episode(&world, seed, &mut physics)?;
@@ -45,7 +45,7 @@ fn episode(world: &World, seed: u64, physics: &mut Duration) -> Result<Vec<Vec<f
     let specs = &world.scenario().control.action;
     for step in 0..CONTROL_STEPS {
         observation.clear();
-        simulation.observe(&mut observation);
+        simulation.observe(&mut observation)?;
         let phase = step as f64 * 0.05;
         let action: Vec<f64> = specs.iter().enumerate().map(|(i, a)| 0.3 * a.high * (phase + i as f64).sin()).collect();
         simulation.act(&action);

@@ -1,14 +1,16 @@
-//! Observations: raw little-endian doubles in the scenario's order.
+//! Observations: raw little-endian doubles, and images, in the scenario's order.
 
+mod cameras;
 mod ranges;
 
 use assay_model::Generator;
 use assay_model::frame::{ArraySpec, Dtype};
-use assay_scenario::{ObservationKind, Scenario};
+use assay_scenario::{IMAGE_SIDE, ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
+pub(crate) use cameras::Cameras;
 use ranges::Scanner;
 
 type Data = MjData<Box<MjModel>>;
@@ -35,6 +37,8 @@ pub(crate) enum Term {
     Signal(usize),
     BodyRates(FrameId),
     Ranges(Scanner),
+    /// Which of the cameras.
+    Image(usize),
     LastAction(usize),
 }
 
@@ -44,6 +48,7 @@ pub(crate) struct Sources<'a> {
     /// Signals of the last sample, `time` first.
     pub(crate) sample: &'a [f64],
     pub(crate) last_action: &'a [f64],
+    pub(crate) cameras: &'a Cameras,
 }
 
 impl Term {
@@ -56,10 +61,19 @@ impl Term {
         let resolve = |observation: &assay_scenario::Observation| {
             let key = format!("observation {:?}", observation.name);
             let term = Self::resolve(model, scenario, robots, &observation.kind, &key)?;
-            let shape = vec![u32::try_from(term.len()).unwrap_or(u32::MAX)];
-            Ok((ArraySpec { name: observation.name.clone(), dtype: Dtype::F64, shape }, term))
+            let (dtype, shape) = match term {
+                Self::Image(_) => (Dtype::U8, vec![IMAGE_SIDE, IMAGE_SIDE, 3]),
+                _ => (Dtype::F64, vec![u32::try_from(term.len()).unwrap_or(u32::MAX)]),
+            };
+            Ok((ArraySpec { name: observation.name.clone(), dtype, shape }, term))
         };
-        scenario.observations.iter().map(resolve).collect()
+        let mut terms = scenario.observations.iter().map(resolve).collect::<Result<Vec<_>, WorldError>>()?;
+        let images = terms.iter_mut().filter_map(|(_, term)| match term {
+            Self::Image(view) => Some(view),
+            _ => None,
+        });
+        images.enumerate().for_each(|(index, view)| *view = index);
+        Ok(terms)
     }
 
     fn resolve(
@@ -103,6 +117,8 @@ impl Term {
                 let one = one.ok_or_else(|| WorldError::Missing { key: key.to_owned(), what: what() })?;
                 Self::Ranges(Scanner::resolve(model, name, one, key)?)
             }
+            // Numbered when all are known.
+            ObservationKind::Image { .. } => Self::Image(0),
             ObservationKind::LastAction {} => Self::LastAction(scenario.control.action.len()),
         })
     }
@@ -115,12 +131,16 @@ impl Term {
             Self::BodyRates(_) => 3,
             Self::Ranges(scanner) => scanner.len(),
             Self::Orientation(_) => 4,
+            Self::Image(_) => 3 * (IMAGE_SIDE * IMAGE_SIDE) as usize,
             Self::LastAction(dim) => *dim,
         }
     }
 
     /// Appends the term's bytes.
     pub(crate) fn write(&self, from: &mut Sources<'_>, out: &mut Vec<u8>) {
+        if let Self::Image(view) = self {
+            return out.extend_from_slice(from.cameras.image(*view));
+        }
         let data = &mut *from.data;
         let mut put =
             |numbers: &mut dyn Iterator<Item = f64>| numbers.for_each(|x| out.extend_from_slice(&x.to_le_bytes()));
@@ -139,6 +159,7 @@ impl Term {
             Self::Signal(index) => put(&mut [from.sample[*index]].into_iter()),
             Self::BodyRates(frame) => put(&mut frame.own_rates(data).into_iter()),
             Self::Ranges(scanner) => put(&mut scanner.scan(data).into_iter()),
+            Self::Image(_) => {}
             Self::LastAction(_) => put(&mut from.last_action.iter().copied()),
         }
     }

@@ -1,4 +1,4 @@
-//! Drawing a world: after the episode, from recorded states, in a process of its own.
+//! Drawing a world for people: after the episode, from recorded states, in a process of its own.
 
 use mujoco_rs::prelude::*;
 use mujoco_rs::renderer::MjRenderer;
@@ -39,8 +39,7 @@ impl Renderer {
                 MjvCamera::new_fixed(id)
             }
         };
-        let gl = |e: &dyn std::fmt::Display| RenderError::Gl(e.to_string());
-        let renderer = MjRenderer::new(model, width as usize, height as usize, 0).map_err(|e| gl(&e))?;
+        let renderer = MjRenderer::new(model, width as usize, height as usize, 0).map_err(|e| opengl(&e))?;
         Ok(Self(renderer.with_camera(camera)))
     }
 
@@ -49,9 +48,13 @@ impl Renderer {
     /// # Errors
     /// [`RenderError::Gl`] when drawing fails.
     pub fn draw(&mut self, simulation: &mut Simulation) -> Result<Frame, RenderError> {
-        let gl = |e: &dyn std::fmt::Display| RenderError::Gl(e.to_string());
-        self.0.sync_data(simulation.data_mut()).map_err(|e| gl(&e))?;
-        self.0.render().map_err(|e| gl(&e))?;
+        self.0.sync_data(simulation.data_mut()).map_err(|e| opengl(&e))?;
+        self.0.render().map_err(|e| opengl(&e))?;
         self.0.rgb_flat().map(<[u8]>::to_vec).ok_or_else(|| RenderError::Gl("no colour buffer".to_owned()))
     }
+}
+
+/// What OpenGL says when it can't draw.
+pub(crate) fn opengl(problem: &dyn std::fmt::Display) -> RenderError {
+    RenderError::Gl(problem.to_string())
 }

@@ -14,9 +14,10 @@ use crate::actors::Actors;
 use crate::control::Controller;
 use crate::error::{Unstable, WorldError};
 use crate::handle::{self, RobotIds};
-use crate::observe::{Sources, Term, add_noise};
+use crate::observe::{Cameras, Sources, Term, add_noise};
 use crate::push::Pushes;
 use crate::randomise::{self, StartValue};
+use crate::render::RenderError;
 use crate::signal::{Extractor, Groups};
 use crate::trace_hash::TraceHash;
 
@@ -48,6 +49,7 @@ pub struct Simulation {
     groups: Groups,
     extractors: Vec<Extractor>,
     terms: Vec<(ArraySpec, Term)>,
+    cameras: Cameras,
     pushes: Pushes,
     /// Noise of the observation; apart from the draws, so that how many are made changes no world.
     noise: Generator,
@@ -80,6 +82,7 @@ impl Simulation {
         let controller = Controller::resolve(&model, &scenario, &robots)?;
         let actors = Actors::resolve(&model, &scenario, &draw.tracks)?;
         let terms = Term::resolve_all(&model, &scenario, &robots)?;
+        let cameras = Cameras::resolve(&model, &scenario)?;
         let pushes = Pushes::resolve(&model, &draw.pushes)?;
         if let Some(camera) = &scenario.camera {
             handle::camera(&model, &camera.name, "camera.name")?;
@@ -104,6 +107,7 @@ impl Simulation {
             groups,
             extractors,
             terms,
+            cameras,
             pushes,
             noise: Generator::new(seed ^ NOISE),
             substep: 0,
@@ -149,15 +153,20 @@ impl Simulation {
         &self.sample
     }
 
-    /// Appends the observation's arrays as raw little-endian doubles. Brings the kinematics up to date first, so that
-    /// positions belong to the present and not to the start of the last physics step.
-    pub fn observe(&mut self, out: &mut Vec<u8>) {
+    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Brings the kinematics up to date first,
+    /// so that positions belong to the present and not to the start of the last physics step.
+    ///
+    /// # Errors
+    /// [`RenderError`] when an image is due and can't be drawn; a scenario without images needs no OpenGL.
+    pub fn observe(&mut self, out: &mut Vec<u8>) -> Result<(), RenderError> {
         let now_s = self.data.time();
         self.actors.place(&mut self.data, now_s);
         self.data.kinematics();
         self.data.com_pos();
         self.data.com_vel();
-        let mut from = Sources { data: &mut self.data, sample: &self.sample, last_action: &self.last_action };
+        self.cameras.look(&mut self.data)?;
+        let Self { data, sample, last_action, cameras, .. } = self;
+        let mut from = Sources { data, sample, last_action, cameras };
         for ((_, term), observation) in self.terms.iter().zip(&self.scenario.observations) {
             let start = out.len();
             term.write(&mut from, out);
@@ -165,6 +174,7 @@ impl Simulation {
                 add_noise(&mut out[start..], observation.noise, &mut self.noise);
             }
         }
+        Ok(())
     }
 
     /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns whether

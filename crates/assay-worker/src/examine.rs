@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{ExitReason, Profile, SpawnError, StageError, give_to_jail};
+use assay_jail::{ExitReason, SpawnError, StageError, give_to_jail};
 use assay_model::EpisodeSeeds;
 use assay_model::lane::{Checked, Fault, SheetJob, files};
 use assay_scenario::Scenario;
 
+use crate::lane_process::stepping;
 use crate::video::{VideoError, finish};
 use crate::{Cancel, Engine, evidence};
 
@@ -57,7 +58,7 @@ pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, E
     let staged = engine.staged(folder)?;
     let scratch = engine.scratch("check")?;
     give_to_jail(scratch.path())?;
-    let mut spec = engine.lane_spec(Profile::Step, "check", &staged, scratch.path());
+    let mut spec = engine.lane_spec(stepping(&scenario), "check", &staged, scratch.path());
     spec.limits.cpu_s = CPU_S;
     let mut child = engine.jail().spawn(spec)?;
     let until = Instant::now() + LIMIT;

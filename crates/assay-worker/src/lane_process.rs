@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use assay_jail::{Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
 use assay_model::lane::{Command, Done, MAX_MESSAGE_BYTES, Reply, Run};
+use assay_scenario::Scenario;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -70,14 +71,14 @@ pub(crate) enum LaneError {
 }
 
 impl LaneProcess {
-    /// Starts a lane for the scenario in `folder` on processor `core`, which compiles it while the caller goes on. The
-    /// calling thread must outlive the lane.
-    pub(crate) fn start(engine: &Engine, folder: &Path, core: usize) -> Result<Self, LaneError> {
+    /// Starts a lane for `scenario`, whose files jails find in `folder`, on processor `core`; it compiles them while the
+    /// caller goes on. The calling thread must outlive the lane.
+    pub(crate) fn start(engine: &Engine, scenario: &Scenario, folder: &Path, core: usize) -> Result<Self, LaneError> {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(TICK))?;
-        let mut spec = engine.lane_spec(Profile::Step, "step", folder, scratch.path());
+        let mut spec = engine.lane_spec(stepping(scenario), "step", folder, scratch.path());
         spec.pass_fd = Some(OwnedFd::from(theirs));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
@@ -189,6 +190,11 @@ fn describe(exit: &Exit) -> String {
     }
 }
 
+/// The jail of a process that steps this scenario: a policy's cameras are drawn while it does.
+pub(crate) fn stepping(scenario: &Scenario) -> Profile {
+    if scenario.has_images() { Profile::StepWithCameras } else { Profile::Step }
+}
+
 /// Binds that every lane has, beside its own program.
 pub(crate) fn places(scenario: &Path, robots: &Path, scratch: &Path) -> [Bind; 3] {
     [Bind::read_only(scenario, "/scenario"), Bind::read_only(robots, "/robots"), Bind::writable(scratch, "/scratch")]
@@ -211,6 +217,10 @@ impl Engine {
         // The same code paths in libm on every processor; Mesa keeps no cache that one job could leave to another.
         spec.env.push(("GLIBC_TUNABLES".into(), "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4".into()));
         spec.env.push(("MESA_SHADER_CACHE_DISABLE".into(), "true".into()));
+        if profile == Profile::StepWithCameras {
+            // A stepping lane has one processor: threads of the rasteriser would only wait for each other.
+            spec.env.push(("LP_NUM_THREADS".into(), "0".into()));
+        }
         spec
     }
 }

@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
         // It compiles its scenario while the policy is imported.
         let lane = match &mut self.lane {
             Some(lane) => lane,
-            None => self.lane.insert(LaneProcess::start(self.engine, &self.staged, self.core)?),
+            None => self.lane.insert(LaneProcess::start(self.engine, &self.job.scenario, &self.staged, self.core)?),
         };
         let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
         while !prepared.is_done() {

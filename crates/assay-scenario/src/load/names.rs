@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use assay_stl::Formula;
 
 use crate::schema::Document;
-use crate::{MAX_ITEMS, ObservationKind, Robot, ScenarioError, Signal};
+use crate::{
+    IMAGE_PREFIX, MAX_CAMERAS, MAX_IMAGE_HZ, MAX_ITEMS, Observation, ObservationKind, Robot, ScenarioError, Signal,
+};
+
+use super::files::is_name;
 
 /// Longest window of an acceleration in physics steps.
 const MAX_WINDOW_STEPS: u32 = 1000;
@@ -139,11 +143,39 @@ fn check_observations(
                     return Err(ScenarioError::value(key, problem));
                 }
             }
+            ObservationKind::Image { rate_hz, .. } => {
+                check_image(observation, *rate_hz)
+                    .map_err(|(part, problem)| ScenarioError::value(format!("{key}.{part}"), problem))?;
+                continue;
+            }
             ObservationKind::Signal { signal } if !document.signals.contains_key(signal) => {
                 return Err(ScenarioError::value(key, format!("there is no signal {signal:?}")));
             }
             _ => {}
         }
+        if observation.name.starts_with(IMAGE_PREFIX) {
+            let key = format!("observation {:?}", observation.name);
+            return Err(ScenarioError::value(key, "begins like an image's name and is none; rename it"));
+        }
+    }
+    let images = document.observation.iter().filter(|o| matches!(o.kind, ObservationKind::Image { .. })).count();
+    if images > MAX_CAMERAS {
+        let problem = format!("{images} images, more than the {MAX_CAMERAS} allowed; remove some");
+        return Err(ScenarioError::value("observation", problem));
+    }
+    Ok(())
+}
+
+/// What is wrong with an image: the key, and what would be right.
+fn check_image(observation: &Observation, rate_hz: f64) -> Result<(), (&'static str, String)> {
+    if !observation.name.strip_prefix(IMAGE_PREFIX).is_some_and(is_name) {
+        return Err(("name", format!("must be {IMAGE_PREFIX}NAME, NAME of a-z, 0-9, '_' and '-'")));
+    }
+    if !(rate_hz > 0.0 && rate_hz <= MAX_IMAGE_HZ) {
+        return Err(("rate_hz", format!("must be above 0 and at most {MAX_IMAGE_HZ} images per simulated second")));
+    }
+    if observation.noise != 0.0 {
+        return Err(("noise", "is for numbers, not for images; remove it".to_owned()));
     }
     Ok(())
 }

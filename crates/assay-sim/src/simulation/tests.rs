@@ -11,7 +11,7 @@ use crate::World;
 fn tabletop() -> World {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
-    World::build(Arc::new(library.find("tabletop_reach").unwrap()), 64, 64).unwrap()
+    World::build(Arc::new(library.find("tabletop_reach").unwrap())).unwrap()
 }
 
 /// The arm's joint velocity reference: how fast the servos' targets move within a control step.

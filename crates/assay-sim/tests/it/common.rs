@@ -114,7 +114,7 @@ impl Scene {
 
     pub(crate) fn build(&self) -> Result<World, WorldError> {
         let robots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../robots");
-        World::build(Arc::new(Scenario::load(self.folder.path(), &robots).unwrap()), 64, 64)
+        World::build(Arc::new(Scenario::load(self.folder.path(), &robots).unwrap()))
     }
 }
 
@@ -122,13 +122,13 @@ impl Scene {
 pub(crate) fn built_in(id: &str) -> World {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
-    World::build(Arc::new(library.find(id).unwrap()), 64, 64).unwrap()
+    World::build(Arc::new(library.find(id).unwrap())).unwrap()
 }
 
 /// The numbers of an observation's term.
 pub(crate) fn observed(simulation: &mut Simulation, name: &str) -> Vec<f64> {
     let mut bytes = Vec::new();
-    simulation.observe(&mut bytes);
+    simulation.observe(&mut bytes).unwrap();
     let mut at = 0;
     for spec in simulation.observation_spec() {
         let count = spec.shape.iter().product::<u32>() as usize;

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use assay_model::frame::{ArraySpec, Dtype};
 use assay_scenario::Library;
 use assay_sim::{Simulation, World};
 
@@ -14,8 +15,7 @@ fn library() -> Library {
 }
 
 fn worlds() -> Vec<World> {
-    let worlds: Vec<World> =
-        library().scenarios().iter().map(|s| World::build(Arc::new(s.clone()), 64, 64).unwrap()).collect();
+    let worlds: Vec<World> = library().scenarios().iter().map(|s| World::build(Arc::new(s.clone())).unwrap()).collect();
     assert!(worlds.len() >= 2);
     worlds
 }
@@ -28,9 +28,11 @@ fn second(world: &World, mut simulation: Simulation) -> (String, Vec<f64>) {
     let mut observation = Vec::new();
     for _ in 0..50 {
         observation.clear();
-        simulation.observe(&mut observation);
-        let numbers: u32 = simulation.observation_spec().iter().map(|s| s.shape.iter().product::<u32>()).sum();
-        assert_eq!(observation.len(), numbers as usize * 8);
+        simulation.observe(&mut observation).unwrap();
+        let bytes =
+            |spec: &ArraySpec| spec.shape.iter().product::<u32>() * if spec.dtype == Dtype::F64 { 8 } else { 1 };
+        let length: u32 = simulation.observation_spec().iter().map(bytes).sum();
+        assert_eq!(observation.len(), length as usize);
         assert!(!simulation.act(&action), "zero is in range");
         for _ in 0..scenario.decimation() {
             simulation.step().unwrap();

@@ -1,6 +1,7 @@
 //! The crate from the outside: worlds built from scenarios on disk.
 
 mod actors;
+mod cameras;
 mod common;
 mod disturbed;
 mod library;

@@ -86,7 +86,7 @@ fn the_scanners_see_the_racks() {
     let world = built_in("warehouse_aisle");
     let mut simulation = world.simulation(1).unwrap();
     let mut bytes = Vec::new();
-    simulation.observe(&mut bytes);
+    simulation.observe(&mut bytes).unwrap();
     let numbers: Vec<f64> = bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();
     let spec = simulation.observation_spec();
     let start: u32 = spec.iter().take_while(|s| s.name != "scan_front").map(|s| s.shape.iter().product::<u32>()).sum();

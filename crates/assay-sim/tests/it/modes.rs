@@ -16,7 +16,7 @@ fn tabletop(mode: Mode, numbers: usize, latency_steps: u32) -> World {
     scenario.control.mode = mode;
     scenario.control.action = (0..numbers).map(spec).collect();
     scenario.control.action_latency_steps = latency_steps;
-    World::build(Arc::new(scenario), 64, 64).unwrap()
+    World::build(Arc::new(scenario)).unwrap()
 }
 
 fn most(differences: impl Iterator<Item = f64>) -> f64 {

@@ -45,7 +45,9 @@ impl Spare {
     pub(super) fn start(&mut self, engine: &Engine) {
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
         let staged = engine.staged(&expected.folder).map_err(|e| platform(&e));
-        match staged.and_then(|folder| LaneProcess::start(engine, &folder, self.core).map_err(|e| platform(&e))) {
+        match staged
+            .and_then(|folder| LaneProcess::start(engine, expected, &folder, self.core).map_err(|e| platform(&e)))
+        {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {
                 // The next shard starts its own and tells what is wrong.

@@ -1,0 +1,81 @@
+//! Images in the observation: what cameras see, drawn when the policy looks and at most so often a second as the scenario
+//! says. Drawing reads the physics and changes nothing of it.
+
+use assay_scenario::{IMAGE_SIDE, ObservationKind, Scenario};
+use mujoco_rs::prelude::*;
+use mujoco_rs::renderer::MjRenderer;
+
+use crate::error::WorldError;
+use crate::handle;
+use crate::render::{RenderError, opengl};
+
+type Data = MjData<Box<MjModel>>;
+
+/// Times are sums of steps: an image is due when its time is this near, s.
+const TOLERANCE_S: f64 = 1e-9;
+
+/// The cameras of an episode's observation, in the order of the scenario. They stay on the thread that looked first.
+pub(crate) struct Cameras {
+    views: Vec<View>,
+    /// Made at the first look: whoever never looks needs no OpenGL.
+    renderer: Option<MjRenderer>,
+}
+
+/// One camera and its last image.
+struct View {
+    camera: usize,
+    period_s: f64,
+    /// How many images have been drawn.
+    drawn: u32,
+    pixels: Vec<u8>,
+}
+
+impl Cameras {
+    pub(crate) fn resolve(model: &MjModel, scenario: &Scenario) -> Result<Self, WorldError> {
+        let mut views = Vec::new();
+        for observation in &scenario.observations {
+            if let ObservationKind::Image { camera, rate_hz } = &observation.kind {
+                let camera = handle::camera(model, camera, &format!("observation {:?}", observation.name))?;
+                views.push(View { camera, period_s: 1.0 / rate_hz, drawn: 0, pixels: Vec::new() });
+            }
+        }
+        Ok(Self { views, renderer: None })
+    }
+
+    /// Draws the images that are due at the data's time; the kinematics must be up to date.
+    pub(crate) fn look(&mut self, data: &mut Data) -> Result<(), RenderError> {
+        let now_s = data.time();
+        let Self { views, renderer } = self;
+        for view in views.iter_mut().filter(|view| view.is_due(now_s)) {
+            data.camlight();
+            let renderer = match renderer {
+                Some(renderer) => renderer,
+                None => renderer.insert(renderer_of(data.model())?),
+            };
+            renderer.set_camera(MjvCamera::new_fixed(view.camera));
+            renderer.sync_data(data).map_err(|e| opengl(&e))?;
+            renderer.render().map_err(|e| opengl(&e))?;
+            let pixels = renderer.rgb_flat().ok_or_else(|| opengl(&"no colour buffer"))?;
+            view.pixels.clear();
+            view.pixels.extend_from_slice(pixels);
+            view.drawn += 1;
+        }
+        Ok(())
+    }
+
+    /// The last image of a camera: rows from the top, `3 * 224 * 224` bytes once [`Self::look`] was called.
+    pub(crate) fn image(&self, view: usize) -> &[u8] {
+        &self.views[view].pixels
+    }
+}
+
+impl View {
+    fn is_due(&self, now_s: f64) -> bool {
+        now_s + TOLERANCE_S >= f64::from(self.drawn) * self.period_s
+    }
+}
+
+fn renderer_of(model: &MjModel) -> Result<MjRenderer, RenderError> {
+    let side = IMAGE_SIDE as usize;
+    MjRenderer::new(model, side, side, 0).map_err(|e| opengl(&e))
+}
