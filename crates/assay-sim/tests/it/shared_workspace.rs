@@ -9,7 +9,9 @@ use mujoco_rs::prelude::*;
 const ROBOT_KG: f64 = 7.606;
 /// Region, its mass (kg), spring constant (N/m), quasi-static force (N), the speed that gives it (m/s), and the direction
 /// of the blow.
-const REGIONS: [(&str, f64, f64, f64, f64, [f64; 3]); 4] = [
+type Region = (&'static str, f64, f64, f64, f64, [f64; 3]);
+
+const REGIONS: [Region; 4] = [
     ("hand", 0.6, 75_000.0, 140.0, 0.686, [0.0, -1.0, 0.0]),
     ("forearm", 2.0, 40_000.0, 160.0, 0.636, [0.0, 0.0, -1.0]),
     ("upper_arm", 3.0, 30_000.0, 150.0, 0.590, [0.0, -1.0, 0.0]),
