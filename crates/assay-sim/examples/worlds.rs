@@ -1,0 +1,66 @@
+//! What compiling a scenario and drawing an image of its observation cost. For `bench/`: a line a scenario and one for the
+//! image, in ms; the last is the step that both are compared with.
+#![expect(clippy::print_stdout, reason = "its output is the measurement")]
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use assay_model::frame::Dtype;
+use assay_scenario::Library;
+use assay_sim::World;
+
+/// Compilations of each scenario; the fastest counts, because others only add to it.
+const COMPILATIONS: u32 = 5;
+/// Control steps between two images, and images.
+const LOOKS: (u32, u32) = (10, 20);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = Library::open(&root.join("scenarios"), &root.join("robots"))?;
+    for scenario in library.scenarios() {
+        let scenario = Arc::new(scenario.clone());
+        let mut least_ms = f64::INFINITY;
+        for _ in 0..COMPILATIONS {
+            let start = Instant::now();
+            World::build(Arc::clone(&scenario))?;
+            least_ms = least_ms.min(ms(start));
+        }
+        println!("compile {} {least_ms} ms", scenario.id);
+    }
+    let world = World::build(Arc::new(library.find("stack_by_sight")?))?;
+    let (image_ms, step_ms) = looks(&world)?;
+    println!("image {image_ms} ms");
+    println!("step {step_ms} ms");
+    Ok(())
+}
+
+/// An image, and a control step, in ms.
+fn looks(world: &World) -> Result<(f64, f64), Box<dyn Error>> {
+    let mut simulation = world.simulation(0)?;
+    let mut bytes = Vec::new();
+    // The first look opens OpenGL.
+    simulation.observe(&mut bytes)?;
+    let cameras = simulation.observation_spec().iter().filter(|array| array.dtype == Dtype::U8).count() as f64;
+    let (mut looking, mut stepping) = (0.0, 0.0);
+    for _ in 0..LOOKS.1 {
+        let start = Instant::now();
+        for _ in 0..LOOKS.0 {
+            simulation.act(&[0.1; 7]);
+            for _ in 0..world.scenario().decimation() {
+                simulation.step()?;
+            }
+        }
+        stepping += ms(start);
+        bytes.clear();
+        let start = Instant::now();
+        simulation.observe(&mut bytes)?;
+        looking += ms(start);
+    }
+    Ok((looking / (cameras * f64::from(LOOKS.1)), stepping / f64::from(LOOKS.0 * LOOKS.1)))
+}
+
+fn ms(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
