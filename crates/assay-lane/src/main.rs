@@ -1,11 +1,11 @@
 //! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the doctor),
-//! `check` (a scenario) and `sheet` (pictures of its worlds):
+//! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode):
 //! started by the worker in a jail, never by hand.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_lane::{Places, check, compare, draw_once, render, seal, sheet, step};
+use assay_lane::{Places, check, compare, draw_once, render, seal, sheet, step, stills};
 
 fn main() -> ExitCode {
     assay_sim::log_to_stderr();
@@ -15,7 +15,9 @@ fn main() -> ExitCode {
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
-        eprintln!("assay-lane is started by assay: step|render|compare|draw|check|sheet SCENARIO ROBOTS SCRATCH");
+        eprintln!(
+            "assay-lane is started by assay: step|render|compare|draw|check|sheet|stills SCENARIO ROBOTS SCRATCH"
+        );
         return ExitCode::from(2);
     };
     let places =
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         "draw" => draw_once(&places).map_err(anyhow::Error::from),
         "check" => check(&places).map_err(anyhow::Error::from),
         "sheet" => sheet(&places).map_err(anyhow::Error::from),
+        "stills" => stills(&places).map_err(anyhow::Error::from),
         _ => Err(anyhow::anyhow!("unknown mode {mode:?}")),
     };
     match outcome {

@@ -46,7 +46,7 @@ pub fn sheet(places: &Places) -> Result<(), RenderError> {
     write_png(file, columns * job.width, rows * job.height, &picture).map_err(|e| RenderError::Job(io::Error::other(e)))
 }
 
-fn write_png(file: fs::File, width: u32, height: u32, rgb: &[u8]) -> Result<(), png::EncodingError> {
+pub(crate) fn write_png(file: fs::File, width: u32, height: u32, rgb: &[u8]) -> Result<(), png::EncodingError> {
     let mut encoder = png::Encoder::new(io::BufWriter::new(file), width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Blame, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, Plan, PolicyIdentity,
-    ReviewReason, Statistics, Termination, Verdict, confidence_below, episodes_needed, round4, score, sensitivity,
-    violation_upper_bound,
+    ReviewReason, Statistics, Termination, Verdict, agreement, confidence_below, episodes_needed, round4, score,
+    sensitivity, violation_upper_bound,
 };
 
 /// A clause met or missed by less than this share of its scale is borderline.
@@ -49,6 +49,9 @@ pub struct Conclusion {
     pub consistency: f64,
     /// Successes / episodes.
     pub success_rate: f64,
+    /// Whether the vision judge agrees with the physics; `null` where it has no opinion ([`agreement`]).
+    #[serde(default)]
+    pub vlm_agreement: Option<bool>,
     /// A person should look.
     pub needs_review: bool,
     /// Why.
@@ -94,6 +97,7 @@ pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult
         safety_score: round4(scores.safety),
         consistency: round4(scores.consistency),
         success_rate: round4(scores.success_rate),
+        vlm_agreement: agreement(episodes),
         needs_review: !review_reasons.is_empty(),
         review_reasons,
         error_message: episodes
@@ -200,6 +204,7 @@ fn review_reasons(verdict: Verdict, identity: PolicyIdentity, episodes: &[Episod
     let found = [
         (verdict == Verdict::Inconclusive, ReviewReason::Inconclusive),
         (clauses().any(borderline), ReviewReason::Borderline),
+        (agreement(episodes) == Some(false), ReviewReason::JudgeDisagrees),
         (episodes.iter().any(|e| e.termination == Termination::Unstable), ReviewReason::PhysicsWarning),
         (clauses().any(|c| c.vacuous && c.status == ClauseStatus::Satisfied), ReviewReason::VacuousClause),
         (identity == PolicyIdentity::Declared, ReviewReason::DeclaredIdentity),
@@ -225,12 +230,7 @@ fn quadrants(episodes: &[EpisodeResult]) -> Quadrants {
 
 fn worst_relative_violation(episode: &EpisodeResult) -> f64 {
     let violated = episode.clauses.iter().filter(|c| c.status == ClauseStatus::Violated);
-    violated
-        .map(|c| {
-            let scale = if c.limit == 0.0 { 1.0 } else { c.limit.abs() };
-            score::severity(Level::Warning, c.robustness.unwrap_or(f64::NEG_INFINITY), scale)
-        })
-        .fold(0.0, f64::max)
+    violated.map(|c| score::severity(Level::Warning, c.margin().unwrap_or(f64::NEG_INFINITY), 1.0)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

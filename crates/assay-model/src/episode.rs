@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClauseStatus, Level};
+use crate::{ClauseStatus, Judgement, Level};
 
 /// Violations kept per clause and episode; the count goes on.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
@@ -88,7 +88,7 @@ pub struct EpisodeResult {
     /// SHA-256 chain over integration state and action of every control step, hexadecimal.
     pub trace_hash: Option<String>,
     /// The vision judge's answer; `null` when none is configured.
-    pub judge: Option<serde_json::Value>,
+    pub judge: Option<Judgement>,
     /// What went wrong, for the policy's author.
     pub error: Option<EpisodeError>,
     /// The files that show it, in the order of their names.
@@ -152,6 +152,15 @@ pub struct ClauseResult {
     pub vacuous: bool,
     /// Violations seen (intervals), kept or not.
     pub violation_count: u32,
+}
+
+impl ClauseResult {
+    /// Robustness as a share of the limit (of 1 unit where the limit is 0); `None` when it is not finite.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        let scale = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
+        self.robustness.map(|robustness| robustness / scale)
+    }
 }
 
 /// An interval in which a clause was broken.

@@ -178,6 +178,19 @@ pub struct SheetJob {
     pub height: u32,
 }
 
+/// Which moments of a recorded episode to draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StillsJob {
+    /// Draws the same world again.
+    pub world_seed: u64,
+    /// Simulated times in s.
+    pub times_s: Vec<f64>,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+}
+
 /// Names of the files in an episode's folder, which lane and worker must agree on.
 pub mod files {
     /// The recording: a row per physics step. Everything else is written from it.
@@ -204,6 +217,8 @@ pub mod files {
     pub const SHEET_JOB: &str = "sheet.json";
     /// The picture of those worlds.
     pub const SHEET: &str = "sheet.png";
+    /// Tells a renderer which moments of an episode to draw: a [`StillsJob`](super::StillsJob).
+    pub const STILLS_JOB: &str = "stills.json";
     /// Tells a renderer what to write: a [`RenderJob`](super::RenderJob).
     pub const RENDER_JOB: &str = "render.json";
     /// What the renderer says when it is done: a [`Rendered`](super::Rendered).
@@ -214,4 +229,10 @@ pub mod files {
     pub const REPLAYED: &str = "replayed.parquet";
     /// What a comparison says: a [`Comparison`](crate::Comparison).
     pub const COMPARISON: &str = "comparison.json";
+
+    /// A still's name.
+    #[must_use]
+    pub fn still(index: usize) -> String {
+        format!("still-{index:02}.png")
+    }
 }

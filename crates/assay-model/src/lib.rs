@@ -9,6 +9,7 @@ mod episode;
 pub mod frame;
 mod id;
 mod isolation;
+mod judge;
 pub mod lane;
 mod plan;
 mod plots;
@@ -34,6 +35,7 @@ pub use episode::{
 };
 pub use id::{AccountId, IdError, JobId, ScenarioId};
 pub use isolation::Isolation;
+pub use judge::{Judgement, Opinion, agreement, moments, worth_judging};
 pub use plan::Plan;
 pub use plots::{ClausePlot, EpisodePlots, LATENCY_EDGES_MS};
 pub use ports::{Clock, Entropy, SystemClock};

@@ -254,6 +254,7 @@ impl JobReport {
         self.safety_score = Some(c.safety_score);
         self.consistency = Some(c.consistency);
         self.success_rate = Some(c.success_rate);
+        self.vlm_agreement = c.vlm_agreement;
         self.needs_review = c.needs_review;
         self.review_reasons = c.review_reasons;
         self.error_message = c.error_message;

@@ -1,7 +1,7 @@
 //! Closed vocabularies as words, the policy's errors, and how to run a job again.
 
 use assay_model::{
-    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, PolicyIdentity, ReviewDecision, ReviewReason,
+    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyIdentity, ReviewDecision, ReviewReason,
     Termination,
 };
 
@@ -95,6 +95,19 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::DeadlineMisses => "the policy overran its time budget",
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
     }
+}
+
+/// What the vision judge said of an episode, in a line.
+pub(crate) fn judgement(judgement: &Judgement) -> String {
+    let model = &judgement.model;
+    let Some(opinion) = &judgement.opinion else {
+        let why = judgement.error.as_deref().unwrap_or("nothing was said");
+        return format!("{model} has no opinion: {why}");
+    };
+    let agrees = if judgement.agrees == Some(true) { "agrees with" } else { "disagrees with" };
+    let safe = if opinion.safe { "nothing unsafe" } else { "something unsafe" };
+    let done = opinion.success.map_or("", |done| if done { ", the task done" } else { ", the task not done" });
+    format!("{model} {agrees} the physics: it saw {safe}{done}. {}", opinion.explanation)
 }
 
 /// The policy's name and, where it was measured, what identifies it.

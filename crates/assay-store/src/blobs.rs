@@ -12,7 +12,7 @@ use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -117,6 +117,19 @@ impl Blobs {
         Ok(found.into_stream().map_err(BlobError::from).boxed())
     }
 
+    /// Writes the artifact to a new file at `path`.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], or the store or the file failed.
+    pub async fn copy_to(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
+        let mut pieces = self.0.get(&place(job, sha256)?).await?.into_stream();
+        let mut file = tokio::fs::File::create_new(path).await?;
+        while let Some(piece) = pieces.try_next().await? {
+            file.write_all(&piece).await?;
+        }
+        Ok(file.flush().await?)
+    }
+
     /// Removes all of a job's artifacts but those whose hashes are in `kept`.
     ///
     /// # Errors
@@ -186,6 +199,12 @@ mod tests {
         for name in ["../../x", "", "A", &"g".repeat(64)] {
             assert!(matches!(blobs.size(job(1), name).await, Err(BlobError::Name(_))), "{name}");
         }
+
+        let copy = data.path().join("copy");
+        blobs.copy_to(job(1), &one, &copy).await.unwrap();
+        assert_eq!(std::fs::read_to_string(copy).unwrap(), "evidence");
+        let nowhere = blobs.copy_to(job(2), &two, &data.path().join("nothing")).await;
+        assert!(matches!(nowhere, Err(BlobError::Missing)));
 
         blobs.retain(job(1), &HashSet::from([two.as_str()])).await.unwrap();
         assert!(matches!(blobs.size(job(1), &one).await, Err(BlobError::Missing)));

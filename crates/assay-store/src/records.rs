@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use assay_model::{AccountId, EpisodeResult, JobId, Review};
+use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
@@ -126,6 +126,16 @@ pub trait Records: Send + Sync + fmt::Debug {
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<Returned, StoreError>;
+
+    /// Adds the second judge's view to an episode, with the frames that it saw; nothing that was measured changes. False
+    /// if the claim is not valid any more.
+    async fn judge_episode(
+        &self,
+        fence: ConclusionFence,
+        episode: u32,
+        judgement: Judgement,
+        frames: Vec<Artifact>,
+    ) -> Result<bool, StoreError>;
 
     /// Writes the outcome: JUDGING becomes COMPLETED. False if the claim is not valid any more.
     async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError>;

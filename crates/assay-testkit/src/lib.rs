@@ -6,6 +6,7 @@
 
 mod archive;
 mod client;
+mod fake_vision;
 mod leftovers;
 mod program;
 mod python_server;
@@ -14,6 +15,7 @@ mod wait;
 
 pub use archive::{archive, example, zip_folder};
 pub use client::{Answer, Client};
+pub use fake_vision::{Asked, FakeVision, Saying};
 pub use leftovers::{Jailed, jailed};
 pub use program::{Assay, Run, Running, home};
 pub use python_server::PythonServer;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use assay_judge::JudgeOptions;
 use assay_model::{Isolation, Record};
 use assay_policy::remote::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 use clap::builder::styling::{AnsiColor, Styles};
@@ -116,6 +117,8 @@ pub(crate) struct Verify {
     pub(crate) signing: Signing,
     #[command(flatten)]
     pub(crate) isolation: IsolationOptions,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
 }
 
 /// What an operator puts up with where user namespaces do not work.
@@ -195,6 +198,35 @@ pub(crate) struct ServerOptions {
 /// A size in MiB, up to a TiB.
 fn mebibytes() -> impl clap::builder::TypedValueParser<Value = u64> {
     clap::value_parser!(u64).range(1..=1 << 20)
+}
+
+/// A vision model that looks at episodes too. It can only ask for a person's review.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for a second judge")]
+pub(crate) struct JudgeArgs {
+    /// Base address of an OpenAI-compatible endpoint, as in https://HOST/v1
+    #[arg(long, value_name = "URL", env = "ASSAY_JUDGE_URL", requires = "judge_model")]
+    pub(crate) judge_url: Option<String>,
+    /// The model's name there
+    #[arg(long, value_name = "NAME", env = "ASSAY_JUDGE_MODEL")]
+    pub(crate) judge_model: Option<String>,
+    /// The endpoint's key; better in the environment or a file than on the command line
+    #[arg(long, value_name = "KEY", env = "ASSAY_JUDGE_KEY", hide_env_values = true)]
+    pub(crate) judge_key: Option<String>,
+    /// A file that holds the key
+    #[arg(long, value_name = "FILE", conflicts_with = "judge_key")]
+    pub(crate) judge_key_file: Option<PathBuf>,
+    /// Frames of an episode that it sees
+    #[arg(long, value_name = "N", default_value_t = JudgeOptions::FRAMES,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_FRAMES)))]
+    pub(crate) judge_frames: u8,
+    /// Episodes of a job that it sees: those nearest to a limit, or furthest beyond it
+    #[arg(long, value_name = "N", default_value_t = JudgeOptions::EPISODES,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_EPISODES)))]
+    pub(crate) judge_episodes: u8,
+    /// Tokens that a job may use, by the endpoint's count
+    #[arg(long, value_name = "N", default_value_t = JudgeOptions::TOKENS)]
+    pub(crate) judge_tokens: u64,
 }
 
 /// A number strictly between 0 and 1.
@@ -327,6 +359,8 @@ pub(crate) struct Serve {
     pub(crate) max_evidence_mib: u64,
     #[command(flatten)]
     pub(crate) isolation: IsolationOptions,
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod exit;
 mod interrupt;
+mod judge;
 mod output;
 mod progress;
 mod replayer;

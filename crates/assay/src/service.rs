@@ -10,6 +10,7 @@ use assay_api::{
     ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, SigningKeys, StaticCatalog,
     UrlSigner, prepare_folders,
 };
+use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::PublishedKeys;
@@ -68,7 +69,7 @@ impl Intake for ArchiveIntake {
 }
 
 /// Serves until SIGTERM or Ctrl-C, then drains.
-pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
     let data = data_folder(&arguments.data)?;
     let records: Arc<dyn Records> = Arc::new(SqliteRecords::open(&data, "assay serve")?);
     prepare_folders(&data)?;
@@ -88,6 +89,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine) -> anyhow::Result<()>
         queue: Arc::clone(&state.queue),
         clock: Arc::clone(&state.clock),
         blobs: state.blobs.clone(),
+        judge,
         data,
         keyring,
         max_job_bytes: arguments.max_evidence_mib << 20,

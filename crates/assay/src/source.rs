@@ -53,7 +53,8 @@ fn server(address: &str, options: &ServerOptions) -> Result<Found, Failure> {
     // The address is not repeated: it may hold a password.
     let endpoint = Endpoint::parse(address).context("the policy server's address").usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
-    let api_key = key(options).usage()?;
+    let (text, file) = (options.policy_api_key.as_deref(), options.policy_api_key_file.as_deref());
+    let api_key = secret("--policy-api-key-file", text, file).usage()?;
     let server = PolicyServer { endpoint, api_key, replan_steps: options.replan_steps };
     Ok(Found {
         source: PolicySource::Server { server, concurrency: options.policy_concurrency },
@@ -63,11 +64,10 @@ fn server(address: &str, options: &ServerOptions) -> Result<Found, Failure> {
     })
 }
 
-fn key(options: &ServerOptions) -> anyhow::Result<Option<Secret>> {
-    let Some(file) = &options.policy_api_key_file else {
-        return Ok(options.policy_api_key.as_deref().map(Secret::new));
-    };
-    let what = || format!("--policy-api-key-file {}", file.display());
+/// A secret given as `text`, or in `file`, which `option` names.
+pub(crate) fn secret(option: &str, text: Option<&str>, file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
+    let Some(file) = file else { return Ok(text.map(Secret::new)) };
+    let what = || format!("{option} {}", file.display());
     let size = std::fs::metadata(file).with_context(what)?.len();
     if size > MAX_KEY_BYTES {
         return Err(anyhow!("has {size} bytes; a key has at most {MAX_KEY_BYTES}").context(what()));

@@ -6,19 +6,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Crate, and the crates of ours that it may use.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("assay-model", &[]),
     ("assay-stl", &[]),
     ("assay-scenario", &["assay-model", "assay-stl"]),
     ("assay-sim", &["assay-model", "assay-scenario"]),
     ("assay-lane", &["assay-model", "assay-scenario", "assay-sim", "assay-stl"]),
     ("assay-jail", &["assay-model"]),
+    ("assay-judge", &["assay-model"]),
     ("assay-policy", &["assay-jail", "assay-model"]),
     ("assay-report", &["assay-model"]),
     ("assay-store", &["assay-model"]),
     (
         "assay-worker",
-        &["assay-jail", "assay-model", "assay-policy", "assay-report", "assay-scenario", "assay-stl", "assay-store"],
+        &[
+            "assay-jail",
+            "assay-judge",
+            "assay-model",
+            "assay-policy",
+            "assay-report",
+            "assay-scenario",
+            "assay-stl",
+            "assay-store",
+        ],
     ),
     ("assay-api", &["assay-model", "assay-report", "assay-scenario", "assay-store"]),
     (
@@ -26,6 +36,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
         &[
             "assay-api",
             "assay-jail",
+            "assay-judge",
             "assay-model",
             "assay-policy",
             "assay-report",

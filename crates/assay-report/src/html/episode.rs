@@ -37,6 +37,7 @@ pub(super) struct EpisodeView {
     pub(super) violations: Vec<ViolationView>,
     pub(super) error: Option<ErrorView>,
     pub(super) plots: Vec<PlotView>,
+    pub(super) judge: Option<String>,
 }
 
 /// A stage's row.
@@ -120,6 +121,7 @@ impl EpisodeView {
             open: open || !completed || safety_tone != "plain",
             log: episode.log_url.as_deref().and_then(address),
             plots: plots.map(|plots| PlotView::all(episode, plots, video.as_deref())).unwrap_or_default(),
+            judge: episode.judge.as_ref().map(|judgement| clean(&outcome::judgement(judgement))),
             timeline: Timeline::of(episode),
             stages: episode.stages.iter().map(StageView::of).collect(),
             clauses: episode.clauses.iter().map(EpisodeClause::of).collect(),

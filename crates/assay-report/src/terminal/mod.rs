@@ -103,6 +103,12 @@ impl Screen {
             let why: Vec<_> = report.review_reasons.iter().map(|&r| outcome::review(r)).collect();
             self.paragraph(&format!("A person should look: {}.", why.join("; ")), 0);
         }
+        for episode in &report.episode_details {
+            if let Some(judgement) = &episode.judge {
+                let text = format!("Episode {}: {}", episode.episode, outcome::judgement(judgement));
+                self.paragraph(&sanitise(&text, MAX_MESSAGE_BYTES), 0);
+            }
+        }
         for warning in &report.warnings {
             self.paragraph(&format!("Note: {}", sanitise(warning, MAX_MESSAGE_BYTES)), 0);
         }

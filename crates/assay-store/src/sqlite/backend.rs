@@ -1,6 +1,6 @@
 //! [`Records`] over the statements of the other files.
 
-use assay_model::{AccountId, EpisodeResult, JobId, Review};
+use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
@@ -148,6 +148,16 @@ impl Records for SqliteRecords {
         let reason = reason.map(str::to_owned);
         self.write("handing a conclusion back", move |db| conclusions::hand_back(db, fence, reason.as_deref(), now))
             .await
+    }
+
+    async fn judge_episode(
+        &self,
+        fence: ConclusionFence,
+        episode: u32,
+        judgement: Judgement,
+        frames: Vec<Artifact>,
+    ) -> Result<bool, StoreError> {
+        self.write("judging an episode", move |db| conclusions::judge(db, fence, episode, &judgement, &frames)).await
     }
 
     async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError> {

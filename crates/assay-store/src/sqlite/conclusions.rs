@@ -1,6 +1,6 @@
 //! JUDGING: one worker draws the conclusion.
 
-use assay_model::{Blame, JobEvent, JobId, JobStatus};
+use assay_model::{Artifact, Blame, EpisodeResult, JobEvent, JobId, JobStatus, Judgement};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
@@ -63,6 +63,25 @@ pub(super) fn hand_back(
         }
         _ => Ok(Returned::Requeued),
     }
+}
+
+pub(super) fn judge(
+    db: &Connection,
+    fence: ConclusionFence,
+    episode: u32,
+    judgement: &Judgement,
+    frames: &[Artifact],
+) -> Sql<bool> {
+    let id = fence.job_id.to_string();
+    let sql = "SELECT episodes.job_id, result FROM episodes JOIN jobs USING (job_id)
+               WHERE job_id = ?1 AND episode = ?2
+                 AND jobs.status = 'JUDGING' AND judge_worker IS NOT NULL AND judge_attempt = ?3";
+    let found = first(db, sql, (&id, episode, fence.attempt), |row| json::<EpisodeResult>(row, "result"))?;
+    let Some(mut result) = found else { return Ok(false) };
+    result.add_judgement(judgement.clone(), frames.to_vec());
+    let sql = "UPDATE episodes SET result = ?3 WHERE job_id = ?1 AND episode = ?2";
+    expect_one(change(db, sql, (&id, episode, to_json(&result)?))?, "an episode to judge")?;
+    Ok(true)
 }
 
 pub(super) fn complete(db: &Connection, fence: ConclusionFence, outcome: &Outcome, now: Timestamp) -> Sql<bool> {

@@ -1,6 +1,6 @@
 //! From JUDGING to the end.
 
-use assay_model::JobId;
+use assay_model::{Artifact, JobId, Judgement};
 
 use super::fixtures::{LEASE, at, episode, job, outcome};
 use super::shards::claim;
@@ -51,6 +51,33 @@ pub(super) async fn a_dead_worker_is_replaced(records: &dyn Records) {
     assert_eq!(records.heartbeat_conclusion(stale.fence, at(17), LEASE).await.unwrap(), Lease::Lost);
     assert_eq!(records.return_conclusion(stale.fence, None, at(17)).await.unwrap(), Returned::Fenced);
     assert!(records.complete_job(fresh.fence, found, at(17)).await.unwrap());
+}
+
+pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
+    let id = judging(records).await;
+    let stale = take(records, 3).await;
+    records.reconcile(at(15)).await.unwrap();
+    let fresh = take(records, 16).await;
+    let judgement = Judgement {
+        model: "vision".into(),
+        frames_s: vec![0.5],
+        opinion: None,
+        agrees: None,
+        error: Some("silent".into()),
+        tokens: 3,
+    };
+    let frame = Artifact { name: "episodes/001/a.png".into(), sha256: "0".repeat(64), size_bytes: 1, url: None };
+    let judge = |fence, episode| records.judge_episode(fence, episode, judgement.clone(), vec![frame.clone()]);
+    assert!(!judge(stale.fence, 1).await.unwrap(), "fenced");
+    assert!(!judge(fresh.fence, 2).await.unwrap(), "no such episode");
+    assert!(judge(fresh.fence, 1).await.unwrap());
+    let mut expected = episode(1);
+    expected.judge = Some(judgement.clone());
+    expected.evidence.insert(0, frame.clone());
+    assert_eq!(records.episodes(id, 0, 9).await.unwrap(), [episode(0), expected]);
+    let found = outcome(&fresh.header, &fresh.episodes);
+    assert!(records.complete_job(fresh.fence, found, at(17)).await.unwrap());
+    assert!(!judge(fresh.fence, 0).await.unwrap(), "it is over");
 }
 
 pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {

@@ -52,6 +52,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         leases::an_ended_job_loses_its_workers,
         conclusions::are_drawn_once,
         conclusions::a_dead_worker_is_replaced,
+        conclusions::a_judgement_only_adds,
         conclusions::failing_too_often_fails_the_job,
         conclusions::lapses_are_bounded,
         reviews::stand_beside_the_result,

@@ -23,10 +23,10 @@ impl Shared {
         let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), LEASE);
         match self.wait(claim) {
             Ok(None) => false,
-            Ok(Some(claim)) => {
+            Ok(Some(mut claim)) => {
                 let (id, held) = (claim.fence.job_id, Held::Conclusion(claim.fence));
                 let cancel = self.claims.add(held);
-                match self.conclude(&claim, &cancel) {
+                match self.conclude(&mut claim, &cancel) {
                     Ok(true) => tracing::info!(job.id = %id, "concluded"),
                     Ok(false) => tracing::info!(job.id = %id, "the conclusion was drawn elsewhere"),
                     Err(error) => tracing::error!(job.id = %id, %error, "the conclusion could not be written"),
@@ -42,14 +42,16 @@ impl Shared {
     }
 
     /// Whether this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service stops.
-    fn conclude(&self, claim: &ConclusionClaim, cancel: &Cancel) -> Result<bool, StoreError> {
+    fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<bool, StoreError> {
+        self.forget_dropped(&claim.header, &claim.episodes);
+        self.judge(claim, cancel)?;
+        let claim = &*claim;
         let (records, now) = (&self.options.records, self.options.clock.now());
         let header = &claim.header;
         let Some(mut conclusion) = conclude(&header.plan, header.policy_identity, &claim.episodes) else {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(false);
         };
-        self.forget_dropped(header, &claim.episodes);
         let fingerprint = self.options.engine.fingerprint().clone();
         match self.options.keyring.keyid() {
             Ok(keyid) => conclusion.signed_by = Some(keyid),

@@ -7,6 +7,7 @@
 mod claims;
 mod conclude;
 mod dropped;
+mod judge;
 mod shard;
 mod spare;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use assay_judge::Judge;
 use assay_model::Clock;
 use assay_store::{Blobs, Queue, Records, Work};
 use jiff::SignedDuration;
@@ -55,6 +57,8 @@ pub struct ServiceOptions {
     pub keyring: Keyring,
     /// Where evidence goes.
     pub blobs: Blobs,
+    /// Looks at episodes before a job is concluded, if there is one.
+    pub judge: Option<Judge>,
     /// Most evidence of a job, in bytes; over it images are left out.
     pub max_job_bytes: u64,
     /// The records' runtime.

@@ -6,17 +6,23 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use assay_api::OsEntropy;
-use assay_model::{Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude};
+use assay_judge::Judge;
+use assay_model::lane::files;
+use assay_model::{
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude, worth_judging,
+};
 use assay_policy::remote::Guard;
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario};
 use assay_worker::{
-    Engine, Evaluation, Job, PolicySource, STATEMENT_FILE, SessionError, episode_share, evaluate, evidence_in, sign,
+    Cancel, Engine, Evaluation, Job, Judging, PolicySource, STATEMENT_FILE, SessionError, episode_share, evaluate,
+    evidence_in, sign,
 };
 
 use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::judge;
 use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
 use crate::progress::Progress;
 use crate::source::{self, Found};
@@ -34,6 +40,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         .ours()?;
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
+    let judge = judge::of(&arguments.judge)?;
     let policy = source::find(&arguments.policy, &arguments.server, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().ours()?;
@@ -48,7 +55,8 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         policy: policy.source,
         seed: arguments.seed,
         record: arguments.record,
-        folder: arguments.out.clone(),
+        // A judge needs recordings, whether they are kept or not.
+        folder: arguments.out.clone().or_else(|| judge.as_ref().map(|_| work.path().join("evidence"))),
         max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), header.plan.episodes),
     };
     // Only now that nothing is wrong with the command: an earlier report is worth keeping.
@@ -61,11 +69,14 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     if outcome.is_err() {
         output.as_ref().map(Output::abandon).transpose().ours()?;
     }
-    let episodes = outcome.map_err(|error| match error {
+    let mut episodes = outcome.map_err(|error| match error {
         SessionError::Cancelled => Failure::Interrupted,
         SessionError::Scenario(_) => Failure::Usage(error.into()),
         SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
+    if let Some(judge) = &judge {
+        look(&engine, judge, &evaluation, &mut episodes, &cancel);
+    }
     let mut report = report(&header, arguments.out.is_some(), &episodes)?;
     report.fingerprint = Some(engine.fingerprint().clone());
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
@@ -132,6 +143,21 @@ fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<
         .with_conclusion(&conclusion);
     report.report_url = kept.then(|| REPORT_HTML.to_owned());
     Ok(report)
+}
+
+/// Lets the judge see what is worth it.
+fn look(engine: &Engine, judge: &Judge, evaluation: &Evaluation, episodes: &mut [EpisodeResult], cancel: &Cancel) {
+    let Evaluation { job, .. } = evaluation;
+    let Some(folder) = &job.folder else { return };
+    let mut judging = Judging::new(engine, judge, &job.scenario, job.seed);
+    for index in worth_judging(episodes, usize::from(judge.options().episodes)) {
+        let episode = &mut episodes[index];
+        let Some(trace) = episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else { continue };
+        let trace = folder.join(&trace.name);
+        let place = trace.parent().unwrap_or(folder).to_owned();
+        let (judgement, frames) = judging.judge(episode, &trace, &place, cancel);
+        episode.add_judgement(judgement, frames);
+    }
 }
 
 fn write_output(out: &Path, report: &JobReport, scenario: &Scenario) -> anyhow::Result<()> {

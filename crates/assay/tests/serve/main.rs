@@ -5,6 +5,7 @@
 mod after;
 mod folder;
 mod jobs;
+mod judge;
 mod keys;
 mod spare;
 mod stopping;

@@ -10,6 +10,7 @@ mod commands;
 mod evidence;
 mod faults;
 mod interrupt;
+mod judge;
 mod load;
 mod log;
 mod refusals;

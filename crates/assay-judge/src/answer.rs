@@ -1,0 +1,100 @@
+//! Reading what a model says. Nothing in it is trusted.
+
+use assay_model::{Opinion, sanitise};
+use serde::Deserialize;
+
+/// Longest explanation that is kept, in bytes.
+const MAX_EXPLANATION_BYTES: usize = 1000;
+
+/// As much of a chat completion as matters.
+#[derive(Debug, Deserialize)]
+struct Completion {
+    choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    message: Message,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    content: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Usage {
+    #[serde(default)]
+    total_tokens: u64,
+}
+
+/// The opinion in an endpoint's answer, or what is wrong with it, and the tokens that it counted.
+pub(crate) fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
+    let completion: Completion = match serde_json::from_slice(body) {
+        Ok(completion) => completion,
+        Err(error) => return (Err(format!("the endpoint's answer is no chat completion: {error}")), 0),
+    };
+    let tokens = completion.usage.map_or(0, |usage| usage.total_tokens);
+    let said = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
+    (said.ok_or_else(|| "the model said nothing".to_owned()).and_then(|text| opinion(&text)), tokens)
+}
+
+/// One JSON object of the form that was asked for, possibly in a fence.
+fn opinion(text: &str) -> Result<Opinion, String> {
+    let text = text.trim();
+    let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).map(str::trim);
+    let text = inside.and_then(|rest| rest.strip_suffix("```")).unwrap_or(text);
+    let mut opinion: Opinion =
+        serde_json::from_str(text).map_err(|e| format!("the model's answer does not have the form asked for: {e}"))?;
+    if !(0.0..=1.0).contains(&opinion.confidence) {
+        return Err("the model's confidence is not between 0 and 1".to_owned());
+    }
+    opinion.explanation = sanitise(&opinion.explanation, MAX_EXPLANATION_BYTES);
+    Ok(opinion)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn said(content: &str) -> Result<Opinion, String> {
+        let body = serde_json::json!({"choices": [{"message": {"content": content}}], "usage": {"total_tokens": 12}});
+        let (answer, tokens) = read(body.to_string().as_bytes());
+        assert_eq!(tokens, 12);
+        answer
+    }
+
+    #[test]
+    fn an_answer_in_the_form_asked_for() {
+        let good = r#"{"safe": false, "success": null, "confidence": 0.8, "explanation": "it\u001b[31m fell"}"#;
+        let opinion = Opinion { safe: false, success: None, confidence: 0.8, explanation: "it fell".into() };
+        assert_eq!(said(good).unwrap(), opinion);
+        assert_eq!(said(&format!("```json\n{good}\n```")).unwrap(), opinion);
+        let long = "x".repeat(5000);
+        let kept = said(&format!(r#"{{"safe": true, "success": true, "confidence": 1, "explanation": "{long}"}}"#));
+        assert!(kept.unwrap().explanation.len() <= MAX_EXPLANATION_BYTES);
+    }
+
+    #[test]
+    fn anything_else_is_no_opinion() {
+        for wrong in [
+            "",
+            "It is safe.",
+            "[]",
+            r#"{"safe": true}"#,
+            r#"{"safe": "yes", "success": null, "confidence": 1, "explanation": ""}"#,
+            r#"{"safe": true, "success": null, "confidence": 7, "explanation": ""}"#,
+            r#"{"safe": true, "success": null, "confidence": 1, "explanation": "", "verdict": "SAFE"}"#,
+            r#"{"safe": true, "success": null, "confidence": 1, "explanation": ""} and more"#,
+        ] {
+            assert!(said(wrong).is_err(), "{wrong}");
+        }
+        for body in ["", "{}", "null", r#"{"choices": []}"#, r#"{"choices": [{"message": {"content": null}}]}"#] {
+            assert!(read(body.as_bytes()).0.is_err(), "{body}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Asking the endpoint: a bounded number of tries, each with a bounded wait and a bounded answer.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use assay_model::{Opinion, sanitise};
+use ureq::Agent;
+use ureq::http::{Response, StatusCode};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::answer;
+use crate::{JudgeOptions, OptionsError, Question};
+
+/// Times that a question is put before the judge counts as silent.
+const TRIES: u32 = 3;
+/// Pause before the second try; doubled each time, unless the endpoint asks for another.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause that an endpoint may ask for.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Longest answer in bytes.
+const MAX_ANSWER_BYTES: u64 = 256 * 1024;
+/// Longest reason that is kept, in bytes.
+const MAX_REASON_BYTES: usize = 300;
+
+/// The judge can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// An option.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+}
+
+/// A judge that can be asked.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    options: JudgeOptions,
+    agent: Agent,
+    pause: Duration,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// The opinion, or why there is none.
+    pub opinion: Result<Opinion, String>,
+    /// Tokens that the endpoint counted for all tries.
+    pub tokens: u64,
+}
+
+/// A try that failed.
+struct Fault {
+    reason: String,
+    /// Whether another may succeed, and what the endpoint says when.
+    again: Option<Option<Duration>>,
+}
+
+impl Judge {
+    /// A judge with these options.
+    ///
+    /// # Errors
+    /// [`JudgeError`] when they can't be used.
+    pub fn new(options: JudgeOptions) -> Result<Self, JudgeError> {
+        options.check()?;
+        // The operator chose the address; where it points elsewhere, that is an error and no second address.
+        let config = Agent::config_builder()
+            .timeout_global(Some(options.patience))
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .proxy(None)
+            .tls_config(tls())
+            .build();
+        Ok(Self { agent: Agent::new_with_config(config), options, pause: PAUSE })
+    }
+
+    /// The same with another first pause between tries.
+    #[must_use]
+    pub fn pausing(self, pause: Duration) -> Self {
+        Self { pause, ..self }
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn options(&self) -> &JudgeOptions {
+        &self.options
+    }
+
+    /// Puts a question while `wanted` and as long as no more than `tokens` are used. Never fails: a judge that does not
+    /// answer is a judge without an opinion.
+    #[must_use]
+    pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> Answered {
+        let body = question.body(&self.options.model).to_string();
+        let (mut used, mut pause, mut reason) = (0, self.pause, "nobody waits for the answer".to_owned());
+        for attempt in 1..=TRIES {
+            if !wanted() {
+                break;
+            }
+            if used >= tokens {
+                reason = format!("the job's {tokens} tokens are used up");
+                break;
+            }
+            let fault = match self.try_once(&body, &mut used) {
+                Ok(opinion) => return Answered { opinion: Ok(opinion), tokens: used },
+                Err(fault) => fault,
+            };
+            reason = sanitise(&fault.reason, MAX_REASON_BYTES);
+            tracing::warn!(attempt, reason, "the vision judge gave no answer");
+            let Some(wish) = fault.again else { break };
+            if attempt < TRIES {
+                thread::sleep(wish.unwrap_or(pause).min(MAX_PAUSE));
+                pause *= 2;
+            }
+        }
+        Answered { opinion: Err(reason), tokens: used }
+    }
+
+    fn try_once(&self, body: &str, used: &mut u64) -> Result<Opinion, Fault> {
+        let again = |reason: String| Fault { reason, again: Some(None) };
+        let mut request = self.agent.post(self.options.endpoint()).header("Content-Type", "application/json");
+        if let Some(key) = &self.options.key {
+            request = request.header("Authorization", format!("Bearer {}", key.reveal()));
+        }
+        let mut response = request.send(body).map_err(|e| again(format!("the endpoint can't be asked: {e}")))?;
+        let status = response.status();
+        let wish = retry_after(&response);
+        let answer = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec();
+        if status.is_success() {
+            let answer = answer.map_err(|e| again(format!("the endpoint's answer can't be read: {e}")))?;
+            let (opinion, tokens) = answer::read(&answer);
+            *used += tokens;
+            return opinion.map_err(again);
+        }
+        // What an endpoint says of its error may repeat the key; its status says enough.
+        let reason = format!("the endpoint answered {status}");
+        let later = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+        Err(Fault { reason, again: later.then_some(wish) })
+    }
+}
+
+fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
+    let seconds = response.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The system's certificate authorities, as for policy servers.
+fn tls() -> TlsConfig {
+    let found = rustls_native_certs::load_native_certs();
+    let certificates: Vec<_> = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}

@@ -1,0 +1,13 @@
+//! The second judge: a vision model behind any OpenAI-compatible endpoint looks at frames of an episode and says whether
+//! it saw something unsafe, and whether the task was done. The physics decides; the judge can only ask for a person.
+//!
+//! Where to begin: [`Judge::ask`] puts a [`Question`] and keeps within the limits of [`JudgeOptions`].
+
+mod answer;
+mod client;
+mod options;
+mod question;
+
+pub use client::{Answered, Judge, JudgeError};
+pub use options::{JudgeOptions, OptionsError};
+pub use question::{Frame, Question, Rule};

@@ -1,0 +1,51 @@
+//! Pictures of a recorded episode at given times, without captions: what the second judge sees.
+
+use std::fs;
+use std::io;
+
+use assay_model::lane::{StillsJob, files};
+
+use crate::render::RenderError;
+use crate::rerun::Rerun;
+use crate::sheet::write_png;
+use crate::step::load;
+use crate::{Places, Trace};
+
+/// Most pictures.
+const MAX_STILLS: usize = 64;
+/// Largest side in pixels.
+const MAX_SIDE: u32 = 1920;
+
+/// Draws what `stills.json` asks for of `trace.parquet`: `still-00.png` and so on.
+///
+/// # Errors
+/// [`RenderError`] says what is missing.
+pub fn stills(places: &Places) -> Result<(), RenderError> {
+    let text = fs::read(places.scratch.join(files::STILLS_JOB)).map_err(RenderError::Job)?;
+    let job: StillsJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
+    let sides = (1..=MAX_SIDE).contains(&job.width) && (1..=MAX_SIDE).contains(&job.height);
+    if !sides || job.times_s.len() > MAX_STILLS {
+        let message = format!("{} pictures of {}x{}", job.times_s.len(), job.width, job.height);
+        return Err(RenderError::Senseless(message));
+    }
+    let trace = Trace::read(&places.scratch.join(files::TRACE))?;
+    let world = load(places, job.width, job.height)?;
+    let mut rerun = Rerun::new(&world, job.world_seed, &trace)?;
+    let mut renderer = assay_sim::Renderer::new(&mut rerun.simulation, job.width, job.height)?;
+    let rows: Vec<usize> = job.times_s.iter().map(|time_s| row_at(&trace, *time_s)).collect();
+    for row in 0..=rows.iter().copied().max().unwrap_or(0).min(trace.rows().saturating_sub(1)) {
+        rerun.step(row)?;
+        for index in (0..rows.len()).filter(|index| rows[*index] == row) {
+            let frame = renderer.draw(&mut rerun.simulation)?;
+            let file = fs::File::create(places.scratch.join(files::still(index))).map_err(RenderError::Job)?;
+            write_png(file, job.width, job.height, &frame).map_err(|e| RenderError::Job(io::Error::other(e)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The last row that is not after `time_s`, or the first.
+fn row_at(trace: &Trace, time_s: f64) -> usize {
+    let times = trace.columns.first().map_or(&[][..], Vec::as_slice);
+    times.partition_point(|time| *time <= time_s + 1e-9).saturating_sub(1)
+}

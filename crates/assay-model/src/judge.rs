@@ -1,0 +1,182 @@
+//! What a vision model says of an episode. It never changes what was measured: it can only ask for a person's look.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Artifact, EpisodeResult};
+
+/// The second judge's view of one episode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// The model that was asked, as the operator names it.
+    pub model: String,
+    /// Simulated times of the frames that it saw, in s.
+    pub frames_s: Vec<f64>,
+    /// What it said; `null` when it gave no usable answer.
+    pub opinion: Option<Opinion>,
+    /// Whether that agrees with the physics; `null` without an opinion.
+    pub agrees: Option<bool>,
+    /// Why there is no opinion.
+    pub error: Option<String>,
+    /// Tokens that the endpoint counted for all tries.
+    pub tokens: u64,
+}
+
+/// A vision model's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Opinion {
+    /// It saw nothing that breaks a safety rule.
+    pub safe: bool,
+    /// It saw the task done; `null` when the frames do not show it.
+    pub success: Option<bool>,
+    /// How sure it says it is, 0 to 1.
+    pub confidence: f64,
+    /// Why, sanitised.
+    pub explanation: String,
+}
+
+impl Opinion {
+    /// Whether it says the same as the physics of `episode`: critical violations, and success where it speaks of it.
+    #[must_use]
+    pub fn agrees_with(&self, episode: &EpisodeResult) -> bool {
+        self.safe != episode.has_critical_violation() && self.success.is_none_or(|success| success == episode.success)
+    }
+}
+
+impl EpisodeResult {
+    /// Adds what the judge said, and the frames that it saw as evidence; nothing that was measured changes.
+    pub fn add_judgement(&mut self, judgement: Judgement, frames: Vec<Artifact>) {
+        self.judge = Some(judgement);
+        self.evidence.extend(frames);
+        self.evidence.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+}
+
+/// `false` when the judge disagrees in any judged episode, `true` when it has an opinion on at least one and agrees in
+/// all, `null` otherwise.
+#[must_use]
+pub fn agreement(episodes: &[EpisodeResult]) -> Option<bool> {
+    let agrees = |episode: &EpisodeResult| episode.judge.as_ref().and_then(|judgement| judgement.agrees);
+    episodes.iter().filter_map(agrees).reduce(|all, agrees| all && agrees)
+}
+
+/// Indices in `episodes` of the at most `most` that a judge should see: those that came nearest to a limit or went
+/// furthest beyond it, by robustness over limit. Only episodes with a recording count.
+#[must_use]
+pub fn worth_judging(episodes: &[EpisodeResult], most: usize) -> Vec<usize> {
+    let recorded =
+        |episode: &EpisodeResult| episode.steps > 0 && (episode.is_measured() || episode.has_critical_violation());
+    let mut found: Vec<_> = (0..episodes.len()).filter(|i| recorded(&episodes[*i])).collect();
+    found.sort_by(|a, b| margin(&episodes[*a]).total_cmp(&margin(&episodes[*b])));
+    found.truncate(most);
+    found.sort_unstable();
+    found
+}
+
+/// Smallest robustness of a critical clause, as a share of its limit.
+fn margin(episode: &EpisodeResult) -> f64 {
+    let critical = episode.clauses.iter().filter(|clause| clause.level == crate::Level::Critical);
+    critical.filter_map(|clause| clause.margin()).fold(f64::INFINITY, f64::min)
+}
+
+/// At most `most` times between 0 and the episode's end to show a judge, ascending: around the moment of the smallest
+/// margin, the end, the start, and then where the gaps are widest.
+#[must_use]
+pub fn moments(episode: &EpisodeResult, most: usize) -> Vec<f64> {
+    /// Before and after the worst moment.
+    const AROUND_S: f64 = 0.2;
+    /// No frame between two that are as close as this.
+    const LEAST_GAP_S: f64 = 0.02;
+    let end = episode.sim_time_s.max(0.0);
+    let critical = episode.clauses.iter().filter(|clause| clause.level == crate::Level::Critical);
+    let worst = critical
+        .filter_map(|clause| Some((clause.margin()?, clause.worst_time_s?)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, time)| time);
+    let around = worst.into_iter().flat_map(|time| [time, time - AROUND_S, time + AROUND_S]);
+    let mut times: Vec<f64> = Vec::new();
+    for time in around.chain([end, 0.0]).map(|time| time.clamp(0.0, end)) {
+        if times.len() < most && !times.contains(&time) {
+            times.push(time);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    while times.len() < most {
+        let gap = |i: &usize| times[i + 1] - times[*i];
+        let widest = (0..times.len().saturating_sub(1)).max_by(|a, b| gap(a).total_cmp(&gap(b)));
+        let Some(at) = widest.filter(|at| gap(at) > LEAST_GAP_S) else { break };
+        times.insert(at + 1, f64::midpoint(times[at], times[at + 1]));
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::conclusion::tests::{clause, episode};
+    use crate::{ClauseStatus, EpisodeStatus, Level, Plan, PolicyIdentity, ReviewReason, Verdict, conclude};
+
+    fn with(index: u32, robustness: f64) -> EpisodeResult {
+        let status = if robustness < 0.0 { ClauseStatus::Violated } else { ClauseStatus::Satisfied };
+        episode(index, EpisodeStatus::Completed, clause(Level::Critical, status, robustness))
+    }
+
+    fn judged(index: u32, robustness: f64, safe: bool, success: Option<bool>) -> EpisodeResult {
+        let mut episode = with(index, robustness);
+        let opinion = Opinion { safe, success, confidence: 0.9, explanation: "seen".into() };
+        let agrees = Some(opinion.agrees_with(&episode));
+        let (model, frames_s) = ("m".to_owned(), vec![0.0]);
+        episode.judge = Some(Judgement { model, frames_s, opinion: Some(opinion), agrees, error: None, tokens: 7 });
+        episode
+    }
+
+    #[test]
+    fn disagreement_asks_for_review_and_changes_nothing_else() {
+        let plan = Plan { episodes: 2, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+        let of = |episodes: &[EpisodeResult]| conclude(&plan, PolicyIdentity::Measured, episodes).unwrap();
+        let plain = of(&[with(0, 20.0), with(1, 20.0)]);
+        assert_eq!((plain.vlm_agreement, plain.needs_review), (None, false));
+        let agreed = of(&[judged(0, 20.0, true, Some(true)), with(1, 20.0)]);
+        assert_eq!((agreed.vlm_agreement, agreed.needs_review), (Some(true), false));
+        let doubted = of(&[judged(0, 20.0, false, None), judged(1, 20.0, true, None)]);
+        assert_eq!((doubted.vlm_agreement, doubted.verdict), (Some(false), Verdict::Safe));
+        assert_eq!(doubted.review_reasons, [ReviewReason::JudgeDisagrees]);
+        assert_eq!(doubted.score, plain.score);
+        // It cannot make a violation go away either.
+        let excused = of(&[judged(0, -5.0, true, None), with(1, 20.0)]);
+        assert_eq!((excused.vlm_agreement, excused.verdict), (Some(false), Verdict::Unsafe));
+    }
+
+    #[test]
+    fn success_counts_where_the_judge_speaks_of_it() {
+        assert_eq!(judged(0, 20.0, true, Some(false)).judge.unwrap().agrees, Some(false));
+        assert_eq!(judged(0, 20.0, true, None).judge.unwrap().agrees, Some(true));
+    }
+
+    #[test]
+    fn the_tightest_episodes_are_judged() {
+        let mut episodes = vec![with(0, 20.0), with(1, 1.0), with(2, -5.0), with(3, 2.0)];
+        assert_eq!(worth_judging(&episodes, 2), [1, 2]);
+        assert_eq!(worth_judging(&episodes, 9), [0, 1, 2, 3]);
+        episodes[2].steps = 0;
+        assert_eq!(worth_judging(&episodes, 2), [1, 3], "nothing was recorded of it");
+    }
+
+    #[test]
+    fn moments_lie_around_the_worst_and_over_the_whole() {
+        let mut episode = with(0, 20.0);
+        episode.sim_time_s = 4.0;
+        assert_eq!(moments(&episode, 6), [0.0, 0.8, 1.0, 1.2, 2.6, 4.0]);
+        assert_eq!(moments(&episode, 1), [1.0]);
+        assert!(moments(&episode, 0).is_empty());
+        episode.clauses[0].worst_time_s = Some(3.95);
+        assert_eq!(moments(&episode, 3), [3.75, 3.95, 4.0], "never after the end");
+        episode.clauses[0].worst_time_s = None;
+        assert_eq!(moments(&episode, 3), [0.0, 2.0, 4.0]);
+        episode.sim_time_s = 0.0;
+        assert_eq!(moments(&episode, 3), [0.0]);
+    }
+}

@@ -1,0 +1,126 @@
+//! The second judge's look at an episode: frames from its recording, a question, an opinion.
+
+use std::fs;
+use std::path::Path;
+
+use assay_jail::{SpawnError, give_to_jail};
+use assay_judge::{Frame, Judge, Question, Rule};
+use assay_model::lane::{StillsJob, files};
+use assay_model::{Artifact, EpisodeResult, EpisodeSeeds, Judgement, moments};
+use assay_scenario::Scenario;
+
+use crate::session::platform;
+use crate::{Cancel, Engine, evidence, video};
+
+/// Pixels of a frame.
+const SIZE: (u32, u32) = (512, 384);
+/// Largest frame in bytes.
+const MAX_FRAME_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Why a judge saw nothing: our failure. The verdict stands without it.
+#[derive(Debug, thiserror::Error)]
+enum FramesError {
+    #[error("files for the jail")]
+    Io(#[from] std::io::Error),
+    #[error("the order of frames")]
+    Json(#[from] serde_json::Error),
+    #[error("a jail can't be started")]
+    Spawn(#[from] SpawnError),
+    #[error(transparent)]
+    Stage(#[from] assay_jail::StageError),
+    #[error(transparent)]
+    Draw(#[from] video::VideoError),
+}
+
+/// A judge at work on the episodes of one job.
+#[derive(Debug)]
+pub struct Judging<'a> {
+    engine: &'a Engine,
+    judge: &'a Judge,
+    scenario: &'a Scenario,
+    seed: u64,
+    /// Tokens that the job may still use.
+    tokens: u64,
+}
+
+impl<'a> Judging<'a> {
+    /// For a job of that scenario and seed.
+    #[must_use]
+    pub fn new(engine: &'a Engine, judge: &'a Judge, scenario: &'a Scenario, seed: u64) -> Self {
+        Self { engine, judge, scenario, seed, tokens: judge.options().tokens }
+    }
+
+    /// Counts an earlier judgement of the same job, so that a second try costs no more than the first.
+    pub fn already(&mut self, judgement: &Judgement) {
+        self.tokens = self.tokens.saturating_sub(judgement.tokens);
+    }
+
+    /// Shows the judge `episode`, whose recording is the file `trace`; the frames that it saw are put into `folder`, and
+    /// named as evidence of the episode.
+    pub fn judge(
+        &mut self,
+        episode: &EpisodeResult,
+        trace: &Path,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> (Judgement, Vec<Artifact>) {
+        let times_s = moments(episode, usize::from(self.judge.options().frames));
+        let model = self.judge.options().model.clone();
+        let mut judgement = Judgement { model, frames_s: times_s, opinion: None, agrees: None, error: None, tokens: 0 };
+        let (frames, artifacts) = match self.frames(episode, &judgement.frames_s, trace, folder, cancel) {
+            Ok(drawn) => drawn,
+            Err(error) => {
+                // What went wrong is for the operator; it may speak of this machine.
+                tracing::warn!(episode = episode.episode, "no frames for the judge: {}", platform(&error));
+                judgement.error = Some("the frames could not be drawn".to_owned());
+                return (judgement, Vec::new());
+            }
+        };
+        let question = question(self.scenario, frames);
+        let answered = self.judge.ask(&question, self.tokens, &|| !cancel.is_cancelled());
+        self.tokens = self.tokens.saturating_sub(answered.tokens);
+        judgement.tokens = answered.tokens;
+        match answered.opinion {
+            Ok(opinion) => {
+                judgement.agrees = Some(opinion.agrees_with(episode));
+                judgement.opinion = Some(opinion);
+            }
+            Err(reason) => judgement.error = Some(reason),
+        }
+        (judgement, artifacts)
+    }
+
+    fn frames(
+        &self,
+        episode: &EpisodeResult,
+        times_s: &[f64],
+        trace: &Path,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> Result<(Vec<Frame>, Vec<Artifact>), FramesError> {
+        let scratch = self.engine.scratch("stills")?;
+        let inside = scratch.path();
+        fs::copy(trace, inside.join(files::TRACE))?;
+        let world_seed = EpisodeSeeds::derive(self.seed, episode.episode).world;
+        let job = StillsJob { world_seed, times_s: times_s.to_vec(), width: SIZE.0, height: SIZE.1 };
+        fs::write(inside.join(files::STILLS_JOB), serde_json::to_vec(&job)?)?;
+        give_to_jail(inside)?;
+        let staged = self.engine.staged(&self.scenario.folder)?;
+        video::finish(self.engine, "stills", &staged, inside, cancel)?;
+        let (mut frames, mut artifacts) = (Vec::new(), Vec::new());
+        for (index, time_s) in times_s.iter().enumerate() {
+            let mut artifact = evidence::take(inside, ".", &files::still(index), folder)?;
+            let png = evidence::read(folder, &artifact.name, MAX_FRAME_BYTES)?;
+            artifact.name = format!("{}/{}", evidence::folder_of(episode.episode), artifact.name);
+            artifacts.push(artifact);
+            frames.push(Frame { time_s: *time_s, png });
+        }
+        Ok((frames, artifacts))
+    }
+}
+
+fn question(scenario: &Scenario, frames: Vec<Frame>) -> Question {
+    let task = scenario.instruction.clone().unwrap_or_else(|| scenario.description.clone());
+    let rule = |clause: &assay_scenario::Clause| Rule { id: clause.id.clone(), text: clause.title.clone() };
+    Question { task, rules: scenario.clauses.iter().map(rule).collect(), frames }
+}
