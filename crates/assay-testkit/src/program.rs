@@ -29,6 +29,8 @@ pub struct Assay {
     home: PathBuf,
     /// What starts it, with arguments; nothing for itself.
     starter: Vec<String>,
+    /// Added to its environment.
+    environment: Vec<(String, String)>,
     folder: tempfile::TempDir,
     started: Mutex<Vec<u32>>,
     runs: AtomicU32,
@@ -74,8 +76,15 @@ impl Assay {
         fs::create_dir(folder.path().join("tmp")).unwrap();
         // Jails of root run as another user, who has to get through.
         open(&folder.path().join("tmp"));
-        let starter = Vec::new();
-        Self { program, home: home(), starter, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+        let (starter, environment) = (Vec::new(), Vec::new());
+        Self { program, home: home(), starter, environment, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+    }
+
+    /// The same, with one more variable in its environment.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// The same, started by the command `starter`, which may be another user: program, installation and folder are where
@@ -130,6 +139,7 @@ impl Assay {
             .env("ASSAY_HOME", &self.home)
             .env("TMPDIR", self.path("tmp"))
             .env("XDG_DATA_HOME", self.path("user"))
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         // A group of its own, as a shell does it: see `Running::interrupt`.

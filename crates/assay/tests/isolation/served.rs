@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_model::{Isolation, Verdict};
-use assay_testkit::{Assay, Client, Server, example, zip_folder};
+use assay_testkit::{Assay, Client, Server, archive, example, zip_folder};
 
 use crate::{CARTPOLE, LANDLOCK, without_namespaces};
 
@@ -16,9 +16,17 @@ fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
+/// What a policy finds that runs as the service's own user and knows where to look; its own file shows that it can find.
+fn told(client: &Client, pid: u32, places: &[&str]) -> String {
+    let source = format!("HOST_PID = {pid}\nHOST_PATHS = {places:?}\n{}", include_str!("../policies/searches.py"));
+    let zip = archive(&[("policy.py", source.as_bytes()), ("decoy.txt", b"canary-decoy")]);
+    let job = client.ended_job(&client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]), JOB_LIMIT);
+    job.episode_details[0].error.clone().unwrap().message
+}
+
 #[test]
 fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
-    let assay = without_namespaces(&[]);
+    let assay = without_namespaces(&[]).with_variable("SECRET_OF_THE_HOST", "canary-0e1f2d3c4b");
     let policy = zip_folder(&example(CARTPOLE, "reference"));
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1")];
     let (server, client) = serve(&assay, &[]);
@@ -32,12 +40,15 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     assert!(server.log().contains("uploaded policies are refused"), "{}", server.log());
     let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
 
+    assay.write("data/secret", "canary-5a6978d2e1");
     let (server, client) = serve(&assay, &LANDLOCK);
     let job = client.ended_job(&client.verify(&policy, &parts), JOB_LIMIT);
     assert_eq!(job.verdict, Some(Verdict::Safe), "{}", server.log());
     assert_eq!(job.fingerprint.unwrap().isolation, Isolation::Landlock);
     assert!(job.warnings.iter().any(|warning| warning.contains("weaker isolation")), "{:?}", job.warnings);
     assert_eq!(client.get("/readyz").body["runs_uploads"], true);
+    let told = told(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);
+    assert!(told.contains("secrets: ['canary-decoy']; of the host: []"), "{told}");
     assert!(server.log().contains("WARNING"), "{}", server.log());
     let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
     assay.assert_clean();

@@ -9,6 +9,7 @@ mod judge;
 mod keys;
 mod spare;
 mod stopping;
+mod strangers;
 
 use std::time::Duration;
 

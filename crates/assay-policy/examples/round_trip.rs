@@ -1,0 +1,249 @@
+//! Measures what the jail adds to a step, in one run on one processor: round trips of an observation through a jailed
+//! policy and its runner, against the same interpreter unjailed behind two bare pipes; and how much refilling a pool slows
+//! a policy that acts on the same processor. Prints JSON.
+//!
+//! `cargo run --release -p assay-policy --example round_trip -- vendor/python`
+
+#![expect(clippy::print_stdout, reason = "its purpose")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use assay_jail::default_cache_root;
+use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Init, Kind, frame};
+use assay_policy::{Load, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const POLICY: &str = "import numpy as np\nA = np.zeros(7)\ndef policy(observation):\n    return A\n";
+/// The least that a policy behind a pipe has to do: read an observation, make an array of it, write an action.
+const BARE: &str = "
+import os, sys
+import numpy as np
+size, action = int(sys.argv[1]), np.zeros(7)
+def policy(observation):
+    return action
+while True:
+    frame = bytearray(size)
+    view = memoryview(frame)
+    n = os.readv(0, (view,))
+    while 0 < n < size:
+        got = os.readv(0, (view[n:],))
+        if got == 0:
+            break
+        n += got
+    if n < size:
+        break
+    os.write(1, np.asarray(policy({'q': np.frombuffer(frame, 'u1')}), '<f8').tobytes())
+";
+const ACTION_DIM: u32 = 7;
+const ACTION_BYTES: usize = 8 * ACTION_DIM as usize;
+/// Time, and time remaining.
+const TIMES_BYTES: usize = 16;
+/// Both sides take turns, so that what else the machine does meets both.
+const ROUNDS: usize = 20;
+const STEPS: u32 = 500;
+/// What a lane does between two steps of a policy.
+const PHYSICS: Duration = Duration::from_micros(100);
+/// Steps of a whole episode of 10 s at 50 per second.
+const EPISODE_STEPS: u32 = 500;
+const EPISODES: usize = 15;
+/// A lane's niceness: what competes with it must see the real one.
+const LANE_NICE: i32 = 10;
+
+fn main() -> Outcome<()> {
+    let runtime = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/python"), PathBuf::from);
+    let folder = tempfile::tempdir()?;
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let dir = folder.path().join("policy");
+    std::fs::create_dir(&dir)?;
+    std::fs::write(dir.join("policy.py"), POLICY)?;
+    // Inherited by all that is started: the pool, its interpreters, the bare one.
+    rustix::thread::sched_setaffinity(None, &one_core())?;
+    let config = PoolConfig::new(0, Runtime::at(&runtime, &default_cache_root())?, folder.path());
+    let pool = Pool::new(config)?;
+
+    let small = vec![array("qpos", Dtype::F64, &[64])];
+    let image = vec![array("qpos", Dtype::F64, &[64]), array("images/a", Dtype::U8, &[224, 224, 3])];
+    let mut told = serde_json::Map::new();
+    for (name, arrays) in [("floats", small.clone()), ("image", image)] {
+        let (jailed, bare) = compare(ready(&pool, &dir)?, arrays, &runtime)?;
+        told.insert(name.to_owned(), serde_json::json!({ "jailed_us": jailed, "bare_us": bare }));
+    }
+    let (alone, beside, refills) = refilling(&pool, &dir, &small)?;
+    told.insert("refill".to_owned(), serde_json::json!({ "alone_ms": alone, "beside_ms": beside, "refills": refills }));
+    println!("{}", serde_json::Value::Object(told));
+    Ok(())
+}
+
+fn one_core() -> rustix::thread::CpuSet {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(0);
+    set
+}
+
+fn ready(pool: &Pool, dir: &Path) -> Outcome<Box<PolicyProcess>> {
+    match pool.take(dir, 1, Some(0))? {
+        Load::Ready(process) => Ok(process),
+        Load::Failed(failure) => Err(format!("{failure:?}").into()),
+    }
+}
+
+fn array(name: &str, dtype: Dtype, shape: &[u32]) -> ArraySpec {
+    ArraySpec { name: name.to_owned(), dtype, shape: shape.to_vec() }
+}
+
+fn bytes_of(arrays: &[ArraySpec]) -> usize {
+    let one = |array: &ArraySpec| {
+        array.shape.iter().map(|n| *n as usize).product::<usize>() * if array.dtype == Dtype::F64 { 8 } else { 1 }
+    };
+    TIMES_BYTES + arrays.iter().map(one).sum::<usize>()
+}
+
+/// A jailed policy in an episode.
+struct Jailed {
+    process: Box<PolicyProcess>,
+    stream: UnixStream,
+    nonce: u64,
+    seq: u32,
+    payload: Vec<u8>,
+}
+
+impl Jailed {
+    fn begin(mut process: Box<PolicyProcess>, arrays: Vec<ArraySpec>) -> Outcome<Self> {
+        let mut stream = process.take_stream().ok_or("no stream")?;
+        let (nonce, payload) = (process.nonce(), vec![0; bytes_of(&arrays)]);
+        let init =
+            Init { seed: 1, scenario: "s".to_owned(), instruction: None, observation: arrays, action_dim: ACTION_DIM };
+        stream.write_all(&frame(Kind::Init, 0, nonce, &serde_json::to_vec(&init)?))?;
+        stream.read_exact(&mut [0; HEADER_BYTES])?;
+        Ok(Self { process, stream, nonce, seq: 0, payload })
+    }
+
+    fn step(&mut self) -> Outcome<()> {
+        self.stream.write_all(&frame(Kind::Observation, self.seq, self.nonce, &self.payload))?;
+        self.stream.read_exact(&mut [0; HEADER_BYTES + ACTION_BYTES])?;
+        self.seq += 1;
+        Ok(())
+    }
+
+    fn end(mut self) -> Outcome<()> {
+        self.stream.write_all(&frame(Kind::Close, 0, self.nonce, &[]))?;
+        self.process.finish();
+        Ok(())
+    }
+}
+
+/// The same interpreter, found by its loader's name, without any jail.
+struct Bare {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    observation: Vec<u8>,
+}
+
+impl Bare {
+    fn start(runtime: &Path, size: usize) -> Outcome<Self> {
+        let runtime = runtime.canonicalize()?;
+        let mut child = Command::new(runtime.join("lib64/ld-linux-x86-64.so.2"))
+            .arg("--library-path")
+            .arg(runtime.join("lib/x86_64-linux-gnu"))
+            .arg(runtime.join("py/bin/python3"))
+            .args(["-B", "-P", "-s", "-c", BARE, &size.to_string()])
+            .env_clear()
+            .envs([("PYTHONHOME", runtime.join("py").as_os_str()), ("OPENBLAS_NUM_THREADS", "1".as_ref())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (input, output) = (child.stdin.take().ok_or("no pipe")?, child.stdout.take().ok_or("no pipe")?);
+        Ok(Self { child, input, output, observation: vec![0; size] })
+    }
+
+    fn step(&mut self) -> Outcome<()> {
+        self.input.write_all(&self.observation)?;
+        Ok(self.output.read_exact(&mut [0; ACTION_BYTES])?)
+    }
+
+    fn end(mut self) -> Outcome<()> {
+        drop(self.input);
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// Microseconds of a round trip, jailed and bare: the median of each round.
+fn compare(
+    process: Box<PolicyProcess>,
+    arrays: Vec<ArraySpec>,
+    runtime: &Path,
+) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    let mut bare = Bare::start(runtime, bytes_of(&arrays))?;
+    let mut jailed = Jailed::begin(process, arrays)?;
+    let (mut jailed_us, mut bare_us) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        jailed_us.push(median_us(|| jailed.step())?);
+        bare_us.push(median_us(|| bare.step())?);
+    }
+    jailed.end()?;
+    bare.end()?;
+    Ok((jailed_us, bare_us))
+}
+
+fn median_us(mut step: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+    let mut times = Vec::new();
+    for _ in 0..STEPS {
+        let start = Instant::now();
+        step()?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Milliseconds of episodes alone and of episodes beside which an interpreter is started, in turns; and how many were.
+fn refilling(pool: &Pool, dir: &Path, arrays: &[ArraySpec]) -> Outcome<(Vec<f64>, Vec<f64>, u32)> {
+    rustix::process::setpriority_process(None, LANE_NICE)?;
+    let (is_wanted, is_over, refills) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
+    let mut policy = Jailed::begin(ready(pool, dir)?, arrays.to_vec())?;
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| -> Outcome<()> {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // One interpreter an episode, as the pool of a busy lane does it.
+                if is_wanted.swap(false, Ordering::Relaxed) && ready(pool, dir).is_ok() {
+                    refills.fetch_add(1, Ordering::Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        for _ in 0..EPISODES {
+            alone.push(episode(&mut policy)?);
+            let before = refills.load(Ordering::Relaxed);
+            is_wanted.store(true, Ordering::Relaxed);
+            beside.push(episode(&mut policy)?);
+            while refills.load(Ordering::Relaxed) == before {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        Ok(())
+    })?;
+    policy.end()?;
+    Ok((alone, beside, refills.into_inner()))
+}
+
+fn episode(policy: &mut Jailed) -> Outcome<f64> {
+    let start = Instant::now();
+    for _ in 0..EPISODE_STEPS {
+        let physics = Instant::now();
+        while physics.elapsed() < PHYSICS {
+            std::hint::spin_loop();
+        }
+        policy.step()?;
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}
