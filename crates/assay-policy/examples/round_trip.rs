@@ -176,11 +176,7 @@ impl Bare {
 }
 
 /// Microseconds of a round trip, jailed and bare: the median of each round.
-fn compare(
-    process: Box<PolicyProcess>,
-    arrays: Vec<ArraySpec>,
-    runtime: &Path,
-) -> Outcome<(Vec<f64>, Vec<f64>)> {
+fn compare(process: Box<PolicyProcess>, arrays: Vec<ArraySpec>, runtime: &Path) -> Outcome<(Vec<f64>, Vec<f64>)> {
     let mut bare = Bare::start(runtime, bytes_of(&arrays))?;
     let mut jailed = Jailed::begin(process, arrays)?;
     let (mut jailed_us, mut bare_us) = (Vec::new(), Vec::new());

@@ -49,6 +49,16 @@ impl Client {
         self.try_get(path).unwrap()
     }
 
+    /// GET of a document that is no JSON.
+    #[must_use]
+    #[track_caller]
+    pub fn text(&self, path: &str) -> String {
+        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let mut response = request.header("authorization", format!("Bearer {}", self.key)).call().unwrap();
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        response.body_mut().read_to_string().unwrap()
+    }
+
     /// GET of bytes without a key, from an address that the service gave out.
     #[must_use]
     #[track_caller]

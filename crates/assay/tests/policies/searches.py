@@ -30,11 +30,17 @@ def look_at(path):
     except OSError:
         pass
     try:
-        with open(path, "rb") as file:
-            look_into(file.read(MOST_BYTES))
-            read += 1
+        # A pipe must not keep us waiting.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return
+    try:
+        look_into(os.read(fd, MOST_BYTES))
+        read += 1
     except OSError:
         pass
+    finally:
+        os.close(fd)
 
 
 def search():

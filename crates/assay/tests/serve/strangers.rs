@@ -39,11 +39,9 @@ fn all_answers(client: &Client, job: &str) -> String {
     let mut text = report.to_string();
     text += &client.get(&format!("/verify/{job}/episodes")).body.to_string();
     text += &client.get("/verify").body.to_string();
-    let mut addresses = vec![report["report_url"].clone()];
-    addresses.extend(report["episode_details"].as_array().unwrap().iter().map(|episode| episode["log_url"].clone()));
-    for address in addresses.iter().filter_map(|address| address.as_str()) {
-        text += &String::from_utf8_lossy(&client.download(address));
-    }
+    text += &client.text(report["report_url"].as_str().unwrap());
+    let logs = report["episode_details"].as_array().unwrap().iter().filter_map(|episode| episode["log_url"].as_str());
+    logs.for_each(|address| text += &String::from_utf8_lossy(&client.download(address)));
     text
 }
 
@@ -114,7 +112,8 @@ fn a_hostile_policy_and_its_neighbour_do_not_meet() {
         let lanes: Vec<_> = assay.jailed().into_iter().filter(|process| process.is_lane()).collect();
         let cores: BTreeSet<_> = lanes.iter().map(|lane| processors(lane.pid)).collect();
         let all = std::thread::available_parallelism().unwrap().get().min(2);
-        (lanes.len() == 2 && cores.iter().all(|cores| cores.parse::<usize>().is_ok()) && cores.len() == all).then_some(())
+        (lanes.len() == 2 && cores.iter().all(|cores| cores.parse::<usize>().is_ok()) && cores.len() == all)
+            .then_some(())
     });
     let beside = client.ended_job(&beside, JOB_LIMIT);
     let disturber = client.ended_job(&hostile, JOB_LIMIT);
