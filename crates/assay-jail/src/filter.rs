@@ -146,13 +146,24 @@ mod tests {
     }
 
     #[test]
-    fn a_step_jail_shares_pids_and_so_has_no_call_that_acts_on_one() {
-        for profile in [Profile::Step, Profile::StepWithCameras] {
+    fn who_shares_pids_has_no_call_that_acts_on_one() {
+        let sharing: Vec<_> = Profile::ALL.into_iter().filter(|profile| !profile.has_pid_namespace()).collect();
+        assert_eq!(sharing, [Profile::Step, Profile::StepWithCameras]);
+        for profile in sharing {
             let allowed: BTreeSet<_> =
                 names(BASE).into_iter().chain(names(profile.filter_json())).map(|(name, _)| name).collect();
             for acts in ["kill", "tkill", "rt_sigqueueinfo", "pidfd_open"].iter().chain(&ACTS_ON_PIDS) {
-                assert!(!allowed.contains(*acts), "{acts}");
+                assert!(!allowed.contains(*acts), "{profile:?} {acts}");
             }
         }
+    }
+
+    #[test]
+    fn a_lane_with_cameras_has_few_calls_that_one_without_has_not() {
+        let of = |profile: Profile| -> BTreeSet<_> {
+            names(profile.filter_json()).into_iter().map(|(name, _)| name).collect()
+        };
+        let more: Vec<_> = of(Profile::StepWithCameras).difference(&of(Profile::Step)).cloned().collect();
+        assert_eq!(more, ["getresgid", "getresuid", "memfd_create"]);
     }
 }

@@ -84,10 +84,12 @@ fn no_second_process() {
 }
 
 #[test]
-fn a_step_jail_can_not_signal_the_processes_it_shares_a_namespace_with() {
+fn a_stepping_jail_can_not_signal_the_processes_it_shares_a_namespace_with() {
     let mut victim = spawn(spec(Profile::Step, "/bin/sleep", &["100"]));
-    let (_, log) = run(shell(Profile::Step, &format!("kill -9 {}; kill -0 1", victim.pid())));
-    assert_eq!(log.matches("Function not implemented").count(), 2, "{log}");
+    for profile in [Profile::Step, Profile::StepWithCameras] {
+        let (_, log) = run(shell(profile, &format!("kill -9 {}; kill -0 1", victim.pid())));
+        assert_eq!(log.matches("Function not implemented").count(), 2, "{profile:?} {log}");
+    }
     assert_eq!(victim.try_wait(), None);
     assert_eq!(victim.kill().reason, ExitReason::Killed);
 }

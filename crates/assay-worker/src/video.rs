@@ -43,9 +43,14 @@ pub(crate) enum VideoError {
 pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = engine.library().scenarios().first().ok_or("there is no scenario")?;
     let staged = engine.staged(&scenario.folder)?;
-    let scratch = engine.scratch("draw")?;
-    give_to_jail(scratch.path())?;
-    Ok(finish(engine, "draw", &staged, scratch.path(), &Cancel::new())?)
+    // As a renderer draws videos, and as a stepping lane draws what its cameras see.
+    for profile in [Profile::Render, Profile::StepWithCameras] {
+        let scratch = engine.scratch("draw")?;
+        give_to_jail(scratch.path())?;
+        finish_in(engine, profile, "draw", (&staged, scratch.path()), &Cancel::new())
+            .map_err(|error| format!("{profile:?}: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Runs a lane program in mode `mode` to its end, or until nobody wants its work any more.
@@ -56,7 +61,17 @@ pub(crate) fn finish(
     scratch: &Path,
     cancel: &Cancel,
 ) -> Result<(), VideoError> {
-    let mut child = engine.jail().spawn(engine.lane_spec(Profile::Render, mode, scenario, scratch))?;
+    finish_in(engine, Profile::Render, mode, (scenario, scratch), cancel)
+}
+
+fn finish_in(
+    engine: &Engine,
+    profile: Profile,
+    mode: &str,
+    (scenario, scratch): (&Path, &Path),
+    cancel: &Cancel,
+) -> Result<(), VideoError> {
+    let mut child = engine.jail().spawn(engine.lane_spec(profile, mode, scenario, scratch))?;
     let until = Instant::now() + LIMIT;
     let exit = loop {
         match child.wait_deadline(TICK) {

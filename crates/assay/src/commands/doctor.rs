@@ -71,7 +71,9 @@ fn installation_checks() -> Vec<Check> {
             checks.push(passed("MuJoCo", format!("{} (sha256 {hash}...)", fingerprint.mujoco)));
             checks.push(passed("scenarios", format!("{} built in", engine.library().scenarios().len())));
             checks.push(match assay_worker::check_rendering(&engine) {
-                Ok(()) => passed("rendering", "a frame was drawn with EGL in the jail".to_owned()),
+                Ok(()) => {
+                    passed("rendering", "a frame was drawn with EGL in the jails for videos and for cameras".to_owned())
+                }
                 Err(error) => Check {
                     required: false,
                     ..failed(

@@ -1,0 +1,39 @@
+"""What the jail costs a step, and what refilling the pool costs a policy that acts: all by the wall, in one run."""
+
+import json
+import subprocess
+from statistics import median
+
+from .common import LIMIT_S, environment, result
+
+TARGETS = {"floats": ("64 floats", ("<=", 1.5)), "image": ("64 floats and an image of 224x224x3", ("<=", 2.0))}
+REFILL = ("<=", 1.05)
+
+
+def measure(bench):
+    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-policy", "--example", "round_trip"]
+    done = subprocess.run(
+        [*command, "--", bench.root / "vendor" / "python"],
+        cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def run(bench):
+    runs = [measure(bench) for _ in range(bench.repetitions)]
+    rows = []
+    for name, (words, target) in TARGETS.items():
+        pairs = [(median(run[name]["jailed_us"]), median(run[name]["bare_us"])) for run in runs]
+        row = result(f"jail: round trip of {words}", [jailed / bare for jailed, bare in pairs], target, "x")
+        row["detail"] = {
+            "jailed, us": median(jailed for jailed, _ in pairs),
+            "bare pipe, no jail, us": median(bare for _, bare in pairs),
+        }
+        rows.append(row)
+    ratios = [median(run["refill"]["beside_ms"]) / median(run["refill"]["alone_ms"]) for run in runs]
+    row = result("jail: episodes beside a refilling pool, on one processor", ratios, REFILL, "x")
+    row["detail"] = {
+        "an episode alone, ms": median(median(run["refill"]["alone_ms"]) for run in runs),
+        "beside an interpreter that starts, ms": median(median(run["refill"]["beside_ms"]) for run in runs),
+    }
+    return [*rows, row]
