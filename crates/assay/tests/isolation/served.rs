@@ -28,7 +28,7 @@ fn told(client: &Client, pid: u32, places: &[&str]) -> String {
 fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     let assay = without_namespaces(&[]).with_variable("SECRET_OF_THE_HOST", "canary-0e1f2d3c4b");
     let policy = zip_folder(&example(CARTPOLE, "reference"));
-    let parts = [("scenario", CARTPOLE), ("num_episodes", "1")];
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
     let (server, client) = serve(&assay, &[]);
     let refused = client.try_verify(&policy, &parts).unwrap();
     assert_eq!((refused.status, &refused.body["error"]["code"]), (503, &"UNAVAILABLE".into()), "{}", refused.body);
