@@ -62,9 +62,10 @@ fn main() -> Outcome<()> {
     let dir = folder.path().join("policy");
     std::fs::create_dir(&dir)?;
     std::fs::write(dir.join("policy.py"), POLICY)?;
-    // Inherited by all that is started: the pool, its interpreters, the bare one.
-    rustix::thread::sched_setaffinity(None, &one_core())?;
     let config = PoolConfig::new(0, Runtime::at(&runtime, &default_cache_root())?, folder.path());
+    let free = Pool::new(config.clone())?;
+    // Inherited by all that is started from here on: a pool, its interpreters, the bare one.
+    rustix::thread::sched_setaffinity(None, &one_core())?;
     let pool = Pool::new(config)?;
 
     let small = vec![array("qpos", Dtype::F64, &[64])];
@@ -74,8 +75,10 @@ fn main() -> Outcome<()> {
         let (jailed, bare) = compare(ready(&pool, &dir)?, arrays, &runtime)?;
         told.insert(name.to_owned(), serde_json::json!({ "jailed_us": jailed, "bare_us": bare }));
     }
-    let (alone, beside, refills) = refilling(&pool, &dir, &small)?;
-    told.insert("refill".to_owned(), serde_json::json!({ "alone_ms": alone, "beside_ms": beside, "refills": refills }));
+    for (name, refilled) in [("refill_beside", &free), ("refill_on_same", &pool)] {
+        let (alone, beside, refills) = refilling(refilled, &dir, &small)?;
+        told.insert(name.to_owned(), serde_json::json!({ "alone_ms": alone, "beside_ms": beside, "refills": refills }));
+    }
     println!("{}", serde_json::Value::Object(told));
     Ok(())
 }

@@ -263,3 +263,12 @@ fn an_import_has_the_cpu_time_of_its_scenario() {
     assert!(failure.code == "import_timeout" && failure.message.contains("0.3 s of CPU time"), "{failure:?}");
     bench.close();
 }
+
+#[test]
+fn large_numbers_are_numbers() {
+    let text = "def policy(observation):\n    return [1.5e308, 1.5e308, 0, 0, 0, 0, -1]\n";
+    let bench = Bench::new(1, |_| {});
+    let large = vec![1.5e308, 1.5e308, 0.0, 0.0, 0.0, 0.0, -1.0];
+    assert_eq!(bench.step_of("large", &[("policy.py", text)]).0, Answer::Action(large));
+    bench.close();
+}
