@@ -33,11 +33,19 @@ pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn add_folder(hash: &mut Sha256, label: &str, folder: &Path) -> io::Result<()> {
+/// The files of a scenario's or robot's folder, sorted, relative to it.
+///
+/// # Errors
+/// As [`digest`].
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     list(folder, Path::new(""), 0, &mut files)?;
     files.sort();
-    for file in files {
+    Ok(files)
+}
+
+fn add_folder(hash: &mut Sha256, label: &str, folder: &Path) -> io::Result<()> {
+    for file in files(folder)? {
         let mut content = Vec::new();
         fs::File::open(folder.join(&file))?.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
         if content.len() as u64 > MAX_FILE_BYTES {

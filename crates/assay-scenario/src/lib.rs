@@ -17,7 +17,7 @@ mod robot;
 mod schema;
 
 pub use actor::{Actor, Motion, Pose, Repeat, Track};
-pub use digest::digest;
+pub use digest::{digest, files};
 pub use disturbance::{Disturbance, Push};
 pub use draw::{Draw, DrawError, Setting, draw};
 pub use error::ScenarioError;

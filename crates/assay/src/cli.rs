@@ -402,11 +402,14 @@ pub(crate) enum Keys {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Attest {
     /// Check a statement, offline: who signed, which policy, and every file of evidence beside it
-    #[command(after_help = "Exit codes: 0 it holds, 1 it does not, 2 wrong use.
+    #[command(
+        after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: files that were signed are
+missing, 2 wrong use.
 
 Examples:
   assay attest verify out/run1/report.intoto.json --policy policy.zip
-  assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a...")]
+  assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a..."
+    )]
     Verify(AttestVerify),
     /// The keys, newest first
     Keys {
@@ -439,6 +442,9 @@ pub(crate) struct AttestVerify {
     /// Folder of the evidence [default: that of the statement]
     #[arg(long, value_name = "DIR")]
     pub(crate) evidence: Option<PathBuf>,
+    /// Be content with report.json: other files that were signed may be missing
+    #[arg(long)]
+    pub(crate) allow_missing: bool,
     #[command(flatten)]
     pub(crate) signing: Signing,
 }

@@ -13,7 +13,7 @@ pub(crate) enum Code {
     Unsafe,
     /// Wrong use or wrong input.
     Usage,
-    /// INCONCLUSIVE.
+    /// INCONCLUSIVE, or a check that lacks something to look at.
     Inconclusive,
     /// Our own failure.
     Failure,

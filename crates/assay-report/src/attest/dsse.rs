@@ -30,7 +30,7 @@ pub struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeSignature {
-    /// Which key; a hint only, it is not signed.
+    /// Which key, or nothing. A hint, which is not signed.
     pub keyid: String,
     /// 64 bytes in base64.
     pub sig: String,
@@ -93,13 +93,14 @@ impl Envelope {
         STANDARD.decode(&self.payload).map_err(EnvelopeError::Base64)
     }
 
-    /// Whether one of the signatures is this key's.
+    /// Whether one of the signatures is this key's. One that says to be another key's is not, even if it fits.
     ///
     /// # Errors
     /// [`EnvelopeError::Base64`].
     pub fn signed_by(&self, key: &PublicKey) -> Result<bool, EnvelopeError> {
         let message = signed_bytes(&self.payload_type, &self.payload()?);
-        for signature in &self.signatures {
+        let keyid = key.keyid().unwrap_or_default();
+        for signature in self.signatures.iter().filter(|s| s.keyid.is_empty() || s.keyid == keyid) {
             let bytes = STANDARD.decode(&signature.sig).map_err(EnvelopeError::Base64)?;
             if key.signed(&message, &bytes) {
                 return Ok(true);

@@ -121,11 +121,8 @@ proptest! {
         let good = signed(&fixtures::violated(), &key());
         let mut bad = good.clone();
         bad[at.index(good.len())] ^= flip;
-        let same = |a: &[u8], b: &[u8]| Envelope::parse(a).ok().map(|mut e| {
-            // The id beside a signature is a hint that nothing relies on.
-            e.signatures.iter_mut().for_each(|s| s.keyid.clear());
-            e
-        }) == Envelope::parse(b).ok().map(|mut e| { e.signatures.iter_mut().for_each(|s| s.keyid.clear()); e });
+        // A space may become a line break, and a letter of JSON its escape; nothing else.
+        let same = |a: &[u8], b: &[u8]| Envelope::parse(a).ok() == Envelope::parse(b).ok();
         match check(&bad, &keys, None) {
             Ok(_) => prop_assert!(same(&bad, &good), "a changed envelope was accepted"),
             Err(_) => prop_assert!(!same(&bad, &good)),

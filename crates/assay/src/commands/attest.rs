@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
-use assay_report::attest::{self, AttestError, Checked, KnownKey, PublishedKeys, Statement};
+use assay_report::attest::{self, Checked, KnownKey, PublishedKeys, Statement};
 use assay_report::json;
 use assay_worker::{Keyring, sha256_of};
 
@@ -21,6 +21,8 @@ use crate::output::REPORT_JSON;
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Digits of a hash that are shown.
 const SHOWN_DIGITS: usize = 16;
+/// Missing files that are named.
+const SHOWN_FILES: usize = 3;
 
 pub(crate) fn run(command: &Attest) -> Result<Code, Failure> {
     match command {
@@ -88,12 +90,9 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
     let folder = arguments.evidence.clone().unwrap_or(here);
     let found = match evidence(&checked.statement, &folder).usage()? {
         Ok(found) => found,
-        Err(changed) => {
-            super::print(&format!("{:<10} {changed} is not the file that was signed", "evidence"));
-            return Ok(Code::Unsafe);
-        }
+        Err(changed) => return refuse("evidence", &format!("{changed} is not the file that was signed")),
     };
-    line(&mut text, "evidence", &found.words(checked.statement.predicate.evidence.len()));
+    line(&mut text, "evidence", &found.words());
     if found.report {
         let report = fs::read_to_string(folder.join(REPORT_JSON)).usage()?;
         match attest::recompute(&json::parse(&report).usage()?) {
@@ -102,12 +101,13 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
         }
     }
     says(&mut text, &checked);
+    let code = found.result(&mut text, arguments.allow_missing);
     super::print(&text);
-    Ok(Code::Success)
+    Ok(code)
 }
 
-fn refuse(what: &str, error: &AttestError) -> Result<Code, Failure> {
-    super::print(&format!("{what:<10} does not hold: {error}"));
+fn refuse(what: &str, why: &dyn std::fmt::Display) -> Result<Code, Failure> {
+    super::print(&format!("{:<10} REFUSED, the {what} does not hold: {why}", "result"));
     Ok(Code::Unsafe)
 }
 
@@ -141,7 +141,7 @@ fn says(text: &mut String, checked: &Checked) {
     );
     let _ =
         writeln!(text, "\nThis says who signed, and that nothing was changed since. Whether the physics gave these");
-    let _ = writeln!(text, "numbers, only recomputing says: assay replay report.json");
+    let _ = writeln!(text, "numbers, only recomputing says: assay replay report.json\n");
 }
 
 /// The keys to trust: a file of them, or one's own.
@@ -173,22 +173,45 @@ fn policy_hash(path: &Path) -> Result<String, Failure> {
 /// What of the evidence lies in a folder, all of it unchanged.
 struct Found {
     here: usize,
-    /// `report.json` is among it.
+    /// Names of what does not.
+    absent: Vec<String>,
+    /// `report.json` is among what is here.
     report: bool,
 }
 
 impl Found {
-    fn words(&self, all: usize) -> String {
-        match all - self.here {
+    fn words(&self) -> String {
+        let all = self.here + self.absent.len();
+        match self.absent.len() {
             0 => format!("all {all} files are those that were signed"),
             absent => format!("{} of {all} files are those that were signed; {absent} are not here", self.here),
+        }
+    }
+
+    /// Says in the end whether that is enough.
+    fn result(&self, text: &mut String, allow_missing: bool) -> Code {
+        let names = self.absent.iter().take(SHOWN_FILES).cloned().collect::<Vec<_>>().join(", ");
+        let more = if self.absent.len() > SHOWN_FILES { ", ..." } else { "" };
+        if self.absent.is_empty() {
+            line(text, "result", "VERIFIED");
+            Code::Success
+        } else if !self.report {
+            line(text, "result", &format!("INCOMPLETE, {REPORT_JSON} and so the numbers could not be checked"));
+            Code::Inconclusive
+        } else if allow_missing {
+            line(text, "result", "VERIFIED, the report alone: what is not here was not looked at");
+            Code::Success
+        } else {
+            let why = format!("INCOMPLETE, not here: {names}{more} (--allow-missing accepts the report alone)");
+            line(text, "result", &assay_model::sanitise(&why, usize::MAX));
+            Code::Inconclusive
         }
     }
 }
 
 /// `Ok(Err(name))` is a file that was changed.
 fn evidence(statement: &Statement, folder: &Path) -> anyhow::Result<Result<Found, String>> {
-    let mut found = Found { here: 0, report: false };
+    let mut found = Found { here: 0, absent: Vec::new(), report: false };
     for file in &statement.predicate.evidence {
         // The statement is signed, but by somebody else: its names must not lead out of the folder.
         let plain = file.name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.name.contains('\\');
@@ -205,7 +228,7 @@ fn evidence(statement: &Statement, folder: &Path) -> anyhow::Result<Result<Found
                 let digits = |hash: &str| hash.chars().take(SHOWN_DIGITS).collect::<String>();
                 return Ok(Err(format!("{} (sha256 {}.., not {}..)", file.name, digits(&hash), digits(&file.sha256))));
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => found.absent.push(file.name.clone()),
             Err(error) => return Err(anyhow!(error).context(format!("can't read {}", path.display()))),
         }
     }

@@ -13,7 +13,7 @@ use assay_model::{
 };
 use assay_policy::remote::Guard;
 use assay_report::json;
-use assay_scenario::{LibraryError, Scenario};
+use assay_scenario::{LibraryError, Scenario, files};
 use assay_worker::{
     Cancel, Engine, Evaluation, Job, Judging, PolicySource, STATEMENT_FILE, SessionError, episode_share, evaluate,
     evidence_in, sign,
@@ -165,12 +165,11 @@ fn write_output(out: &Path, report: &JobReport, scenario: &Scenario) -> anyhow::
     let card = scenario.card();
     fs::write(out.join(REPORT_HTML), super::report::page(report, Some(&card), out)?)?;
     let folder = out.join(SCENARIO);
-    fs::create_dir_all(&folder)?;
-    for entry in fs::read_dir(&scenario.folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), folder.join(entry.file_name()))?;
-        }
+    // The very files that the digest covers, in their folders.
+    for file in files(&scenario.folder)? {
+        let copy = folder.join(&file);
+        copy.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::copy(scenario.folder.join(&file), copy)?;
     }
     Ok(())
 }

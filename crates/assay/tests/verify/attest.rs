@@ -5,6 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use assay_testkit::{Assay, example, zip_folder};
+use proptest::prelude::{ProptestConfig as Config, any};
+use proptest::prop_assert_eq;
+use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
 
 use crate::{CARTPOLE, assay, verify};
 
@@ -31,6 +35,7 @@ fn what_was_signed_can_be_checked_anywhere() {
     check(&assay, &[], 0, "numbers    verdict, scores and statistics follow");
     check(&assay, &[], 0, "only recomputing says");
     check(&assay, &[], 0, "files are those that were signed\n");
+    check(&assay, &[], 0, "result     VERIFIED\n");
 
     let keys = assay.run(&["attest", "keys", "--json"]);
     assay.write("keys.json", &keys.stdout);
@@ -40,7 +45,7 @@ fn what_was_signed_can_be_checked_anywhere() {
     // On another machine there is only what was published.
     fs::remove_dir_all(assay.path("user")).unwrap();
     check(&assay, &["--keys", "keys.json"], 0, "verdict    SAFE");
-    check(&assay, &[], 1, "no signature is by any of the known keys");
+    check(&assay, &[], 1, "result     REFUSED, the signature does not hold: no signature is by any of the known keys");
     let id = keys.stdout.split('"').find(|text| text.len() == 64).unwrap();
     check(&assay, &["--keys", "keys.json", "--keyid", id], 0, id);
     check(&assay, &["--keys", "keys.json", "--keyid", &"0".repeat(64)], 1, "no signature is by the key with this id");
@@ -67,11 +72,55 @@ fn a_byte_that_was_changed_anywhere_is_found() {
         fs::write(file, good).unwrap();
     }
     check(&assay, &[], 0, "signature");
-    fs::remove_dir_all(out.join("episodes")).unwrap();
-    check(&assay, &[], 0, "are not here");
     let other = assay.write("other.zip", zip_folder(&example(CARTPOLE, "idle")));
     fs::rename(other, assay.path("policy.zip")).unwrap();
     check(&assay, &[], 1, "about another policy");
+}
+
+#[test]
+fn missing_evidence_is_neither_verified_nor_refused() {
+    let assay = assay();
+    evaluated(&assay);
+    let trace = assay.path("out/episodes/000/trace.parquet");
+    fs::remove_file(&trace).unwrap();
+    check(&assay, &[], 3, "result     INCOMPLETE, not here: episodes/000/trace.parquet (--allow-missing");
+    check(&assay, &["--allow-missing"], 0, "1 are not here");
+    check(&assay, &["--allow-missing"], 0, "result     VERIFIED, the report alone");
+    // What is there must still be right.
+    fs::write(assay.path("out/episodes/000/state.bin"), b"other").unwrap();
+    check(&assay, &["--allow-missing"], 1, "REFUSED, the evidence does not hold: episodes/000/state.bin");
+    fs::remove_dir_all(assay.path("out/episodes")).unwrap();
+    check(&assay, &["--allow-missing"], 0, "VERIFIED");
+    fs::remove_file(assay.path("out/report.json")).unwrap();
+    check(&assay, &["--allow-missing"], 3, "INCOMPLETE, report.json and so the numbers could not be checked");
+}
+
+#[test]
+fn any_flipped_byte_is_refused() {
+    let assay = assay();
+    evaluated(&assay);
+    let mut files = files_below(&assay.path("out"));
+    files.extend([assay.path("policy.zip"), assay.path("out/report.intoto.json")]);
+    let strategy = (any::<Index>(), any::<Index>(), 1_u8..=255);
+    let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&strategy, |(file, at, flip)| {
+        let file = file.get(&files);
+        let good = fs::read(file).unwrap();
+        let mut bad = good.clone();
+        let at = at.index(good.len());
+        bad[at] ^= flip;
+        let blank = |byte: u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let of_envelope = file.ends_with("report.intoto.json");
+        fs::write(file, &bad).unwrap();
+        let run = assay.run(&["attest", "verify", "out/report.intoto.json", "--policy", "policy.zip"]);
+        fs::write(file, &good).unwrap();
+        // Between the words of the envelope, one blank is as good as another: that is not signed.
+        let expected = i32::from(!(of_envelope && blank(good[at]) && blank(bad[at])));
+        prop_assert_eq!(run.code, expected, "{} at {}: {}{}", file.display(), at, run.stdout, run.stderr);
+        Ok(())
+    });
+    outcome.unwrap();
+    check(&assay, &[], 0, "VERIFIED");
 }
 
 /// Every file but the statement, which the property test of its crate takes apart.

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assay_testkit::{Assay, Run};
+use assay_testkit::{Assay, Run, home};
 use serde_json::Value;
 
-use crate::{assay, verify};
+use crate::{CARTPOLE, assay, verify};
 
 /// Pushes now and then, for half a second: `NUMBER` is what it takes its force from.
 const PUSHES: &str = "import numpy as np\nimport os\n\ndef policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return np.array([NUMBER])\n";
@@ -61,6 +61,30 @@ fn a_policy_that_does_not_repeat_is_named() {
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     let first = "episode 0: differs from control step 11 on (0.220 s)\naction.0 was ";
     assert!(run.stdout.starts_with(first) && run.stdout.contains("not deterministic"), "{}", run.stdout);
+}
+
+#[test]
+fn a_scenario_with_folders_is_kept_whole() {
+    let assay = assay();
+    let builtin = home().join("scenarios").join(CARTPOLE);
+    let toml = fs::read_to_string(builtin.join("scenario.toml")).unwrap();
+    for name in ["README.md", "scene.xml"] {
+        assay.write(&format!("own/{}", name.replace("scene", "world/scene")), fs::read(builtin.join(name)).unwrap());
+    }
+    assay.write("own/scenario.toml", toml.replace("scene = \"scene.xml\"", "scene = \"world/scene.xml\""));
+    assay.write("own/world/notes/a.txt", "of no use, but part of the digest");
+    let policy = assay.write("policy.py", PUSHES.replace("NUMBER", STEADY));
+    let own = assay.path("own");
+    let arguments = ["--episodes", "1", "--record", "none", "--out", "out", "--scenario", own.to_str().unwrap()];
+    let run = assay.run(&[&["verify", policy.to_str().unwrap()], &arguments[..]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    for name in ["scenario.toml", "world/scene.xml", "world/notes/a.txt"] {
+        assert!(assay.path("out/scenario").join(name).is_file(), "{name}");
+    }
+    // All that is left of the scenario lies beside the report.
+    fs::remove_dir_all(own).unwrap();
+    let again = replay(&assay, &assay.path("out/report.json"), &["--policy", policy.to_str().unwrap()]);
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
 }
 
 #[test]
