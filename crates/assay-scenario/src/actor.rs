@@ -2,6 +2,7 @@
 //! drawn before the episode begins: nothing that a policy does changes it.
 
 use assay_model::Generator;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::draw::evaluate;
@@ -15,7 +16,8 @@ const LEAST_LEG_M: f64 = 0.05;
 const MAX_TRIES: usize = 1000;
 
 /// A body that moves by itself.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Actor {
     /// A mocap body of the scene.
     pub body: String,
@@ -25,7 +27,7 @@ pub struct Actor {
 }
 
 /// How an actor moves. It turns its x axis to where it goes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Motion {
     /// From waypoint to waypoint in straight lines.
@@ -60,7 +62,7 @@ fn zero() -> Scalar {
 }
 
 /// What an actor does at the end of its path.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// It stays there.

@@ -1,9 +1,10 @@
 //! What disturbs a world from outside while an episode runs.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Something that happens to the world and that the policy has to stand. The closed list.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Disturbance {
     /// A force on a body's centre of mass. Draws `push_N.at`, `push_N.force` and `push_N.heading`, N counting

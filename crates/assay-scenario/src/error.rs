@@ -24,6 +24,12 @@ pub enum ScenarioError {
         /// What it is for.
         purpose: &'static str,
     },
+    /// A link stands where a file should.
+    #[error("{}: is a link; put a copy there", path.display())]
+    Linked {
+        /// Which.
+        path: PathBuf,
+    },
     /// A file is larger than [`crate::MAX_TEXT_BYTES`].
     #[error("{}: is larger than {} bytes; shorten it", path.display(), crate::MAX_TEXT_BYTES)]
     TooLarge {
@@ -65,12 +71,14 @@ impl ScenarioError {
             Self::Read { path, .. }
             | Self::Missing { path, .. }
             | Self::TooLarge { path }
+            | Self::Linked { path }
             | Self::Syntax { path, .. } => (named(path), None),
         };
         let problem = match self {
             Self::Value { problem, .. } => problem.clone(),
             Self::Syntax { message, .. } => message.clone(),
             Self::Missing { purpose, .. } => format!("is missing; {purpose}, so add it"),
+            Self::Linked { .. } => "is a link; put a copy there".to_owned(),
             Self::TooLarge { .. } => format!("is larger than {} bytes; shorten it", crate::MAX_TEXT_BYTES),
             Self::Read { source, .. } => format!("can't be read: {source}"),
         };

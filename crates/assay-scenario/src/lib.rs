@@ -10,17 +10,21 @@ mod digest;
 mod disturbance;
 mod draw;
 mod error;
+mod json_schema;
 mod library;
 mod load;
 mod reference;
 mod robot;
 mod schema;
+mod spec;
+mod tables;
 
 pub use actor::{Actor, Motion, Pose, Repeat, Track};
 pub use digest::{digest, files};
 pub use disturbance::{Disturbance, Push};
 pub use draw::{Draw, DrawError, Setting, draw};
 pub use error::ScenarioError;
+pub use json_schema::{robot_schema, scenario_schema};
 pub use library::{Collection, Library, LibraryError};
 pub use load::{Clause, Robot, Scenario, Stage, Success};
 pub use reference::{Frame, Target};
@@ -29,6 +33,7 @@ pub use schema::{
     ActionSpec, Arena, Avoid, Budget, Camera, Control, Distribution, Mode, Observation, ObservationKind, Placement,
     Scalar, Signal, World,
 };
+pub use spec::{ActionNumber, Array, BudgetMs, ClauseLimit, Spec, StagePoints};
 
 /// The format of `scenario.toml` and `robot.toml` that this crate reads.
 pub const FORMAT: u32 = 1;

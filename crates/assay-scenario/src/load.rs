@@ -215,7 +215,7 @@ impl Scenario {
             difficulty: self.difficulty,
             time_limit: self.time_limit_s,
             max_score: self.max_score,
-            long_description: self.long_description.clone(),
+            long_description: self.description_for_people(),
             version: self.version.clone(),
             digest: self.digest.clone(),
             max_violation_probability: self.arena.max_violation_probability,

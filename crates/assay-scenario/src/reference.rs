@@ -1,8 +1,10 @@
 //! Names of things in the compiled world, written `kind:name`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 /// A frame of the world: `site:arm/tcp`, `body:post_0` or `geom:ball`.
@@ -37,6 +39,16 @@ impl TryFrom<String> for Frame {
 
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
+    }
+}
+
+impl JsonSchema for Frame {
+    fn schema_name() -> Cow<'static, str> {
+        "Frame".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(site|body|geom):.+$", "description": "site:NAME, body:NAME or geom:NAME" })
     }
 }
 
@@ -110,6 +122,18 @@ impl TryFrom<String> for Target {
 
     fn try_from(text: String) -> Result<Self, String> {
         text.parse()
+    }
+}
+
+impl JsonSchema for Target {
+    fn schema_name() -> Cow<'static, str> {
+        "Target".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern =
+            r"^(body:.+\.(pos\.[xyz]|yaw|mass)|geom:.+\.(size|friction)\.[012]|joint:.+\.(qpos|qvel|damping))$";
+        json_schema!({ "type": "string", "pattern": pattern, "description": "what a drawn number changes in the world" })
     }
 }
 

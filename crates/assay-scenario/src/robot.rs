@@ -4,6 +4,7 @@ mod drive;
 mod lidar;
 mod rotors;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use drive::Drive;
@@ -11,7 +12,7 @@ pub use lidar::Lidar;
 pub use rotors::Rotors;
 
 /// A robot that scenarios mount.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RobotModel {
     /// Format of the file, [`crate::FORMAT`].
@@ -50,7 +51,7 @@ pub struct RobotModel {
 }
 
 /// A parallel gripper.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gripper {
     /// Its actuator: target of one finger in m.
@@ -62,7 +63,7 @@ pub struct Gripper {
 }
 
 /// A vendor's limits, one number per arm joint.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// rad.
@@ -78,7 +79,7 @@ pub struct Limits {
 }
 
 /// Joint servos: `torque = kp (ctrl - q) - kd qd`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Servo {
     /// Nm/rad.
@@ -88,7 +89,7 @@ pub struct Servo {
 }
 
 /// Damped least squares inverse kinematics.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ik {
     /// Damping at a singularity.

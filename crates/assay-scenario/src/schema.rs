@@ -4,23 +4,37 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use assay_model::Level;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::{Actor, Disturbance, Frame, MAX_IMAGE_HZ, Target};
 
 /// The whole file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
+    /// The format of the file.
+    #[schemars(range(min = 1, max = 1))]
     pub(crate) format: u32,
+    /// `a-z`, `0-9`, `_` and `-`; the folder's name.
     pub(crate) id: String,
+    /// Of the content; raise it when results could change.
     pub(crate) version: String,
+    /// In words.
     pub(crate) name: String,
+    /// One sentence.
     pub(crate) description: String,
+    /// Handed to the policy.
     pub(crate) instruction: Option<String>,
+    #[schemars(range(min = 1, max = 5))]
     pub(crate) difficulty: u8,
+    /// What a perfect submission scores.
+    #[schemars(range(min = 1))]
     pub(crate) max_score: u32,
+    /// Whole simulated seconds.
+    #[schemars(range(min = 1, max = 600))]
     pub(crate) time_limit_s: u32,
+    /// For searching.
     #[serde(default)]
     pub(crate) tags: Vec<String>,
     pub(crate) world: World,
@@ -30,6 +44,7 @@ pub(crate) struct Document {
     pub(crate) groups: BTreeMap<String, Vec<String>>,
     pub(crate) control: Control,
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Distribution>")]
     pub(crate) parameters: toml::Table,
     #[serde(default)]
     pub(crate) placement: Vec<Placement>,
@@ -56,7 +71,7 @@ pub(crate) struct Document {
 }
 
 /// Physics and rates.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct World {
     /// MJCF file of the surroundings, in the scenario's folder.
@@ -67,7 +82,7 @@ pub struct World {
     pub control_hz: f64,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RobotEntry {
     pub(crate) name: String,
@@ -78,7 +93,7 @@ pub(crate) struct RobotEntry {
 }
 
 /// How an action becomes motion.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
     /// What the numbers of an action mean.
@@ -96,7 +111,7 @@ pub struct Control {
 }
 
 /// What the numbers of an action mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Written to named actuators as they are.
@@ -135,7 +150,7 @@ impl Mode {
 }
 
 /// One number of an action.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSpec {
     /// Its name.
@@ -149,7 +164,7 @@ pub struct ActionSpec {
 }
 
 /// What a parameter is drawn from.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", untagged)]
 pub enum Distribution {
     /// Even over [low, high).
@@ -173,7 +188,7 @@ pub enum Distribution {
 
 /// Bodies put on a surface so that none overlaps another. Draws `BODY.x`, `BODY.y` and, where `yaw` is given,
 /// `BODY.yaw` for each.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// The bodies, placed in this order.
@@ -194,7 +209,7 @@ pub struct Placement {
 }
 
 /// A circle that stays free of placed bodies.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Avoid {
     /// Centre in m.
@@ -205,7 +220,7 @@ pub struct Avoid {
     pub radius: f64,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetEntry {
     pub(crate) target: Target,
@@ -213,7 +228,7 @@ pub(crate) struct SetEntry {
 }
 
 /// A number, or arithmetic over parameters.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Scalar {
     /// As written.
@@ -223,7 +238,8 @@ pub enum Scalar {
 }
 
 /// A term of the observation.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Observation {
     /// Key in the policy's `observation`.
     pub name: String,
@@ -232,6 +248,7 @@ pub struct Observation {
     pub kind: ObservationKind,
     /// Standard deviation of the normal noise on each of its numbers, in their unit.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub noise: f64,
     /// For the author.
     #[serde(default)]
@@ -239,7 +256,7 @@ pub struct Observation {
 }
 
 /// What a term of the observation measures. All are float64 but images, which are bytes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
     /// rad or m, one per joint of the robot's arm or of the list.
@@ -327,7 +344,7 @@ fn image_hz() -> f64 {
 }
 
 /// A named quantity, evaluated at every physics step: the closed list.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Signal {
     /// Least signed distance between the geoms of two groups in m; `cutoff` where they are farther apart.
@@ -466,7 +483,7 @@ pub enum Signal {
 }
 
 /// A world axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
     /// Forward.
@@ -477,7 +494,7 @@ pub enum Axis {
     Z,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StageEntry {
     pub(crate) name: String,
@@ -487,7 +504,7 @@ pub(crate) struct StageEntry {
     pub(crate) hold_s: f64,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SuccessEntry {
     pub(crate) when: String,
@@ -497,7 +514,7 @@ pub(crate) struct SuccessEntry {
     pub(crate) at: SuccessAt,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SuccessAt {
     #[default]
@@ -505,13 +522,15 @@ pub(crate) enum SuccessAt {
     End,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClauseEntry {
     pub(crate) id: String,
     pub(crate) title: String,
+    #[schemars(schema_with = "levels")]
     pub(crate) level: Level,
     #[serde(default = "one")]
+    #[schemars(range(max = 1))]
     pub(crate) weight: f64,
     pub(crate) standard: String,
     pub(crate) unit: String,
@@ -524,12 +543,16 @@ pub(crate) struct ClauseEntry {
     pub(crate) formula: String,
 }
 
+fn levels(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["critical", "warning"] })
+}
+
 fn one() -> f64 {
     1.0
 }
 
 /// CPU time and memory of the policy.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
     /// A step over this is counted as a miss, in ms of CPU.
@@ -576,7 +599,7 @@ impl Default for Budget {
 }
 
 /// What the arena and the statistics need.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Arena {
     /// Violation probability that `confidence` speaks of.
@@ -594,7 +617,7 @@ impl Default for Arena {
 }
 
 /// What the video shows.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Camera {
     /// A camera of the scene.

@@ -5,7 +5,7 @@ mod ranges;
 
 use assay_model::Generator;
 use assay_model::frame::{ArraySpec, Dtype};
-use assay_scenario::{IMAGE_SIDE, ObservationKind, Scenario};
+use assay_scenario::{ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
@@ -39,7 +39,7 @@ pub(crate) enum Term {
     Ranges(Scanner),
     /// Which of the cameras.
     Image(usize),
-    LastAction(usize),
+    LastAction,
 }
 
 /// What a term reads from beside the physics.
@@ -61,10 +61,8 @@ impl Term {
         let resolve = |observation: &assay_scenario::Observation| {
             let key = format!("observation {:?}", observation.name);
             let term = Self::resolve(model, scenario, robots, &observation.kind, &key)?;
-            let (dtype, shape) = match term {
-                Self::Image(_) => (Dtype::U8, vec![IMAGE_SIDE, IMAGE_SIDE, 3]),
-                _ => (Dtype::F64, vec![u32::try_from(term.len()).unwrap_or(u32::MAX)]),
-            };
+            let dtype = if matches!(term, Self::Image(_)) { Dtype::U8 } else { Dtype::F64 };
+            let shape = scenario.shape(observation);
             Ok((ArraySpec { name: observation.name.clone(), dtype, shape }, term))
         };
         let mut terms = scenario.observations.iter().map(resolve).collect::<Result<Vec<_>, WorldError>>()?;
@@ -119,21 +117,8 @@ impl Term {
             }
             // Numbered when all are known.
             ObservationKind::Image { .. } => Self::Image(0),
-            ObservationKind::LastAction {} => Self::LastAction(scenario.control.action.len()),
+            ObservationKind::LastAction {} => Self::LastAction,
         })
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Positions(indices) | Self::Velocities(indices) => indices.len(),
-            Self::GripperWidth(_) | Self::Signal(_) => 1,
-            Self::Position(_) | Self::LinearVelocity(_) | Self::RelativePosition(..) | Self::Size(_) => 3,
-            Self::BodyRates(_) => 3,
-            Self::Ranges(scanner) => scanner.len(),
-            Self::Orientation(_) => 4,
-            Self::Image(_) => 3 * (IMAGE_SIDE * IMAGE_SIDE) as usize,
-            Self::LastAction(dim) => *dim,
-        }
     }
 
     /// Appends the term's bytes.
@@ -160,7 +145,7 @@ impl Term {
             Self::BodyRates(frame) => put(&mut frame.own_rates(data).into_iter()),
             Self::Ranges(scanner) => put(&mut scanner.scan(data).into_iter()),
             Self::Image(_) => {}
-            Self::LastAction(_) => put(&mut from.last_action.iter().copied()),
+            Self::LastAction => put(&mut from.last_action.iter().copied()),
         }
     }
 }

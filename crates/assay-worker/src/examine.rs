@@ -23,6 +23,8 @@ const TICK: Duration = Duration::from_millis(20);
 const ANSWER_BYTES: u64 = 64 * 1024;
 /// Largest picture in bytes.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
+/// How the checker calls the compiled world.
+const WHOLE_WORLD: &str = "scene";
 /// Longest part of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
 
@@ -70,7 +72,13 @@ pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, E
         }
     };
     if exit.is_success() {
-        return Ok(serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?);
+        let mut checked: Checked =
+            serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?;
+        // What is wrong with the compiled world as a whole is wrong with the scene.
+        if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
+            fault.file = scenario.world.scene;
+        }
+        return Ok(checked);
     }
     let log = assay_model::sanitise(&String::from_utf8_lossy(&child.output_tail()), LOG_BYTES);
     let what = match exit.signal {

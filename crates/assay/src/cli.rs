@@ -271,6 +271,13 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 4 our own failure.")
         #[arg(short, long, value_name = "FILE.png")]
         out: PathBuf,
     },
+    /// Print the JSON Schema of scenario.toml, for editors
+    #[command(after_help = "Example: assay scenario schema > scenario.schema.json")]
+    Schema {
+        /// That of robot.toml instead
+        #[arg(long)]
+        robot: bool,
+    },
     /// What a policy author needs: task, observation, action, clauses
     Show {
         /// Id, or a scenario's folder

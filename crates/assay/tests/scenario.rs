@@ -19,6 +19,12 @@ const TOML: &str = "scenario.toml";
 const WORLD: &str = "<worldbody>";
 const ASSET: &str = "</asset>";
 
+/// Two bodies in a place for one.
+const CROWD: &str =
+    "[[placement]]\nbodies = [\"cart\", \"pole\"]\nx = [0, 0.1]\ny = [0, 0.1]\nspacing = 5\n\n[[observation]]";
+/// An image from a camera that is not there.
+const BLIND: &str = "[[observation]]\nname = \"images/a\"\nkind = \"image\"\ncamera = \"nowhere\"\n\n[[observation]]";
+
 const CASES: &[Case] = &[
     // Files that are not the scenario's.
     (SCENE, WORLD, "<include file='../../../etc/passwd'/><worldbody>", SCENE, None, "passwd"),
@@ -44,17 +50,67 @@ const CASES: &[Case] = &[
         SCENE,
         WORLD,
         "<worldbody><replicate count='5000' offset='1 0 0'><geom size='0.1' contype='0' conaffinity='0'/></replicate>",
-        "scene",
+        SCENE,
         None,
         "more than the 4000 allowed",
     ),
-    (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" iterations=\"2000000000\"", "scene", None, "200 allowed"),
+    (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" iterations=\"2000000000\"", SCENE, None, "200 allowed"),
     (SCENE, "<worldbody>", "<size memory='4G'/><worldbody>", SCENE, None, ""),
     // Numbers that are none.
-    (SCENE, "pos=\"0 0 0.93\"", "pos=\"nan 0 0.93\"", "scene", None, "not a finite number"),
+    (SCENE, "pos=\"0 0 0.93\"", "pos=\"nan 0 0.93\"", SCENE, None, "not a finite number"),
     (SCENE, "timestep=\"0.002\"", "timestep=\"0\"", TOML, Some("world.timestep_s"), "make them the same"),
     (SCENE, "timestep=\"0.002\"", "timestep=\"1e9\"", TOML, Some("world.timestep_s"), "make them the same"),
+    (
+        SCENE,
+        "cone=\"elliptic\"",
+        "cone=\"elliptic\" gravity=\"0 0 nan\"",
+        SCENE,
+        None,
+        "gravity or wind is not a finite",
+    ),
+    (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" ls_iterations=\"2000000000\"", SCENE, None, "200 allowed"),
+    (
+        SCENE,
+        WORLD,
+        "<worldbody><body><freejoint/><geom size='.1' mass='inf'/></body>",
+        SCENE,
+        None,
+        "not a finite number",
+    ),
+    (SCENE, WORLD, "<worldbody><geom name='x' size='-1'/>", SCENE, None, "must be positive"),
+    (
+        SCENE,
+        WORLD,
+        "<worldbody><body><freejoint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 100'/></body>",
+        SCENE,
+        None,
+        "A + B >= C",
+    ),
+    // Memory and depth.
+    (SCENE, "<worldbody>", "<size nuser_body='1000000000'/><worldbody>", SCENE, None, "make the world smaller"),
+    (SCENE, ASSET, "<mesh name='m' builtin='supersphere' params='20000 1 1'/></asset>", SCENE, None, "smaller"),
+    (
+        SCENE,
+        ASSET,
+        "<texture name='t' type='2d' builtin='flat' width='100000' height='100000'/></asset>",
+        SCENE,
+        None,
+        "memory for texture",
+    ),
+    (
+        SCENE,
+        WORLD,
+        "<worldbody><flexcomp type='grid' count='2000 2000 2000' spacing='1 1 1' dim='3' mass='1' name='f'/>",
+        SCENE,
+        None,
+        "make the world smaller",
+    ),
     // No MJCF.
+    (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" speed=\"7\"", SCENE, None, "unrecognized attribute: 'speed'"),
+    (SCENE, WORLD, "<worldbody><body name='cart'/>", SCENE, None, "repeated name 'cart'"),
+    (SCENE, WORLD, "<worldbody><body mocap='true'><freejoint/><geom size='.1'/></body>", SCENE, None, "mocap body"),
+    (SCENE, WORLD, "<keyframe><key qpos='1 2 3'/></keyframe><worldbody>", SCENE, None, "invalid qpos size"),
+    (SCENE, WORLD, "<worldbody><geom type='mesh' mesh='nowhere'/>", SCENE, None, "mesh 'nowhere' not found"),
     (SCENE, "<worldbody>", "<worldbody", SCENE, None, ""),
     (SCENE, "<worldbody>", "<extension><plugin plugin='mujoco.pid'/></extension><worldbody>", SCENE, None, "plugin"),
     (SCENE, "name=\"cart\" pos", "name=\"wagon\" pos", TOML, Some("set.target or placement.bodies"), "no body"),
@@ -65,7 +121,20 @@ const CASES: &[Case] = &[
     (TOML, "scene = \"scene.xml\"", "scene = \"/etc/passwd\"", TOML, Some("world.scene"), "inside"),
     (TOML, "[\"slide_motor\"]", "[\"slide_moter\"]", TOML, Some("control.actuators"), "slide_moter"),
     (TOML, "always (end_stop_force <= limit)", "always (force <= limit)", TOML, Some("clause[1].formula"), "force"),
-    (TOML, "value = \"side * lean\"", "value = 1e200", "scene", None, "unstable"),
+    (TOML, "value = \"side * lean\"", "value = \"lean * 1e308 * 1e308\"", TOML, Some("set"), "gives inf"),
+    (TOML, "difficulty = 1", "difficulty = 1\ndifficulty = 2", TOML, None, "duplicate key"),
+    (TOML, "id = \"cartpole_keepin\"", "id = \"../../etc\"", TOML, Some("id"), "use a-z"),
+    (
+        TOML,
+        "[groups]",
+        "[groups]\nnothing = [\"*a*a*a*a*a*a*a*b\"]",
+        TOML,
+        Some("groups.nothing"),
+        "no geom or body matches",
+    ),
+    (TOML, "[[observation]]", CROWD, TOML, Some("placement"), "no free place"),
+    (TOML, "[[observation]]", BLIND, TOML, Some("observation \"images/a\""), "camera \"nowhere\""),
+    (TOML, "value = \"side * lean\"", "value = 1e200", SCENE, None, "unstable"),
 ];
 
 fn check(assay: &Assay, folder: &str) -> (Run, Value) {
@@ -98,6 +167,65 @@ fn broken_and_hostile_scenarios_are_told_with_file_and_key() {
         assert!(fault["problem"].as_str().unwrap().contains(words), "{new}: {answer:#}");
         assert!(!run.stdout.contains("root:"), "{new} reads /etc/passwd: {answer:#}");
         assay.assert_clean();
+    }
+}
+
+#[test]
+fn formulas_and_nests_without_end_are_refused() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let nest = format!("<worldbody>{}{}", "<body>".repeat(100_000), "</body>".repeat(100_000));
+    let formula = format!("formula = \"{}\"", "(".repeat(100_000));
+    let cases = [
+        (SCENE, WORLD, nest, SCENE, None, "DEPTH_EXCEEDED"),
+        (
+            TOML,
+            "formula = \"always (end_stop_force <= limit)\"",
+            formula,
+            TOML,
+            Some("clause[1].formula"),
+            "at most 16384",
+        ),
+    ];
+    for (file, old, new, at, key, words) in cases {
+        for part in [TOML, SCENE, "README.md"] {
+            let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
+            assay.write(&format!("deep/{part}"), if part == file { text.replacen(old, &new, 1) } else { text });
+        }
+        let (run, answer) = check(&assay, "deep");
+        assert_eq!((run.code, &answer["fault"]["file"], answer["fault"]["key"].as_str()), (1, &Value::from(at), key));
+        assert!(answer["fault"]["problem"].as_str().unwrap().contains(words), "{answer:#}");
+    }
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    for linked in [TOML, SCENE, "README.md", "extra.stl"] {
+        let folder = format!("linked_{linked}");
+        for part in [TOML, SCENE, "README.md"] {
+            let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
+            assay.write(&format!("{folder}/{part}"), text);
+        }
+        let link = assay.path(&format!("{folder}/{linked}"));
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
+        let (run, answer) = check(&assay, &folder);
+        assert_eq!((run.code, &answer["ok"]), (1, &Value::Bool(false)), "{linked}: {answer:#}");
+        assert!(!run.stdout.contains("root:"), "{linked} reads /etc/passwd: {answer:#}");
+        let problem = answer["fault"]["problem"].as_str().unwrap();
+        assert!(problem.contains("put a copy there") || problem.contains("is no file"), "{linked}: {answer:#}");
+    }
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    for (arguments, title) in
+        [(&["scenario", "schema"][..], "scenario.toml"), (&["scenario", "schema", "--robot"], "robot.toml")]
+    {
+        let run = assay.run(arguments);
+        let schema: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(run.code == 0 && schema["title"].as_str().unwrap().starts_with(title), "{schema:#}");
     }
 }
 

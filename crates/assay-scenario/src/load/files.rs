@@ -13,6 +13,10 @@ pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, Sc
         io::ErrorKind::NotFound => ScenarioError::Missing { path: path.to_owned(), purpose },
         _ => ScenarioError::Read { path: path.to_owned(), source },
     };
+    // A link may lead out of the folder, and an error would tell what it leads to.
+    if fs::symlink_metadata(path).map_err(read)?.is_symlink() {
+        return Err(ScenarioError::Linked { path: path.to_owned() });
+    }
     let mut text = String::new();
     // One byte more than allowed tells a file that is too large, also one that grows while it is read.
     fs::File::open(path).map_err(read)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text).map_err(read)?;
@@ -35,7 +39,7 @@ pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioErro
     if scene.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return fail("must be a path inside the scenario's folder, such as \"scene.xml\"");
     }
-    if !folder.join(path).is_file() {
+    if !folder.join(path).symlink_metadata().is_ok_and(|file| file.is_file()) {
         return fail("is no file in the scenario's folder");
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! A differential drive: two driven wheels on one axis.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Wheels and the vendor's limits of the whole base.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
     /// Velocity actuator (rad/s) of the left wheel; its joint has the same name.

@@ -1,12 +1,13 @@
 //! A laser scanner in one plane.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Most rays of one scanner.
 pub(super) const MAX_RAYS: u32 = 2048;
 
 /// Rays in the x-y plane of a site, counted counter-clockwise from its x axis.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lidar {
     /// What observations call it.

@@ -1,9 +1,10 @@
 //! The rotors of a multicopter, and the rate controller on board.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Rotors by list, one number each, and the controller that makes body rates of them.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rotors {
     /// Force actuators (N along the body's z axis), one per rotor.

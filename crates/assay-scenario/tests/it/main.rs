@@ -5,3 +5,5 @@ mod digest;
 mod draw;
 mod folder;
 mod library;
+mod schema;
+mod tables;

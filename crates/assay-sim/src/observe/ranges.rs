@@ -29,10 +29,6 @@ impl Scanner {
         Ok(Self { site, body, rays, min_m: lidar.min_m, max_m: lidar.max_m })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.rays.len()
-    }
-
     /// The scan in m.
     pub(crate) fn scan(&self, data: &mut MjData<Box<MjModel>>) -> Vec<f64> {
         let (from, m) = (data.site_xpos()[self.site], data.site_xmat()[self.site]);

@@ -1,4 +1,4 @@
-//! `assay scenario list|show|check|render`.
+//! `assay scenario list|show|check|render|schema`.
 
 mod check;
 mod render;
@@ -16,6 +16,11 @@ pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
     match command {
         Command::Check { path, json } => return check::run(&installation, path, *json),
         Command::Render { id, episodes, seed, out } => return render::run(&installation, id, (*seed, *episodes), out),
+        Command::Schema { robot } => {
+            let schema = if *robot { assay_scenario::robot_schema() } else { assay_scenario::scenario_schema() };
+            super::print(&serde_json::to_string_pretty(&schema).ours()?);
+            return Ok(Code::Success);
+        }
         Command::List { .. } | Command::Show { .. } => {}
     }
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
@@ -30,7 +35,7 @@ pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
             super::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
         }
         Command::Show { id, json: false } => super::print(&show(&library.find(id).usage()?)),
-        Command::Check { .. } | Command::Render { .. } => {}
+        Command::Check { .. } | Command::Render { .. } | Command::Schema { .. } => {}
     }
     Ok(Code::Success)
 }
@@ -46,7 +51,7 @@ fn list(library: &Library) -> String {
 }
 
 fn show(scenario: &Scenario) -> String {
-    let mut text = format!("{}\n\n", scenario.long_description.trim());
+    let mut text = format!("{}\n\n", scenario.description_for_people().trim());
     let _ = writeln!(
         text,
         "Facts\n  id {}  version {}  difficulty {}  {} s  {} actions/s  physics step {} s\n",
@@ -57,16 +62,10 @@ fn show(scenario: &Scenario) -> String {
         scenario.world.control_hz,
         scenario.world.timestep_s
     );
-    let _ = writeln!(text, "Observation");
-    for observation in &scenario.observations {
-        let _ = writeln!(text, "  {:24} {}", observation.name, observation.description);
+    if scenario.readme_with_tables().is_none() {
+        let _ = writeln!(text, "{}\n{}", scenario.observation_table(), scenario.action_table());
     }
-    let _ = writeln!(text, "\nAction");
-    for (i, action) in scenario.control.action.iter().enumerate() {
-        let _ =
-            writeln!(text, "  [{i}] {:12} {} to {}{}", action.name, action.low, action.high, super::unit(&action.unit));
-    }
-    let _ = writeln!(text, "\nSafety clauses");
+    let _ = writeln!(text, "Safety clauses");
     for clause in &scenario.clauses {
         let level = format!("{:?}", clause.level).to_lowercase();
         let _ = writeln!(
@@ -82,30 +81,13 @@ fn show(scenario: &Scenario) -> String {
     text
 }
 
+/// What is listed, and what a program needs to know.
 fn facts(scenario: &Scenario) -> serde_json::Value {
-    let actions: Vec<_> = scenario
-        .control
-        .action
-        .iter()
-        .map(|a| json!({ "name": a.name, "low": a.low, "high": a.high, "unit": a.unit }))
-        .collect();
-    let observations: Vec<_> =
-        scenario.observations.iter().map(|o| json!({ "name": o.name, "description": o.description })).collect();
-    let clauses: Vec<_> = scenario
-        .clauses
-        .iter()
-        .map(|c| {
-            json!({
-                "id": c.id, "title": c.title, "level": c.level, "weight": c.weight, "standard": c.standard,
-                "unit": c.unit, "limit": c.limit, "formula": c.formula.to_string(),
-            })
-        })
-        .collect();
-    let mut card = serde_json::to_value(scenario.card()).unwrap_or_default();
-    card["control_hz"] = json!(scenario.world.control_hz);
-    card["timestep_s"] = json!(scenario.world.timestep_s);
-    card["observation"] = json!(observations);
-    card["action"] = json!(actions);
-    card["clauses"] = json!(clauses);
-    card
+    let mut facts = serde_json::to_value(scenario.card()).unwrap_or_default();
+    if let (Some(facts), Ok(serde_json::Value::Object(spec))) =
+        (facts.as_object_mut(), serde_json::to_value(scenario.spec()))
+    {
+        facts.extend(spec);
+    }
+    facts
 }

@@ -1,0 +1,248 @@
+//! What a program needs to know of a scenario before it talks to it: spaces, rates, limits and clauses.
+
+use assay_model::Level;
+use serde::Serialize;
+
+use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario, Signal};
+
+/// A scenario's spaces, rates, limits and clauses.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spec {
+    /// Id.
+    pub id: String,
+    /// Version of the content.
+    pub version: String,
+    /// SHA-256 over all files of the scenario and of its robots.
+    pub digest: String,
+    /// What to do, in words.
+    pub instruction: Option<String>,
+    /// Control mode, as in `scenario.toml`.
+    pub control_mode: &'static str,
+    /// Actions per simulated second.
+    pub control_hz: f64,
+    /// Physics step, s.
+    pub timestep_s: f64,
+    /// Simulated seconds.
+    pub time_limit_s: u32,
+    /// Control steps by which an action takes effect late.
+    pub action_latency_steps: u32,
+    /// Numbers in an action.
+    pub action_dim: usize,
+    /// The action's numbers, in order.
+    pub action: Vec<ActionNumber>,
+    /// The observation's arrays, in order.
+    pub observation: Vec<Array>,
+    /// Stages and their points.
+    pub stages: Vec<StagePoints>,
+    /// Safety clauses.
+    pub clauses: Vec<ClauseLimit>,
+    /// CPU time of the policy.
+    pub budget: BudgetMs,
+}
+
+/// One number of an action.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ActionNumber {
+    /// Name.
+    pub name: String,
+    /// Least value.
+    pub low: f64,
+    /// Greatest value.
+    pub high: f64,
+    /// Unit.
+    pub unit: String,
+}
+
+/// One array of the observation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Array {
+    /// Key in the policy's observation.
+    pub name: String,
+    /// `float64` or `uint8`, as numpy says.
+    pub dtype: &'static str,
+    /// Lengths.
+    pub shape: Vec<u32>,
+    /// Unit of its numbers.
+    pub unit: &'static str,
+    /// For the author.
+    pub description: String,
+}
+
+/// A stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StagePoints {
+    /// Name.
+    pub name: String,
+    /// Points for reaching it.
+    pub points: f64,
+}
+
+/// A safety clause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClauseLimit {
+    /// Id.
+    pub id: String,
+    /// The rule in words.
+    pub title: String,
+    /// Critical or warning.
+    pub level: Level,
+    /// Weight in the safety score.
+    pub weight: f64,
+    /// Where the limit comes from.
+    pub standard: String,
+    /// Unit of the limit.
+    pub unit: String,
+    /// The limit.
+    pub limit: f64,
+    /// A violation ends the episode.
+    pub terminal: bool,
+    /// Signal temporal logic.
+    pub formula: String,
+}
+
+/// CPU time of a policy in ms, and its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BudgetMs {
+    /// A step over this is counted.
+    pub step_cpu_ms: f64,
+    /// A step over this ends the episode.
+    pub hard_cpu_ms: f64,
+    /// Allowance of the first call.
+    pub first_cpu_ms: f64,
+    /// The import of `policy.py`.
+    pub import_cpu_ms: f64,
+    /// Address space in MiB.
+    pub memory_mib: u32,
+}
+
+impl Scenario {
+    /// What a program needs to know of it.
+    #[must_use]
+    pub fn spec(&self) -> Spec {
+        let action = self.control.action.iter().map(|a| ActionNumber {
+            name: a.name.clone(),
+            low: a.low,
+            high: a.high,
+            unit: a.unit.clone(),
+        });
+        let clause = |c: &crate::Clause| ClauseLimit {
+            id: c.id.clone(),
+            title: c.title.clone(),
+            level: c.level,
+            weight: c.weight,
+            standard: c.standard.clone(),
+            unit: c.unit.clone(),
+            limit: c.limit,
+            terminal: c.terminal,
+            formula: c.formula.to_string(),
+        };
+        Spec {
+            id: self.id.to_string(),
+            version: self.version.clone(),
+            digest: self.digest.clone(),
+            instruction: self.instruction.clone(),
+            control_mode: self.control.mode.name(),
+            control_hz: self.world.control_hz,
+            timestep_s: self.world.timestep_s,
+            time_limit_s: self.time_limit_s,
+            action_latency_steps: self.control.action_latency_steps,
+            action_dim: self.control.action.len(),
+            action: action.collect(),
+            observation: self.observations.iter().map(|observation| self.array(observation)).collect(),
+            stages: self.stages.iter().map(|s| StagePoints { name: s.name.clone(), points: s.points }).collect(),
+            clauses: self.clauses.iter().map(clause).collect(),
+            budget: BudgetMs {
+                step_cpu_ms: self.budget.step_cpu_ms,
+                hard_cpu_ms: self.budget.hard_cpu_ms,
+                first_cpu_ms: self.budget.first_cpu_ms,
+                import_cpu_ms: self.budget.import_cpu_ms,
+                memory_mib: self.budget.memory_mib,
+            },
+        }
+    }
+
+    fn array(&self, observation: &Observation) -> Array {
+        Array {
+            name: observation.name.clone(),
+            dtype: if matches!(observation.kind, ObservationKind::Image { .. }) { "uint8" } else { "float64" },
+            shape: self.shape(observation),
+            unit: self.unit(observation),
+            description: observation.description.clone(),
+        }
+    }
+
+    /// Lengths of an observation's array.
+    #[must_use]
+    pub fn shape(&self, observation: &Observation) -> Vec<u32> {
+        let count = |n: usize| vec![u32::try_from(n).unwrap_or(u32::MAX)];
+        let arm = |name: &str| self.robot(name).map_or(0, |robot| robot.model.joints.len());
+        match &observation.kind {
+            ObservationKind::JointPosition { robot, joints } | ObservationKind::JointVelocity { robot, joints } => {
+                count(robot.as_ref().map_or(joints.len(), |name| arm(name)))
+            }
+            ObservationKind::GripperWidth { .. } | ObservationKind::Signal { .. } => vec![1],
+            ObservationKind::Position { .. }
+            | ObservationKind::LinearVelocity { .. }
+            | ObservationKind::RelativePosition { .. }
+            | ObservationKind::Size { .. }
+            | ObservationKind::BodyRates { .. } => vec![3],
+            ObservationKind::Orientation { .. } => vec![4],
+            ObservationKind::Ranges { robot, lidar } => {
+                let find = |robot: &crate::Robot| robot.model.lidar.iter().find(|l| l.name == *lidar).map(|l| l.rays);
+                vec![self.robot(robot).and_then(find).unwrap_or(0)]
+            }
+            ObservationKind::Image { .. } => vec![IMAGE_SIDE, IMAGE_SIDE, 3],
+            ObservationKind::LastAction {} => count(self.control.action.len()),
+        }
+    }
+
+    fn unit(&self, observation: &Observation) -> &'static str {
+        match &observation.kind {
+            ObservationKind::JointPosition { robot: Some(_), .. } => "rad",
+            ObservationKind::JointVelocity { robot: Some(_), .. } => "rad/s",
+            ObservationKind::JointPosition { .. } => "rad or m",
+            ObservationKind::JointVelocity { .. } => "rad/s or m/s",
+            ObservationKind::GripperWidth { .. }
+            | ObservationKind::Position { .. }
+            | ObservationKind::RelativePosition { .. }
+            | ObservationKind::Ranges { .. }
+            | ObservationKind::Size { .. } => "m",
+            ObservationKind::Orientation { .. } => "quaternion w, x, y, z",
+            ObservationKind::LinearVelocity { .. } => "m/s",
+            ObservationKind::BodyRates { .. } => "rad/s",
+            ObservationKind::Image { .. } => "0 to 255",
+            ObservationKind::LastAction {} => "as the action",
+            ObservationKind::Signal { signal } => {
+                self.signals.iter().find(|(name, _)| name == signal).map_or("1", |(_, signal)| signal.unit())
+            }
+        }
+    }
+}
+
+impl Signal {
+    /// Unit of its values.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Distance { .. }
+            | Self::Penetration { .. }
+            | Self::PointDistance { .. }
+            | Self::Displacement { .. }
+            | Self::Position { .. }
+            | Self::Geofence { .. } => "m",
+            Self::ContactForce { .. } => "N",
+            Self::Speed { .. } | Self::RelativeSpeed { .. } => "m/s",
+            Self::AngularSpeed { .. } => "rad/s",
+            Self::Acceleration { .. } => "m/s2",
+            Self::JointValue { .. } => "rad or m",
+            Self::JointSpeed { .. } => "rad/s or m/s",
+            Self::JointPositionMargin { .. } | Self::Tilt { .. } => "rad",
+            Self::JointVelocityRatio { .. }
+            | Self::JointTorqueRatio { .. }
+            | Self::Inside { .. }
+            | Self::Visited { .. } => "1",
+            Self::Rate { .. } => "per s",
+            Self::Exposure { .. } => "s",
+        }
+    }
+}

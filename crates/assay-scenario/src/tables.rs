@@ -1,0 +1,72 @@
+//! The observation and the action as Markdown tables, for the scenario's README and for terminals.
+
+use std::fmt::Write;
+
+use crate::Scenario;
+
+/// Marks the place of a table in `README.md`: `<!-- observation -->` before it, `<!-- /observation -->` behind.
+const TABLES: [&str; 2] = ["observation", "action"];
+
+impl Scenario {
+    /// The arrays of an observation, a row each.
+    #[must_use]
+    pub fn observation_table(&self) -> String {
+        let mut text = String::from("| observation | shape | unit | meaning |\n|---|---|---|---|\n");
+        for array in self.spec().observation {
+            let shape: Vec<String> = array.shape.iter().map(u32::to_string).collect();
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} | {} |",
+                array.name,
+                shape.join(" x "),
+                array.unit,
+                cell(&array.description)
+            );
+        }
+        text
+    }
+
+    /// The numbers of an action, a row each.
+    #[must_use]
+    pub fn action_table(&self) -> String {
+        let mut text = String::from("| action | name | least | greatest | unit |\n|---|---|---|---|---|\n");
+        for (index, number) in self.spec().action.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "| {index} | `{}` | {} | {} | {} |",
+                number.name,
+                number.low,
+                number.high,
+                cell(&number.unit)
+            );
+        }
+        text
+    }
+
+    /// The README with both tables renewed between their marks; none where a mark is missing.
+    #[must_use]
+    pub fn readme_with_tables(&self) -> Option<String> {
+        let mut text = self.long_description.clone();
+        for (name, table) in TABLES.into_iter().zip([self.observation_table(), self.action_table()]) {
+            let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+            let from = text.find(&open)? + open.len();
+            let to = from + text[from..].find(&close)?;
+            text.replace_range(from..to, &format!("\n{table}\n"));
+        }
+        Some(text)
+    }
+
+    /// The long description without the marks of its tables.
+    #[must_use]
+    pub fn description_for_people(&self) -> String {
+        let marks: Vec<String> =
+            TABLES.iter().flat_map(|name| [format!("<!-- {name} -->"), format!("<!-- /{name} -->")]).collect();
+        let kept = self.long_description.lines().filter(|line| !marks.iter().any(|mark| mark == line.trim()));
+        kept.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A text that can stand in a cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
