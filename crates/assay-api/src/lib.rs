@@ -23,7 +23,8 @@ mod upload;
 pub use artifacts::{SignerError, UrlSigner};
 pub use http::router;
 pub use ports::{
-    Catalog, CheckedPolicy, Intake, IntakeFailure, OsEntropy, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, ReplayFailure, Replayer, SigningKeys,
+    StaticCatalog,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};

@@ -40,7 +40,7 @@ impl Catalog for StaticCatalog {
     }
 }
 
-/// Looks into an archive before it is accepted.
+/// Looks at a policy before it is accepted.
 pub trait Intake: Send + Sync + fmt::Debug {
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///
@@ -48,6 +48,20 @@ pub trait Intake: Send + Sync + fmt::Debug {
     /// [`IntakeFailure::Refused`] when the archive is not acceptable, [`IntakeFailure::Broken`] when it could not be
     /// looked at.
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure>;
+
+    /// Looks at the address of a policy server: its form, and what can be said of it without asking anybody. Connects to
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`IntakeFailure::Refused`] when it is no address of a policy server that may be called.
+    fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure>;
+}
+
+/// An address that a job may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedServer {
+    /// The address without user, password and query.
+    pub name: String,
 }
 
 /// An archive that may be run (in the jail).
@@ -65,7 +79,7 @@ pub enum IntakeFailure {
     /// The author's fault.
     #[error("{message}")]
     Refused {
-        /// The part of the request: `policy`.
+        /// The part of the request: `policy` or `policy_url`.
         field: &'static str,
         /// Which entry, why, and what to do.
         message: String,

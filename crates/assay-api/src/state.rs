@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy};
-use assay_store::{Blobs, Queue, Records};
+use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
 use crate::{ApiSettings, Catalog, Intake, Replayer, SigningKeys, UrlSigner};
@@ -32,6 +32,8 @@ pub struct AppState {
     pub replayer: Arc<dyn Replayer>,
     /// The evidence.
     pub blobs: Blobs,
+    /// How the policy servers of jobs are called.
+    pub servers: ServerCalls,
     /// Signs addresses of evidence.
     pub signer: UrlSigner,
     /// What the operator chose.

@@ -94,6 +94,10 @@ pub struct JobHeader {
     pub policy_sha256: Option<String>,
     /// How we know the policy.
     pub policy_identity: PolicyIdentity,
+    /// Actions of a policy server's answer that are carried out before it is asked again; `null` for all of them, and
+    /// for an archive.
+    #[serde(default)]
+    pub replan_steps: Option<u32>,
     /// Seed of all episodes.
     pub seed: u64,
     /// Which episodes get a video.
@@ -133,6 +137,8 @@ pub struct JobReport {
     pub policy_name: String,
     pub policy_sha256: Option<String>,
     pub policy_identity: PolicyIdentity,
+    #[serde(default)]
+    pub replan_steps: Option<u32>,
     pub num_episodes: u32,
     pub seed: u64,
     pub mode: String,
@@ -188,6 +194,7 @@ impl JobReport {
             policy_name: header.policy_name,
             policy_sha256: header.policy_sha256,
             policy_identity: header.policy_identity,
+            replan_steps: header.replan_steps,
             num_episodes: header.plan.episodes,
             seed: header.seed,
             mode: "verify".to_owned(),

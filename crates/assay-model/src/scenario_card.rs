@@ -27,4 +27,8 @@ pub struct ScenarioCard {
     pub digest: String,
     /// The violation probability that its statistics refer to unless a request names another, in (0, 1).
     pub max_violation_probability: f64,
+    /// Actions of a policy server's answer that are carried out before it is asked again, unless a request says
+    /// otherwise; `null` for all of them.
+    #[serde(default)]
+    pub replan_steps: Option<u32>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use assay_jail::Exit;
 
 use crate::PolicyFailure;
+use crate::remote::Answers;
 
 /// A loaded policy at the other end of a stream of frames.
 pub trait PolicyConnection: Send {
@@ -13,6 +14,14 @@ pub trait PolicyConnection: Send {
     fn take_stream(&mut self) -> Option<UnixStream>;
     /// The number that its frames carry.
     fn nonce(&self) -> u64;
+    /// What its server speaks, in words; `None` for a jailed policy.
+    fn speaks(&self) -> Option<&str> {
+        None
+    }
+    /// CPU time that importing it took; `None` for a policy server.
+    fn import_cpu(&self) -> Option<Duration> {
+        None
+    }
     /// The process whose CPU clock is its budget; `None` when it is timed by the wall.
     fn pid(&self) -> Option<i32>;
     /// CPU time it has used; `None` when unknown.
@@ -32,6 +41,8 @@ pub struct PolicyEnd {
     pub exit: Option<Exit>,
     /// The end of what it printed, sanitised, at most [`crate::LOG_TAIL_BYTES`].
     pub log_tail: String,
+    /// What its server answered; `None` for a jailed policy.
+    pub answers: Option<Answers>,
 }
 
 impl PolicyEnd {

@@ -24,12 +24,6 @@ impl PolicyProcess {
         Self { stream: Some(stream), nonce, import_cpu, member }
     }
 
-    /// CPU time that its import took.
-    #[must_use]
-    pub fn import_cpu(&self) -> Duration {
-        self.import_cpu
-    }
-
     /// Pins it to one processor: the lane's.
     ///
     /// # Errors
@@ -48,7 +42,7 @@ impl PolicyProcess {
         self.stream = None;
         let child = &mut self.member.child;
         let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());
-        PolicyEnd { exit: Some(exit), log_tail: log_text(&child.output_tail()) }
+        PolicyEnd { exit: Some(exit), log_tail: log_text(&child.output_tail()), answers: None }
     }
 }
 
@@ -59,6 +53,10 @@ impl PolicyConnection for PolicyProcess {
 
     fn nonce(&self) -> u64 {
         self.nonce
+    }
+
+    fn import_cpu(&self) -> Option<Duration> {
+        Some(self.import_cpu)
     }
 
     fn pid(&self) -> Option<i32> {

@@ -87,6 +87,8 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
         ("http://[64:ff9b::127.0.0.1]:8000", "closed"),
         ("http://[64:ff9b:1::7f00:1]:8000", "closed"),
         ("http://[2002:7f00:1::]:8000", "closed"),
+        ("http://[::ffff:0:127.0.0.1]:8000", "closed"),
+        ("http://[2606:4700::200:5efe:127.0.0.1]:8000", "closed"),
         ("http://user:password@127.0.0.1:8000", "closed"),
         ("http://8.8.8.8@127.0.0.1:8000", "closed"),
         // Private, shared, documentation, benchmarks.
@@ -105,7 +107,7 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
         ("ws://[fc00::1]:8000", "closed"),
         ("ws://[fdff::1]:8000", "closed"),
         ("ws://[100::1]:8000", "closed"),
-        ("ws://[2001::1]:8000", "closed"),
+        ("ws://[2001::f7f7:f7f7]:8000", "closed"),
         ("ws://[2001:db8::1]:8000", "closed"),
         ("ws://[4000::1]:8000", "closed"),
         // Nobody opens these.
@@ -116,6 +118,15 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
         ("http://168.63.129.16/", "never"),
         ("http://100.100.100.200/", "never"),
         ("http://[fd00:ec2::254]/", "never"),
+        ("http://[fd00:ec2::23]/", "never"),
+        ("http://[fd20:ce::254]/", "never"),
+        ("http://[fd00:c1::a9fe:a9fe]/", "never"),
+        ("http://[fd00:42::42]/", "never"),
+        ("http://192.0.0.192/", "never"),
+        ("http://[::ffff:0:169.254.169.254]/", "never"),
+        ("http://[::169.254.169.254]/", "never"),
+        ("http://[2001:0:4136:e378:8000:63bf:5601:5601]/", "never"),
+        ("http://[2606:4700::5efe:169.254.169.254]/", "never"),
         ("http://[fe80::1]/", "never"),
         ("http://0.0.0.0:8000", "never"),
         ("http://0:8000", "never"),
@@ -180,7 +191,17 @@ fn an_operator_opens_networks_but_never_the_metadata_services() {
     for url in ["ws://127.0.0.1", "ws://10.0.0.1", "ws://[::1]", "ws://own.test", "ws://mixed.test"] {
         assert_eq!(verdict(&everything, url), "ok", "{url}");
     }
-    let never = ["169.254.169.254", "168.63.129.16", "100.100.100.200", "[fd00:ec2::254]", "[fe80::1]", "0.0.0.0"];
+    let never = [
+        "[64:ff9b::a9fe:a9fe]",
+        "[::ffff:0:169.254.169.254]",
+        "[fd20:ce::254]",
+        "169.254.169.254",
+        "168.63.129.16",
+        "100.100.100.200",
+        "[fd00:ec2::254]",
+        "[fe80::1]",
+        "0.0.0.0",
+    ];
     for host in never {
         assert_eq!(verdict(&everything, &format!("ws://{host}")), "never", "{host}");
     }
@@ -198,9 +219,13 @@ fn a_client_is_told_the_same_whatever_the_reason() {
     let refusal = |url: &str| runtime().block_on(guard.vet(&Endpoint::parse(url).unwrap())).unwrap_err();
     let told: Vec<_> =
         ["ws://private.test", "ws://unknown.test", "ws://own.test"].map(|url| guard.told(&refusal(url))).to_vec();
-    assert_eq!(told, ["the policy server can't be reached"; 3]);
+    assert!(
+        told.iter().all(|text| text == &told[0] && text.starts_with("the policy server can't be reached")),
+        "{told:?}"
+    );
+    assert!(!told[0].contains("10.0.0.5"), "{told:?}");
     let in_full = refusal("ws://private.test").in_full();
-    assert!(in_full.contains("10.0.0.5") && in_full.contains("policy_networks"), "{in_full}");
+    assert!(in_full.contains("10.0.0.5") && in_full.contains("--policy-networks"), "{in_full}");
 }
 
 #[test]

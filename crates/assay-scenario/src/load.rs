@@ -219,6 +219,7 @@ impl Scenario {
             version: self.version.clone(),
             digest: self.digest.clone(),
             max_violation_probability: self.arena.max_violation_probability,
+            replan_steps: self.control.replan_steps,
         }
     }
 

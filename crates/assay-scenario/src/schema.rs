@@ -106,6 +106,9 @@ pub struct Control {
     /// Control steps by which an action takes effect late. Until the first one does, robots hold their start posture.
     #[serde(default)]
     pub action_latency_steps: u32,
+    /// Actions of a policy server's answer that are carried out before it is asked again; all of them where absent. A
+    /// request may say otherwise.
+    pub replan_steps: Option<u32>,
     /// One entry for each number of the action.
     pub action: Vec<ActionSpec>,
 }

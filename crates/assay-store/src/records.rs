@@ -76,8 +76,18 @@ pub trait Records: Send + Sync + fmt::Debug {
 
     // -- shards
 
-    /// Takes a queued shard until `now + lease`: of the account that holds the fewest shards, the oldest.
+    /// Takes a queued shard of a job whose policy we run, until `now + lease`: of the account that holds the fewest such
+    /// shards, the oldest.
     async fn claim_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// As [`Records::claim_shard`], of a job whose policy is a server. It is the job's only shard, so that whoever holds
+    /// it knows of all connections to that server.
+    async fn claim_server_shard(
         &self,
         worker: &str,
         now: Timestamp,

@@ -94,10 +94,25 @@ impl Client {
     /// POST /verify with an archive and text parts; `None` when the server went away before it answered.
     #[must_use]
     pub fn try_verify(&self, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
-        let request = self.agent.post(format!("http://{}/verify", self.address));
+        self.try_form("/verify", Some(zip), parts)
+    }
+
+    /// POST of a form with text parts, and an archive if there is one; `None` when the server went away before it
+    /// answered.
+    #[must_use]
+    pub fn try_form(&self, path: &str, zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Option<Answer> {
+        let request = self.agent.post(format!("http://{}{path}", self.address));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         answer(request.header("content-type", kind).send(&form(zip, parts)))
+    }
+
+    /// POST /verify of a job with a policy server that must be accepted: its id.
+    #[track_caller]
+    pub fn verify_server(&self, parts: &[(&str, &str)]) -> String {
+        let answer = self.try_form("/verify", None, parts).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.body["job_id"].as_str().unwrap().to_owned()
     }
 
     /// POST /verify of a job that must be accepted: its id.
@@ -129,16 +144,19 @@ fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Opti
     Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default(), text })
 }
 
-fn form(zip: &[u8], parts: &[(&str, &str)]) -> Vec<u8> {
+fn form(zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in parts {
         let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
         body.extend_from_slice(head.as_bytes());
     }
-    let kind = "content-type: application/zip";
-    let place = "content-disposition: form-data; name=\"policy\"; filename=\"policy.zip\"";
-    body.extend_from_slice(format!("--{BOUNDARY}\r\n{place}\r\n{kind}\r\n\r\n").as_bytes());
-    body.extend_from_slice(zip);
-    body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    if let Some(zip) = zip {
+        let kind = "content-type: application/zip";
+        let place = "content-disposition: form-data; name=\"policy\"; filename=\"policy.zip\"";
+        body.extend_from_slice(format!("--{BOUNDARY}\r\n{place}\r\n{kind}\r\n\r\n").as_bytes());
+        body.extend_from_slice(zip);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
     body
 }

@@ -126,6 +126,11 @@ impl Assay {
     /// Starts the program. Its environment is the caller's without settings of ours, temporary files go to the private
     /// folder, which is also the current one.
     pub fn start<A: AsRef<Path>>(&self, arguments: &[A]) -> Running {
+        self.start_in(arguments, &[])
+    }
+
+    /// As [`Self::start`], with more in the environment.
+    pub fn start_in<A: AsRef<Path>>(&self, arguments: &[A], environment: &[(&str, &Path)]) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = (self.path(&format!("{number}.out")), self.path(&format!("{number}.err")));
         let words: Vec<&OsStr> = self.starter.iter().map(OsStr::new).chain([self.program.as_os_str()]).collect();
@@ -140,6 +145,7 @@ impl Assay {
             .env("TMPDIR", self.path("tmp"))
             .env("XDG_DATA_HOME", self.path("user"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().copied())
             .current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         // A group of its own, as a shell does it: see `Running::interrupt`.

@@ -115,11 +115,16 @@ impl Finisher<'_> {
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
 fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
-    let Some(error) = &mut result.error else {
-        policy.finish();
-        return;
-    };
-    let end = if error.code == "timeout" { policy.abort() } else { policy.finish() };
+    let timed_out = result.error.as_ref().is_some_and(|error| error.code == "timeout");
+    let end = if timed_out { policy.abort() } else { policy.finish() };
+    let unasked = end.answers.map_or(0, |answers| answers.unasked);
+    if unasked > 0 {
+        result.evidence_notes.push(format!(
+            "the policy server sent {unasked} messages more than it was asked for: an answer may have been taken for that \
+             to a later observation"
+        ));
+    }
+    let Some(error) = &mut result.error else { return };
     if error.code == "exited"
         && let Some(failure) = end.failure()
     {

@@ -1,14 +1,14 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use assay_judge::JudgeOptions;
-use assay_model::{Isolation, Record};
-use assay_policy::remote::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
+use assay_model::{Isolation, MAX_CONCURRENCY, MAX_REPLAN_STEPS, Record};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use ipnet::IpNet;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -190,9 +190,19 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CONCURRENCY)))]
     pub(crate) policy_concurrency: u32,
-    /// Actions of an answer that are carried out before the server is asked again [default: all of them]
+    /// Actions of an answer that are carried out before the server is asked again [default: what the scenario says, or
+    /// all of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPLAN_STEPS)))]
     pub(crate) replan_steps: Option<u32>,
+    /// Networks that the server may be in, beside the public Internet [default: every network]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
+    pub(crate) policy_networks: Vec<IpNet>,
+}
+
+/// A network, or a single address.
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| "write a network such as 192.168.0.0/16, or an address".to_owned())
 }
 
 /// A size in MiB, up to a TiB.
@@ -360,6 +370,9 @@ pub(crate) struct Serve {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, env = "ASSAY_LANES", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
+    /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
+    #[arg(long, value_name = "CIDR", env = "ASSAY_POLICY_NETWORKS", value_delimiter = ',', value_parser = network)]
+    pub(crate) policy_networks: Vec<IpNet>,
     /// Most evidence of all episodes of a job together, each having an equal share; over it images are left out
     #[arg(long, value_name = "MIB", env = "ASSAY_MAX_EVIDENCE_MIB",
           default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]

@@ -7,15 +7,16 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, OsEntropy, Readiness, SigningKeys, StaticCatalog,
-    UrlSigner, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, Readiness, SigningKeys,
+    StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
+use assay_policy::remote::Endpoint;
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::PublishedKeys;
 use assay_scenario::Scenario;
-use assay_store::{Blobs, LocalQueue, Records, SqliteRecords};
+use assay_store::{Blobs, LocalQueue, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
@@ -33,6 +34,8 @@ const DRAIN: Duration = Duration::from_secs(6);
 
 /// Folder of the evidence in the data folder.
 const BLOBS: &str = "blobs";
+/// Folder of the calls of policy servers in the data folder.
+const SERVERS: &str = "servers";
 
 /// What a client hears; the operator's log says why.
 const NOT_RUN: &str =
@@ -66,6 +69,14 @@ impl Intake for ArchiveIntake {
             Err(error) => Err(IntakeFailure::Refused { field: "policy", message: error.to_string() }),
         }
     }
+
+    fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
+        let refused = |message: String| IntakeFailure::Refused { field: "policy_url", message };
+        let endpoint = Endpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
+        let guard = self.0.remote().guard();
+        guard.check(&endpoint).map_err(|error| refused(guard.told(&error)))?;
+        Ok(CheckedServer { name: endpoint.to_string() })
+    }
 }
 
 /// Serves until SIGTERM or Ctrl-C, then drains.
@@ -90,6 +101,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>)
         clock: Arc::clone(&state.clock),
         blobs: state.blobs.clone(),
         judge,
+        servers: state.servers.clone(),
         data,
         keyring,
         max_job_bytes: arguments.max_evidence_mib << 20,
@@ -162,6 +174,7 @@ fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path, keyring: 
         replayer: Arc::new(LocalReplayer::new(Arc::clone(engine), blobs.clone(), data.to_owned())),
         blobs,
         signing_keys: Arc::new(PublicKeys(keyring)),
+        servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         signer: UrlSigner::open(data, &OsEntropy)?,
         records,
         queue: Arc::new(LocalQueue::new()),

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use assay_model::{PolicyIdentity, Secret, sanitise};
-use assay_policy::remote::{Endpoint, PolicyServer};
+use assay_policy::remote::{Endpoint, Guard, PolicyServer};
 use assay_policy::{IntakeLimits, intake};
+use assay_scenario::Scenario;
 use assay_worker::PolicySource;
 
 use crate::cli::ServerOptions;
@@ -24,12 +25,20 @@ pub(crate) struct Found {
     /// Of the archive; a server can't be hashed.
     pub(crate) sha256: Option<String>,
     pub(crate) identity: PolicyIdentity,
+    /// Actions of a server's answer that are carried out before it is asked again.
+    pub(crate) replan_steps: Option<u32>,
 }
 
-/// Takes in what `given` names: a policy's files, unpacked into `folder`, or a server's address.
-pub(crate) fn find(given: &Path, options: &ServerOptions, folder: &Path) -> Result<Found, Failure> {
+/// Takes in what `given` names: a policy's files, unpacked into `folder`, or the address of a server that is asked as
+/// `options` say, or else `scenario`.
+pub(crate) fn find(
+    given: &Path,
+    options: &ServerOptions,
+    scenario: &Scenario,
+    folder: &Path,
+) -> Result<Found, Failure> {
     match given.to_str().filter(|text| Endpoint::is_meant(text)) {
-        Some(address) => server(address, options),
+        Some(address) => server(address, options, scenario),
         None => files(given, folder),
     }
 }
@@ -46,22 +55,33 @@ fn files(given: &Path, folder: &Path) -> Result<Found, Failure> {
         name: sanitise(&name, NAME_BYTES),
         sha256: Some(policy.sha256),
         identity: PolicyIdentity::Measured,
+        replan_steps: None,
     })
 }
 
-fn server(address: &str, options: &ServerOptions) -> Result<Found, Failure> {
+fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result<Found, Failure> {
     // The address is not repeated: it may hold a password.
     let endpoint = Endpoint::parse(address).context("the policy server's address").usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
     let (text, file) = (options.policy_api_key.as_deref(), options.policy_api_key_file.as_deref());
     let api_key = secret("--policy-api-key-file", text, file).usage()?;
-    let server = PolicyServer { endpoint, api_key, replan_steps: options.replan_steps };
+    let replan_steps = options.replan_steps.or(scenario.control.replan_steps);
+    let server = PolicyServer { endpoint, api_key, replan_steps };
     Ok(Found {
         source: PolicySource::Server { server, concurrency: options.policy_concurrency },
         name,
         sha256: None,
         identity: PolicyIdentity::Declared,
+        replan_steps,
     })
+}
+
+/// Where a policy server may be: anywhere, unless `options` name networks. Who types the address is the operator.
+pub(crate) fn guard(options: &ServerOptions) -> Guard {
+    match options.policy_networks.as_slice() {
+        [] => Guard::of_operator(),
+        networks => Guard::of_operator_within(networks.to_vec()),
+    }
 }
 
 /// A secret given as `text`, or in `file`, which `option` names.

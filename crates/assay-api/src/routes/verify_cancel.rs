@@ -23,6 +23,10 @@ pub(super) async fn handle(
     let job: JobId = id.parse().map_err(|_| missing())?;
     match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
+            if let Err(error) = app.servers.forget(job) {
+                // The worker's upkeep tries again.
+                tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
+            }
             verify_get::show(&app, &caller, &id).await.map(Json)
         }
         Cancelled::Already(status) => {

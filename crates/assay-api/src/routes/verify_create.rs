@@ -1,7 +1,7 @@
 //! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
 
 use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity};
-use assay_store::{NewJob, Work};
+use assay_store::{NewJob, ServerCall, Work};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,15 +11,29 @@ use jiff::Timestamp;
 use super::present;
 use crate::http::{ApiError, Caller};
 use crate::state::App;
-use crate::upload::{self, KeptPolicy, VerifyRequest};
+use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(super) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root.
-    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
-    policy: Vec<u8>,
+    /// Zip archive with `policy.py` at its root. Needed unless there is a `policy_url`; with both, the archive is
+    /// evaluated and `warnings` says so.
+    #[schema(value_type = Option<String>, format = Binary, content_media_type = "application/zip", nullable = false)]
+    policy: Option<Vec<u8>>,
+    /// Address of a running policy server: ws://, wss://, http:// or https://.
+    #[schema(max_length = 2048, nullable = false)]
+    policy_url: Option<String>,
+    /// What the server wants to see before it answers. Kept only until the job has run, never shown.
+    #[schema(write_only, format = Password, max_length = 4096, nullable = false)]
+    policy_api_key: Option<String>,
+    /// Episodes that may talk to the server at the same time; 1 if absent.
+    #[schema(minimum = 1, maximum = 16, nullable = false)]
+    policy_concurrency: Option<u32>,
+    /// Actions of an answer of the server that are carried out before it is asked again; if absent, what the scenario
+    /// says, or all of them.
+    #[schema(minimum = 1, maximum = 1000, nullable = false)]
+    replan_steps: Option<u32>,
     /// A scenario's id; `scenario_id` is another name of this part.
     #[schema(max_length = 4096)]
     scenario: String,
@@ -60,7 +74,10 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let form = upload::receive(&app, request).await?;
     let wish = VerifyRequest::read(&app, &form)?;
-    let policy = upload::accept(&app, form).await?;
+    let policy = match wish.server {
+        Some(_) => None,
+        None => Some(upload::accept(&app, form).await?),
+    };
     let job = accept(&app, &caller, wish, policy).await?;
     let place = app.settings.address(&format!("{}/{}", uri.path().trim_end_matches('/'), job.job_id));
     let mut response = (StatusCode::CREATED, Json(job)).into_response();
@@ -70,29 +87,32 @@ pub(super) async fn handle(
     Ok(response)
 }
 
-async fn accept(app: &App, caller: &Caller, wish: VerifyRequest, policy: KeptPolicy) -> Result<JobReport, ApiError> {
+/// Without a `policy` the wish has a server.
+async fn accept(
+    app: &App,
+    caller: &Caller,
+    wish: VerifyRequest,
+    policy: Option<KeptPolicy>,
+) -> Result<JobReport, ApiError> {
     let job_id = JobId(app.new_id());
-    let now = app.clock.now();
+    let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
     let job = NewJob {
         account: caller.account.clone(),
         shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
-        policy_path: Some(policy.path),
-        header: JobHeader {
-            job_id,
-            scenario: wish.scenario.id.clone(),
-            scenario_version: wish.scenario.version.clone(),
-            scenario_digest: wish.scenario.digest.clone(),
-            policy_name: wish.policy_name,
-            policy_sha256: Some(policy.sha256),
-            policy_identity: PolicyIdentity::Measured,
-            seed: wish.seed,
-            record: wish.record,
-            plan: wish.plan,
-            created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
-            warnings: [wish.warnings, policy.warnings].concat(),
-        },
+        policy_path: policy.map(|policy| policy.path),
+        header,
     };
-    let shards = app.records.create_job(job).await?;
+    if let Some(server) = wish.server {
+        keep_call(app, job_id, server).await?;
+    }
+    let shards = match app.records.create_job(job).await {
+        Ok(shards) => shards,
+        Err(error) => {
+            // There is no job, so nobody will call it.
+            drop(app.servers.forget(job_id));
+            return Err(error.into());
+        }
+    };
     for shard in 0..shards {
         app.queue.publish(Work::Shard { job_id, shard }).await;
     }
@@ -101,4 +121,32 @@ async fn accept(app: &App, caller: &Caller, wish: VerifyRequest, policy: KeptPol
         Some(record) => Ok(present::job(app, &record, &[])),
         None => Err(ApiError::not_found("job")),
     }
+}
+
+fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&KeptPolicy>) -> JobHeader {
+    let noticed = policy.map_or_else(Vec::new, |policy| policy.warnings.clone());
+    JobHeader {
+        job_id,
+        scenario: wish.scenario.id.clone(),
+        scenario_version: wish.scenario.version.clone(),
+        scenario_digest: wish.scenario.digest.clone(),
+        policy_name: wish.policy_name.clone(),
+        policy_sha256: policy.map(|policy| policy.sha256.clone()),
+        policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
+        replan_steps: wish.replan_steps,
+        seed: wish.seed,
+        record: wish.record,
+        plan: wish.plan,
+        created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
+        warnings: [wish.warnings.clone(), noticed].concat(),
+    }
+}
+
+/// Puts the server's address and key on the disk, before there is a job that needs them.
+async fn keep_call(app: &App, job_id: JobId, server: ServerWish) -> Result<(), ApiError> {
+    let call = ServerCall { url: server.url, api_key: server.api_key, concurrency: server.concurrency };
+    let servers = app.servers.clone();
+    let kept = tokio::task::spawn_blocking(move || servers.put(job_id, &call)).await;
+    let kept = kept.map_err(|e| ApiError::internal("keeping a call panicked", &e))?;
+    kept.map_err(|e| upload::disk_error(&e))
 }

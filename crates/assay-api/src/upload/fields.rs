@@ -6,6 +6,7 @@ use std::sync::Arc;
 use assay_model::{Plan, Record, ScenarioCard};
 
 use super::receive::Form;
+use super::server::{self, ServerWish};
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -15,7 +16,7 @@ const DEFAULT_SEED: u64 = 0;
 const DEFAULT_CONFIDENCE: f64 = 0.95;
 const DEFAULT_NAME: &str = "policy";
 /// Longest policy name, in bytes.
-const MAX_NAME_BYTES: usize = 100;
+pub(super) const MAX_NAME_BYTES: usize = 100;
 
 /// What a client asks for, checked.
 #[derive(Debug)]
@@ -25,13 +26,17 @@ pub(crate) struct VerifyRequest {
     pub(crate) seed: u64,
     pub(crate) record: Record,
     pub(crate) policy_name: String,
+    /// The policy server, where no archive is evaluated.
+    pub(crate) server: Option<ServerWish>,
+    /// As asked for, or as the scenario has it; only for a server.
+    pub(crate) replan_steps: Option<u32>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl VerifyRequest {
     pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
         let scenario = scenario(app, form)?;
-        let mut warnings = policy_source(form)?;
+        let (server, mut warnings) = server::read(app, form)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
         warnings.extend(plan.shortfall());
         let seed = parsed(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
@@ -42,7 +47,9 @@ impl VerifyRequest {
             plan,
             seed: seed.unwrap_or(DEFAULT_SEED),
             record: record.unwrap_or_default(),
-            policy_name: policy_name(form)?,
+            policy_name: policy_name(form, server.as_ref())?,
+            replan_steps: server.as_ref().and_then(|server| server.replan_steps.or(scenario.replan_steps)),
+            server,
             scenario,
             warnings,
         })
@@ -65,33 +72,12 @@ fn scenario(app: &App, form: &Form) -> Result<Arc<ScenarioCard>, ApiError> {
     })
 }
 
-/// Either the archive or nothing; an address beside it earns a warning.
-fn policy_source(form: &Form) -> Result<Vec<String>, ApiError> {
-    let url = form.texts.contains_key("policy_url");
-    match (&form.policy, url) {
-        (Some(_), false) => Ok(Vec::new()),
-        (Some(_), true) => Ok(vec!["policy_url was ignored: the archive in policy is evaluated".to_owned()]),
-        // The address is not repeated: it may hold a password.
-        (None, true) => Err(ApiError::invalid(
-            "policy_url",
-            None,
-            "policy servers are not supported by this version yet: send the policy as a zip archive in the part policy",
-        )),
-        (None, false) => {
-            Err(ApiError::invalid("policy", None, "policy is missing: send a zip archive with policy.py in it"))
-        }
-    }
-}
-
 /// Fixed before the first episode: what a certification needs, unless its author asks for another number.
 fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, ApiError> {
     let target = share(form, "max_violation_probability")?;
     let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
     let max = app.settings.max_episodes;
-    let given = parsed(form, "num_episodes", &format!("must be a whole number from 1 to {max}"), |text| {
-        let digits = text.bytes().all(|b| b.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
-    })?;
+    let given = count(form, "num_episodes", max)?;
     let wanted = Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES.min(max));
     let episodes = given.unwrap_or(wanted);
     if episodes > max {
@@ -102,13 +88,21 @@ fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, 
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
+/// A whole number from 1 to `max`.
+pub(super) fn count(form: &Form, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
+    parsed(form, field, &format!("must be a whole number from 1 to {max}"), |text| {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
+    })
+}
+
 fn share(form: &Form, field: &'static str) -> Result<Option<f64>, ApiError> {
     parsed(form, field, "must be a number between 0 and 1, both excluded", |text| {
         text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0)
     })
 }
 
-fn policy_name(form: &Form) -> Result<String, ApiError> {
+fn policy_name(form: &Form, server: Option<&ServerWish>) -> Result<String, ApiError> {
     if let Some(text) = form.texts.get("policy_name") {
         let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
         let clean = clean.trim();
@@ -117,6 +111,9 @@ fn policy_name(form: &Form) -> Result<String, ApiError> {
             return Err(ApiError::invalid("policy_name", Some(text), message));
         }
         return Ok(clean.to_owned());
+    }
+    if let Some(server) = server {
+        return Ok(server.name.clone());
     }
     let given = form.policy.as_ref().and_then(|upload| upload.name.as_deref());
     let stem = given.and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());

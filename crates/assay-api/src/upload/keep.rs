@@ -70,7 +70,7 @@ pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError
     task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
 }
 
-fn refusal(failure: IntakeFailure) -> ApiError {
+pub(crate) fn refusal(failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
         IntakeFailure::NotRun(why) => ApiError::new(Code::Unavailable, why),
@@ -95,7 +95,7 @@ fn keep(data: &Path, file: NamedTempFile, checked: CheckedPolicy) -> Result<Kept
 }
 
 /// A full disk passes; anything else is a fault.
-pub(super) fn disk_error(error: &std::io::Error) -> ApiError {
+pub(crate) fn disk_error(error: &std::io::Error) -> ApiError {
     if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
         tracing::error!(%error, "the disk is full");
         return ApiError::new(Code::Unavailable, "there is no room for uploads at the moment");

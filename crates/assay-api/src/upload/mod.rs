@@ -3,8 +3,10 @@
 mod fields;
 mod keep;
 mod receive;
+mod server;
 
 pub(crate) use fields::VerifyRequest;
-pub(crate) use keep::{KeptPolicy, accept};
+pub(crate) use keep::{KeptPolicy, accept, disk_error};
 pub use keep::{PrepareError, prepare_folders};
 pub(crate) use receive::receive;
+pub(crate) use server::ServerWish;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
+use assay_model::Secret;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -16,9 +17,15 @@ use crate::state::App;
 /// Longest text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
+/// The part that is a secret: kept apart from the other texts, never shown.
+const API_KEY: &str = "policy_api_key";
+
 /// The parts of `POST /verify` beside `policy`.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 12] = [
     "policy_url",
+    API_KEY,
+    "policy_concurrency",
+    "replan_steps",
     "scenario",
     "scenario_id",
     "num_episodes",
@@ -34,6 +41,8 @@ const TEXTS: [&str; 9] = [
 pub(crate) struct Form {
     pub(super) policy: Option<Upload>,
     pub(super) texts: BTreeMap<&'static str, String>,
+    /// What the policy server wants to see.
+    pub(super) api_key: Option<Secret>,
 }
 
 #[derive(Debug)]
@@ -58,7 +67,11 @@ pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiErro
             form.policy = Some(receive_file(app, field).await?);
         } else if let Some(known) = TEXTS.into_iter().find(|known| **known == name) {
             let text = receive_text(app, known, field).await?;
-            if form.texts.insert(known, text).is_some() {
+            let is_second = match known {
+                API_KEY => form.api_key.replace(Secret::new(text)).is_some(),
+                _ => form.texts.insert(known, text).is_some(),
+            };
+            if is_second {
                 return Err(ApiError::invalid(known, None, format!("{known} is given twice")));
             }
         } else {

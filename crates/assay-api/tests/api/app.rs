@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, Intake, IntakeFailure, Readiness, ReplayFailure, Replayer, SigningKeys,
-    StaticCatalog, UrlSigner, prepare_folders, router,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, Readiness, ReplayFailure, Replayer,
+    SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
 };
 use assay_model::{Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, ScenarioCard, Scopes};
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
-use assay_store::{Blobs, JobRecord, LocalQueue, SqliteRecords};
+use assay_store::{Blobs, JobRecord, LocalQueue, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -64,6 +64,7 @@ impl TestApp {
             entropy: Arc::new(Counter(AtomicU64::new(0))),
             signing_keys: Arc::new(OneKey),
             replayer: Arc::new(Different),
+            servers: ServerCalls::folder(&folder.path().join("servers")).unwrap(),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
@@ -150,6 +151,7 @@ pub(crate) enum Part<'a> {
 
 pub(crate) const ZIP: &[u8] = b"PK\x03\x04 an archive, as far as these tests look";
 pub(crate) const POLICY: Part<'_> = Part::File("policy", "grasp.zip", ZIP);
+pub(crate) const SERVER: Part<'_> = Part::Text("policy_url", "ws://policy.test:8000/?token=t-secret");
 pub(crate) const SCENARIO: Part<'_> = Part::Text("scenario", "cartpole_keepin");
 
 pub(crate) fn form(builder: axum::http::request::Builder, parts: &[Part<'_>]) -> Request<Body> {
@@ -209,6 +211,13 @@ impl Intake for MagicIntake {
             return Ok(CheckedPolicy { sha256: sha256_hex(&bytes), warnings: Vec::new() });
         }
         Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
+    }
+
+    fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
+        match url.split_once('?').map_or(url, |(address, _)| address) {
+            address if address.starts_with("ws://") => Ok(CheckedServer { name: address.to_owned() }),
+            _ => Err(IntakeFailure::Refused { field: "policy_url", message: "no address of a policy server".into() }),
+        }
     }
 }
 
@@ -270,5 +279,6 @@ fn card(id: &str) -> ScenarioCard {
         version: "1.0.0".into(),
         digest: "ab".repeat(32),
         max_violation_probability: 0.1,
+        replan_steps: (id == "tabletop_reach").then_some(8),
     }
 }

@@ -4,7 +4,7 @@ use assay_api::ApiSettings;
 use axum::body::Body;
 use serde_json::json;
 
-use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, form, request};
+use crate::app::{Answer, POLICY, Part, SCENARIO, SERVER, TestApp, encode, form, request};
 
 async fn refused(app: &TestApp, key: &str, answer: &Answer, context: &str) {
     assert!(answer.status.is_client_error(), "{context}: {}", answer.body);
@@ -12,6 +12,7 @@ async fn refused(app: &TestApp, key: &str, answer: &Answer, context: &str) {
     assert_eq!(app.get("/verify", key).await.body["total"], json!(0), "{context}");
     assert_eq!(std::fs::read_dir(app.folder.path().join("policies")).unwrap().count(), 0, "{context}");
     assert!(app.state.records.claimable(1).await.unwrap().is_empty(), "{context}");
+    assert!(app.state.servers.kept().unwrap().is_empty(), "{context}");
 }
 
 #[tokio::test]
@@ -19,11 +20,22 @@ async fn each_wrong_part_is_named() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let long = "x".repeat(101);
+    let secret = "s3cret".repeat(700);
     let file = |content| Part::File("policy", "p.zip", content);
     use Part::Text;
     let cases: &[(&[Part<'_>], &str, &str)] = &[
         (&[SCENARIO], "policy", "policy is missing"),
-        (&[SCENARIO, Text("policy_url", "http://127.0.0.1:1/")], "policy_url", "not supported by this version yet"),
+        (&[SCENARIO, Text("policy_api_key", "k")], "policy", "policy is missing"),
+        (&[SCENARIO, Text("policy_url", "ftp://policy.test/")], "policy_url", "no address of a policy server"),
+        (&[SCENARIO, SERVER, Text("policy_url", "ws://b.test/")], "policy_url", "given twice"),
+        (&[SCENARIO, SERVER, Text("policy_concurrency", "17")], "policy_concurrency", "from 1 to 16"),
+        (&[SCENARIO, SERVER, Text("policy_concurrency", "0")], "policy_concurrency", "from 1 to 16"),
+        (&[SCENARIO, SERVER, Text("replan_steps", "1001")], "replan_steps", "from 1 to 1000"),
+        (&[SCENARIO, POLICY, Text("replan_steps", "x")], "replan_steps", "from 1 to 1000"),
+        (&[SCENARIO, SERVER, Text("policy_api_key", "")], "policy_api_key", "printable ASCII"),
+        (&[SCENARIO, SERVER, Text("policy_api_key", "s3cr\u{e9}t")], "policy_api_key", "printable ASCII"),
+        (&[SCENARIO, SERVER, Text("policy_api_key", "s3cret"), Text("policy_api_key", "k")], "policy_api_key", "twice"),
+        (&[SCENARIO, SERVER, Text("policy_api_key", &secret)], "policy_api_key", "longer than 4096 bytes"),
         (&[POLICY], "scenario", "scenario is missing"),
         (&[POLICY, Text("scenario", "no_such")], "scenario", "no such scenario"),
         (&[POLICY, Text("scenario_id", "No such!")], "scenario_id", "no such scenario"),
@@ -54,6 +66,7 @@ async fn each_wrong_part_is_named() {
         assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{context}: {}", answer.body);
         assert_eq!(answer.body["error"]["details"]["field"], json!(field), "{context}");
         assert!(answer.message().contains(message), "{context}: {}", answer.message());
+        assert!(!answer.body.to_string().contains("s3cr"), "{context}: {}", answer.body);
         refused(&app, &key, &answer, &context).await;
     }
 }

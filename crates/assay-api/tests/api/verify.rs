@@ -9,7 +9,7 @@ use assay_store::{Failure, Work};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::app::{POLICY, Part, SCENARIO, TestApp, ZIP, form, request, sha256_hex};
+use crate::app::{POLICY, Part, SCENARIO, SERVER, TestApp, ZIP, form, request, sha256_hex};
 
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -66,6 +66,41 @@ async fn everything_asked_for_is_in_the_job() {
     let plan = record.header.plan;
     assert_eq!((plan.target, plan.confidence_level, plan.max_violation_probability), (Some(0.05), 0.9, 0.1));
     assert_eq!(record.header.record, assay_model::Record::None);
+}
+
+#[tokio::test]
+async fn a_policy_server_is_kept_apart_from_its_job() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let more = [Part::Text("policy_api_key", " k-secret "), Part::Text("policy_concurrency", "4")];
+    let reach = Part::Text("scenario", "tabletop_reach");
+    let answer = app.verify(&key, &[&[SERVER, reach, Part::Text("num_episodes", "20")], &more[..]].concat()).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let (id, body) = (answer.body["job_id"].as_str().unwrap(), &answer.body);
+    assert_eq!((&body["policy_identity"], &body["policy_sha256"]), (&json!("declared"), &json!(null)));
+    assert_eq!((&body["policy_name"], &body["warnings"]), (&json!("ws://policy.test:8000/"), &json!([])));
+    assert_eq!(body["replan_steps"], json!(8), "the scenario's");
+    assert!(!body.to_string().contains("secret"), "{body}");
+    let job_id = id.parse().unwrap();
+    let call = app.state.servers.get(job_id).unwrap().unwrap();
+    assert_eq!(call.url.reveal(), "ws://policy.test:8000/?token=t-secret");
+    assert_eq!((call.api_key.unwrap().reveal(), call.concurrency), ("k-secret", 4));
+    // One shard, for whoever works for policy servers.
+    let records = &app.state.records;
+    assert!(records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().is_none());
+    let claim = records.claim_server_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    assert_eq!((claim.episodes.len(), claim.header.replan_steps), (20, Some(8)));
+    assert_eq!(app.post(&format!("/verify/{id}/cancel"), &key).await.status, 200);
+    assert!(app.state.servers.get(job_id).unwrap().is_none());
+
+    let asked = app.verify(&key, &[SERVER, reach, Part::Text("replan_steps", "3")]).await.body;
+    assert_eq!(asked["replan_steps"], json!(3), "the request's");
+    let both = app.verify(&key, &[&[SERVER, reach, POLICY], &more[..]].concat()).await.body;
+    assert_eq!((&both["policy_identity"], &both["replan_steps"]), (&json!("measured"), &json!(null)));
+    let ignored = |name| json!(format!("{name} was ignored: the archive in policy is evaluated"));
+    let names = ["policy_url", "policy_api_key", "policy_concurrency"];
+    assert_eq!(both["warnings"], json!(names.map(ignored)));
+    assert!(app.state.servers.get(both["job_id"].as_str().unwrap().parse().unwrap()).unwrap().is_none());
 }
 
 #[tokio::test]

@@ -47,6 +47,11 @@ impl Chunk {
         self
     }
 
+    /// Actions in it.
+    pub(crate) fn horizon(&self) -> usize {
+        self.values.len() / self.width.max(1)
+    }
+
     /// The next action.
     pub(crate) fn pop(&mut self) -> Option<&[f64]> {
         let from = self.next * self.width;

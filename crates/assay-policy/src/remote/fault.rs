@@ -7,6 +7,8 @@ use assay_model::sanitise;
 
 use crate::{MESSAGE_BYTES, TRACEBACK_BYTES};
 
+const UNASKED: &str = "a message that nobody asked for";
+
 /// Why a server yields no action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -19,12 +21,24 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(code: &'static str, message: impl AsRef<str>) -> Self {
-        Self { code, message: sanitise(message.as_ref(), MESSAGE_BYTES), detail: String::new() }
+        // A line of its own, which nobody continues: what a server sends must not pass for what we say.
+        let line = sanitise(message.as_ref(), usize::MAX).split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { code, message: sanitise(&line, MESSAGE_BYTES), detail: String::new() }
     }
 
     /// It sent what is no answer.
     pub(crate) fn protocol(what: impl AsRef<str>) -> Self {
         Self::new("protocol", format!("the policy server sent what is no answer: {}", what.as_ref()))
+    }
+
+    /// It sent more than it was asked for.
+    pub(crate) fn unasked() -> Self {
+        Self::protocol(UNASKED)
+    }
+
+    /// Whether it is [`Self::unasked`].
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.code == "protocol" && self.message.ends_with(UNASKED)
     }
 
     /// It sent numbers that are no action.

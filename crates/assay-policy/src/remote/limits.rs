@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-/// Most episodes of one job that may talk to its server at the same time.
-pub const MAX_CONCURRENCY: u32 = 16;
-/// Most actions of one answer that are carried out before the next is asked for.
-pub const MAX_REPLAN_STEPS: u32 = 1000;
 /// Most actions in one answer.
 pub(crate) const MAX_HORIZON: usize = 1000;
 /// Longest answer, in bytes: a chunk of actions has some kilobytes.
 pub(crate) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
+/// Most bytes that a server may send from one question to the next, in messages and around them.
+pub(crate) const MAX_RECEIVED_BYTES: usize = 2 * MAX_REPLY_BYTES;
 /// Deepest nesting of an answer.
 pub(crate) const MAX_REPLY_DEPTH: usize = 16;
 /// Pings and the like that a server may send in an episode; an honest one sends one in 20 s.
@@ -27,10 +25,17 @@ pub struct RemoteLimits {
     pub first: Duration,
     /// Every other answer.
     pub inference: Duration,
+    /// All answers of an episode together.
+    pub episode: Duration,
 }
 
 impl Default for RemoteLimits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), first: Duration::from_secs(20), inference: Duration::from_secs(10) }
+        Self {
+            connect: Duration::from_secs(5),
+            first: Duration::from_secs(20),
+            inference: Duration::from_secs(10),
+            episode: Duration::from_secs(20 * 60),
+        }
     }
 }

@@ -5,14 +5,17 @@
 //! a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
 //! decides where a connection may go.
 
+mod allowance;
 mod array;
 mod chunk;
 mod endpoint;
 mod fault;
 pub mod guard;
+mod hidden;
 mod http;
 mod lane_side;
 mod limits;
+mod log;
 mod observation;
 mod openpi;
 mod policy;
@@ -22,5 +25,6 @@ mod transport;
 
 pub use endpoint::{Endpoint, EndpointError, Scheme};
 pub use guard::Guard;
-pub use limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, RemoteLimits};
+pub use limits::RemoteLimits;
+pub use log::Answers;
 pub use policy::{Connecting, PolicyServer, Remote, RemotePolicy, Started};

@@ -14,8 +14,10 @@ use tokio::time::timeout;
 use super::endpoint::Endpoint;
 use super::fault::Fault;
 use super::guard::Guard;
+use super::hidden::Hidden;
 use super::lane_side::LaneSide;
 use super::limits::{CLOSE_LIMIT, RemoteLimits};
+use super::log::Log;
 use super::relay::Relay;
 use super::session::Session;
 use crate::connection::{PolicyConnection, PolicyEnd};
@@ -72,6 +74,7 @@ pub struct RemotePolicy {
     stream: Option<UnixStream>,
     nonce: u64,
     speaks: String,
+    log: Arc<Log>,
     handle: Handle,
     task: Option<JoinHandle<()>>,
 }
@@ -107,10 +110,12 @@ impl Remote {
         ours.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
         let (sender, outcome) = sync_channel(1);
-        let work = episode(Arc::clone(&self.shared), server.clone(), ours, nonce, format!("{id:016x}"), sender);
+        let log = Arc::new(Log::default());
+        let link = Link { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), told: sender };
+        let work = episode(Arc::clone(&self.shared), server.clone(), link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
-        let policy = RemotePolicy { stream: Some(theirs), nonce, speaks: String::new(), handle, task };
+        let policy = RemotePolicy { stream: Some(theirs), nonce, speaks: String::new(), log, handle, task };
         Ok(Connecting { outcome, received: None, policy })
     }
 }
@@ -124,29 +129,34 @@ impl Drop for Remote {
     }
 }
 
-async fn episode(
-    shared: Arc<Shared>,
-    server: PolicyServer,
+/// What an episode's relay is given.
+struct Link {
     stream: UnixStream,
     nonce: u64,
+    /// Random, for servers that tell sessions apart.
     id: String,
+    log: Arc<Log>,
+    /// Learns what the server speaks, or why it does not.
     told: SyncSender<Result<String, Fault>>,
-) {
+}
+
+async fn episode(shared: Arc<Shared>, server: PolicyServer, link: Link) {
     let limits = shared.limits;
+    let hidden = Hidden::of(&server);
     let opened = async {
-        let stream = tokio::net::UnixStream::from_std(stream).map_err(|e| Fault::new("connect", e.to_string()))?;
+        let stream = tokio::net::UnixStream::from_std(link.stream).map_err(|e| Fault::new("connect", e.to_string()))?;
         let open = Session::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
         let open = timeout(limits.connect, open).await;
         let late = || Fault::timeout("introduce itself", limits.connect);
-        Ok((LaneSide::new(stream, nonce), open.unwrap_or_else(|_| Err(late()))?))
+        Ok((LaneSide::new(stream, link.nonce), open.unwrap_or_else(|_| Err(late()))?))
     };
     match opened.await {
         Ok((lane, session)) => {
             // Who no longer listens drops the other end of the socket too.
-            drop(told.send(Ok(session.describe())));
-            Relay::new(lane, session, limits, server.replan_steps, id).run().await;
+            drop(link.told.send(Ok(hidden.strike(&session.describe()))));
+            Relay::new(lane, session, limits, &server, link.id, link.log).run().await;
         }
-        Err(fault) => drop(told.send(Err(fault))),
+        Err(fault) => drop(link.told.send(Err(hidden.strike_fault(fault)))),
     }
 }
 
@@ -175,12 +185,6 @@ impl Connecting {
 }
 
 impl RemotePolicy {
-    /// What the server speaks, in words.
-    #[must_use]
-    pub fn speaks(&self) -> &str {
-        &self.speaks
-    }
-
     fn end(&mut self, grace: Duration) -> PolicyEnd {
         // Without a lane the relay ends by itself.
         self.stream = None;
@@ -189,7 +193,7 @@ impl RemotePolicy {
         {
             task.abort();
         }
-        PolicyEnd { exit: None, log_tail: String::new() }
+        PolicyEnd { exit: None, log_tail: String::new(), answers: Some(self.log.read()) }
     }
 }
 
@@ -208,6 +212,10 @@ impl PolicyConnection for RemotePolicy {
 
     fn nonce(&self) -> u64 {
         self.nonce
+    }
+
+    fn speaks(&self) -> Option<&str> {
+        Some(&self.speaks)
     }
 
     fn pid(&self) -> Option<i32> {

@@ -1,14 +1,18 @@
 //! Between a lane and a server: observations out, actions back, one server's answer often serving many control steps.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use assay_model::frame::{Init, Kind};
 
 use super::chunk::Chunk;
 use super::fault::Fault;
+use super::hidden::Hidden;
 use super::lane_side::{LaneGone, LaneSide};
 use super::limits::RemoteLimits;
+use super::log::Log;
 use super::observation::{Episode, Observation};
+use super::policy::PolicyServer;
 use super::session::Session;
 
 /// One episode's relay.
@@ -17,11 +21,15 @@ pub(crate) struct Relay {
     session: Session,
     limits: RemoteLimits,
     replan_steps: Option<u32>,
+    hidden: Hidden,
     /// Random, for servers that tell sessions apart.
     id: String,
     episode: Option<Episode>,
     chunk: Option<Chunk>,
     asked: bool,
+    /// Time spent waiting for the server.
+    waited: Duration,
+    log: Arc<Log>,
     /// What went wrong while nobody had asked.
     fault: Option<Fault>,
 }
@@ -31,10 +39,24 @@ impl Relay {
         lane: LaneSide,
         session: Session,
         limits: RemoteLimits,
-        replan_steps: Option<u32>,
+        server: &PolicyServer,
         id: String,
+        log: Arc<Log>,
     ) -> Self {
-        Self { lane, session, limits, replan_steps, id, episode: None, chunk: None, asked: false, fault: None }
+        Self {
+            lane,
+            session,
+            limits,
+            replan_steps: server.replan_steps,
+            hidden: Hidden::of(server),
+            id,
+            episode: None,
+            chunk: None,
+            asked: false,
+            waited: Duration::ZERO,
+            log,
+            fault: None,
+        }
     }
 
     /// Serves the lane until the episode is over, then lets the server go.
@@ -42,7 +64,8 @@ impl Relay {
         if let Err(error) = self.serve().await {
             tracing::debug!(%error, "a relay ended before its episode");
         }
-        self.session.close().await;
+        let known = u32::from(self.fault.as_ref().is_some_and(Fault::is_unasked));
+        self.log.unasked(known + self.session.close().await);
     }
 
     async fn serve(&mut self) -> Result<(), LaneGone> {
@@ -66,6 +89,7 @@ impl Relay {
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
                 Err(fault) => {
+                    let fault = self.hidden.strike_fault(fault);
                     let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
                     self.lane.send(Kind::Error, header.seq, &payload).await?;
                     return self.linger().await;
@@ -99,9 +123,16 @@ impl Relay {
         }
         let observation = self.episode.as_ref().and_then(|episode| Observation::new(episode, seq, payload));
         let observation = observation.ok_or_else(|| Fault::protocol("an observation that was not announced"))?;
-        let limit = if self.asked { self.limits.inference } else { self.limits.first };
-        let chunk = within(limit, "answer with actions", self.session.infer(observation)).await?;
+        let one = if self.asked { self.limits.inference } else { self.limits.first };
+        let all = self.limits.episode.saturating_sub(self.waited);
+        let (limit, doing) = if one <= all { (one, "answer with actions") } else { (all, "answer the whole episode") };
+        let asked = Instant::now();
+        let answer = tokio::time::timeout(limit, self.session.infer(observation)).await;
+        self.waited += asked.elapsed();
+        let late = || Fault::timeout(doing, if one <= all { one } else { self.limits.episode });
+        let chunk = answer.unwrap_or_else(|_| Err(late()))?;
         self.asked = true;
+        self.log.answered(chunk.horizon());
         let chunk = self.chunk.insert(chunk.cut(self.replan_steps));
         chunk.pop().map(bytes).ok_or_else(|| Fault::bad_action("no actions"))
     }

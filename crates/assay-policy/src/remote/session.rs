@@ -57,10 +57,11 @@ impl Session {
         }
     }
 
-    /// Says good-bye.
-    pub(crate) async fn close(&mut self) {
-        if let Self::OpenPi(session) = self {
-            session.close().await;
+    /// Says good-bye; returns how many messages came that nobody had asked for.
+    pub(crate) async fn close(&mut self) -> u32 {
+        match self {
+            Self::OpenPi(session) => session.close().await,
+            Self::Http(_) => 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio_rustls::rustls::pki_types::{IpAddr, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Host;
 
+use super::allowance::{Allowance, Metered};
 use super::endpoint::Endpoint;
 use super::fault::Fault;
 use super::guard::Guard;
@@ -17,12 +18,17 @@ pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// Connects to `endpoint`. The caller sets the deadline.
-pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint) -> Result<Box<dyn Transport>, Fault> {
+/// Connects to `endpoint`, which may send what `allowance` allows. The caller sets the deadline.
+pub(crate) async fn open(
+    guard: &Guard,
+    endpoint: &Endpoint,
+    allowance: &Allowance,
+) -> Result<Box<dyn Transport>, Fault> {
     let stream = guard.dial(endpoint).await.map_err(|error| {
         tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
         Fault::new("connect", guard.told(&error))
     })?;
+    let stream = Metered::new(stream, allowance);
     if !endpoint.is_tls() {
         return Ok(Box::new(stream));
     }

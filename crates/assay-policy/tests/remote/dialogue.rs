@@ -7,13 +7,14 @@ use std::time::Duration;
 use assay_model::Secret;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
 use assay_policy::PolicyConnection;
-use assay_policy::remote::{Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
+use assay_policy::remote::{Answers, Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
 
 /// Deadlines short enough to wait for.
 pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
     connect: Duration::from_secs(5),
     first: Duration::from_secs(5),
     inference: Duration::from_millis(400),
+    episode: Duration::from_millis(1500),
 };
 
 /// A connected server and the lane's end of its socket pair.
@@ -51,7 +52,7 @@ impl Dialogue {
     }
 
     pub(crate) fn speaks(&self) -> &str {
-        self.policy.as_ref().unwrap().speaks()
+        self.policy.as_ref().unwrap().speaks().unwrap()
     }
 
     /// An episode with an image, two joints, and actions of two numbers.
@@ -80,10 +81,12 @@ impl Dialogue {
         Ok([number(0), number(1)])
     }
 
-    /// Ends the episode as a lane does.
-    pub(crate) fn close(mut self) {
+    /// Ends the episode as a lane does; returns what is remembered of the server's answers.
+    pub(crate) fn close(mut self) -> Answers {
         self.send(Kind::Close, &[]);
-        assert_eq!(self.policy.take().unwrap().finish().exit, None);
+        let end = self.policy.take().unwrap().finish();
+        assert_eq!(end.exit, None);
+        end.answers.unwrap()
     }
 
     fn send(&mut self, kind: Kind, payload: &[u8]) {
@@ -102,6 +105,7 @@ impl Dialogue {
             let fault: PolicyFault = serde_json::from_slice(&payload).unwrap();
             let shown = fault.message.chars().chain(fault.traceback.chars());
             assert!(shown.into_iter().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{fault:?}");
+            assert!(!fault.message.contains('\n'), "{fault:?}");
             return Err(format!("{}: {}", fault.code, fault.message));
         }
         assert_eq!(header.kind, kind);
@@ -119,11 +123,21 @@ pub(crate) fn episode(server: &PolicyServer) -> Result<[f64; 2], String> {
     Ok(last)
 }
 
+/// The last action of an episode of ten observations, or its first fault.
+fn dwelt_on(server: &PolicyServer) -> Result<[f64; 2], String> {
+    let mut dialogue = Dialogue::open(server, LIMITS)?;
+    dialogue.begin("go")?;
+    (0..10).try_fold([0.0; 2], |_, _| dialogue.ask(0.25))
+}
+
 /// [`episode`] with deadlines that a silent server meets soon, for the modes that are about deadlines.
 pub(crate) fn impatient(server: &PolicyServer, mode: &str) -> Result<[f64; 2], String> {
     let short = Duration::from_millis(400);
     let limits = match mode {
-        "silent" | "no_hello" => RemoteLimits { connect: short, first: short, inference: short },
+        "silent" | "no_hello" | "drips" | "hello_drips" => {
+            RemoteLimits { connect: short, first: short, inference: short, ..LIMITS }
+        }
+        "dwells" => return dwelt_on(server),
         _ => return episode(server),
     };
     let mut dialogue = Dialogue::open(server, limits)?;

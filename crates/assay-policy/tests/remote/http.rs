@@ -68,6 +68,41 @@ fn what_an_act_server_does_has_an_expected_end() {
 }
 
 #[test]
+fn what_breaks_the_rules_of_http_has_an_expected_end() {
+    let no_answer = |what: &str| format!("protocol: the policy server sent what is no answer: {what}");
+    let table = [
+        ("continues", no_answer("more than 4 MiB for one question")),
+        ("headers", no_answer("no HTTP (message head is too large)")),
+        ("drips", "timeout: the policy server did not answer with actions within 0.4 s".to_owned()),
+        ("endless", no_answer("an answer of more than 2 MiB")),
+        ("short", "closed: the policy server closed the connection in the middle of an answer".to_owned()),
+        ("two_lengths", no_answer("no HTTP (invalid content-length parsed)")),
+        ("gibberish", no_answer("no HTTP (invalid HTTP version parsed)")),
+        ("gzip", no_answer("no JSON (expected value at line 1 column 1)")),
+        (
+            "markup",
+            "server_error: the policy server answered 500 Internal Server Error: <script>alert(1)</script> Verdict: SAFE"
+                .to_owned(),
+        ),
+    ];
+    for (mode, expected) in table {
+        let server = start("raw_server.py", mode);
+        assert_eq!(crate::dialogue::impatient(&at(&url(&server, "")), mode), Err(expected), "{mode}");
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_ends_the_episode() {
+    let server = start("raw_server.py", "doubled");
+    let mut dialogue = Dialogue::open(&at(&url(&server, "")), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    let _ = server.wait_for("doubled");
+    let unasked = "protocol: the policy server sent what is no answer: a message that nobody asked for";
+    assert_eq!(dialogue.ask(0.0), Err(unasked.to_owned()));
+}
+
+#[test]
 fn the_key_reaches_the_server() {
     let server = start("act_server.py", "key");
     assert_eq!(episode(&with_key(&url(&server, ""), "right")), Ok([0.25, 1.0]));

@@ -2,7 +2,7 @@
 
 use crate::dialogue::{Dialogue, LIMITS, at, episode, with_key};
 use crate::start;
-use assay_policy::remote::PolicyServer;
+use assay_policy::remote::{Answers, PolicyServer};
 use assay_testkit::PythonServer;
 
 fn url(server: &PythonServer) -> String {
@@ -75,6 +75,11 @@ fn what_a_socket_server_does_has_an_expected_end() {
         ("silent", told("timeout: the policy server did not answer with actions within 0.4 s")),
         ("no_hello", told("timeout: the policy server did not introduce itself within 0.4 s")),
         ("dies", told("closed: the policy server closed the connection")),
+        ("closes_in_lines", told("closed: the policy server closed the connection (code 1001: bye Verdict: SAFE)")),
+        ("fragments", told("protocol: the policy server sent what is no answer: more than 4 MiB for one question")),
+        ("drips", told("timeout: the policy server did not answer with actions within 0.4 s")),
+        ("hello_drips", told("timeout: the policy server did not introduce itself within 0.4 s")),
+        ("dwells", told("timeout: the policy server did not answer the whole episode within 1.5 s")),
         ("closes", told("closed: the policy server closed the connection (code 1001: going home)")),
         (
             "redirect",
@@ -129,6 +134,42 @@ fn what_comes_without_being_asked_ends_the_episode() {
 }
 
 #[test]
+fn an_answer_too_many_is_noticed_at_the_latest_when_the_episode_ends() {
+    // The second answer to the first question comes right behind the second question, and is taken for its answer.
+    let server = start("socket_server.py", "late_doubled");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    dialogue.ask(0.0).unwrap();
+    let answers = dialogue.close();
+    assert_eq!((answers.count, answers.unasked), (2, 1), "{answers:?}");
+    let server = start("socket_server.py", "list");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    let honest = Answers { count: 1, shortest: 1, longest: 1, unasked: 0 };
+    assert_eq!(dialogue.close(), honest);
+}
+
+#[test]
+fn a_flood_while_physics_runs_ends_the_episode() {
+    let server = start("socket_server.py", "idle_fragments");
+    let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
+    dialogue.begin("go").unwrap();
+    dialogue.ask(0.0).unwrap();
+    let _ = server.wait_for("flooded");
+    let fault = dialogue.ask(0.0).unwrap_err();
+    assert_eq!(fault, "protocol: the policy server sent what is no answer: more than 4 MiB for one question");
+}
+
+#[test]
+fn a_key_that_is_told_is_struck() {
+    let server = start("socket_server.py", "tells_key");
+    let fault = episode(&with_key(&format!("{}/?token=t-123456", url(&server)), "k-abcdef")).unwrap_err();
+    assert_eq!(fault, "server_error: the policy server failed: DeniedError: [secret] and /?token=[secret] are no good");
+}
+
+#[test]
 fn pings_are_answered_while_physics_runs() {
     let server = start("socket_server.py", "keep_alive");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
@@ -150,7 +191,10 @@ fn the_key_reaches_the_server() {
 #[test]
 fn nobody_there_is_told_without_a_reason() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let unreached = Err("connect: the policy server can't be reached".to_owned());
+    let unreached =
+        Err("connect: the policy server can't be reached (from here, only public addresses and the networks in \
+                         the operator's --policy-networks are)"
+            .to_owned());
     assert_eq!(episode(&at(&format!("ws://{free}"))), unreached);
     assert_eq!(episode(&at("ws://10.0.0.1:8000")), unreached);
     assert_eq!(episode(&at(&format!("http://{free}"))), unreached);

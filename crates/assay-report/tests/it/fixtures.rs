@@ -193,6 +193,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         policy_name: "my_policy".into(),
         policy_sha256: Some("c3".repeat(32)),
         policy_identity: PolicyIdentity::Measured,
+        replan_steps: None,
         seed: SEED,
         record: Record::All,
         plan: Plan { episodes, target, confidence_level: 0.95, max_violation_probability: 0.1 },

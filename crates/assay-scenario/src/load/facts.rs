@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use assay_model::MAX_REPLAN_STEPS;
+
 use crate::schema::{Control, Document};
 use crate::{
     Budget, FORMAT, MAX_ITEMS, MAX_LATENCY_STEPS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError,
@@ -120,6 +122,10 @@ pub(super) fn check_control(document: &Document, robots: &[Robot]) -> Result<(),
     if control.action_latency_steps > MAX_LATENCY_STEPS {
         let problem = format!("must be 0 to {MAX_LATENCY_STEPS}");
         return Err(ScenarioError::value("control.action_latency_steps", problem));
+    }
+    if control.replan_steps.is_some_and(|steps| !(1..=MAX_REPLAN_STEPS).contains(&steps)) {
+        let problem = format!("must be 1 to {MAX_REPLAN_STEPS}; leave it out to carry out whole answers");
+        return Err(ScenarioError::value("control.replan_steps", problem));
     }
     if control.mode == Mode::Actuator {
         return check_actuators(control, count);

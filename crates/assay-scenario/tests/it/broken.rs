@@ -73,6 +73,8 @@ const TERMS: &[Mistake] = &[
     ("mode = \"actuator\"", "mode = \"torque\"", &["torque", "`actuator`", "`ee_velocity`"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = 101", &["action_latency_steps", "0 to 100"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = -1", &["action_latency_steps", "u32"]),
+    ("mode = \"actuator\"", "mode = \"actuator\"\nreplan_steps = 0", &["control.replan_steps", "1 to 1000"]),
+    ("mode = \"actuator\"", "mode = \"actuator\"\nreplan_steps = 1001", &["control.replan_steps", "1 to 1000"]),
     (
         "mode = \"actuator\"\nactuators = [\"slide_motor\"]",
         "mode = \"joint_torque\"\nrobot = \"arm\"",

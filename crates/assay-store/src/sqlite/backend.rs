@@ -95,7 +95,17 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         let worker = worker.to_owned();
-        self.write("claiming a shard", move |db| shards::claim(db, &worker, now, lease)).await
+        self.write("claiming a shard", move |db| shards::claim(db, &worker, false, now, lease)).await
+    }
+
+    async fn claim_server_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let worker = worker.to_owned();
+        self.write("claiming a policy server's shard", move |db| shards::claim(db, &worker, true, now, lease)).await
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

@@ -40,14 +40,16 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
         Err(e) if is_taken(&e) => return Err(StoreError::Exists { what: "job", id }.into()),
         Err(e) => return Err(e.into()),
     }
-    let size = job.shard_episodes.get();
+    // One worker alone can count the connections that a server allows.
+    let remote = job.policy_path.is_none();
+    let size = if remote { episodes } else { job.shard_episodes.get() };
     let shards = episodes.div_ceil(size);
-    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state)
-               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED')";
+    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote)
+               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6)";
     for shard in 0..shards {
         let start = shard * size;
         let end = start.saturating_add(size).min(episodes);
-        change(db, sql, (&id, shard, job.account.as_str(), start, end))?;
+        change(db, sql, (&id, shard, job.account.as_str(), start, end, remote))?;
     }
     Ok(shards)
 }

@@ -9,8 +9,11 @@ use super::fail::database;
 use crate::StoreError;
 
 /// All steps, oldest first; a released one is never edited.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_reviews.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_reviews.sql"),
+    include_str!("migrations/0003_servers.sql"),
+];
 
 /// The schema that this version needs.
 pub(super) fn newest(migrations: &[&str]) -> u32 {

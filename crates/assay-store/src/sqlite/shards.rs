@@ -12,26 +12,37 @@ use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, Store
 /// Longest reason kept with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
 
-/// Of the account that holds the fewest shards, the oldest shard. The recursion steps from account to account through
+/// Of the account that holds the fewest shards of that kind, the oldest shard. The recursion steps from account to account through
 /// the index, so the length of the queue does not matter.
 const NEXT: &str = "
     WITH RECURSIVE waiting (account) AS (
-        SELECT min(account) FROM shards WHERE state = 'QUEUED'
+        SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1
         UNION ALL
-        SELECT (SELECT min(account) FROM shards WHERE state = 'QUEUED' AND account > waiting.account)
+        SELECT (SELECT min(account) FROM shards
+                WHERE state = 'QUEUED' AND remote = ?1 AND account > waiting.account)
         FROM waiting WHERE waiting.account IS NOT NULL
     ), heads AS (
         SELECT account,
-               (SELECT min(job_id) FROM shards WHERE state = 'QUEUED' AND account = waiting.account) AS job_id,
-               (SELECT count(*) FROM shards WHERE state = 'LEASED' AND account = waiting.account) AS held
+               (SELECT min(job_id) FROM shards
+                WHERE state = 'QUEUED' AND remote = ?1 AND account = waiting.account) AS job_id,
+               (SELECT count(*) FROM shards
+                WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held
         FROM waiting WHERE account IS NOT NULL
     )
     SELECT job_id, (SELECT min(shard) FROM shards
-                    WHERE state = 'QUEUED' AND account = heads.account AND job_id = heads.job_id) AS shard
+                    WHERE state = 'QUEUED' AND remote = ?1 AND account = heads.account
+                          AND job_id = heads.job_id) AS shard
     FROM heads ORDER BY held, job_id LIMIT 1";
 
-pub(super) fn claim(db: &Connection, worker: &str, now: Timestamp, lease: SignedDuration) -> Sql<Option<Claim>> {
-    let next = first(db, NEXT, [], |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
+/// A shard of a policy server's job where `remote`, otherwise one of the others.
+pub(super) fn claim(
+    db: &Connection,
+    worker: &str,
+    remote: bool,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> Sql<Option<Claim>> {
+    let next = first(db, NEXT, [remote], |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
     let Some((job_id, shard)) = next else { return Ok(None) };
     let id = job_id.to_string();
     let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4

@@ -33,6 +33,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             policy_name: format!("policy {number}"),
             policy_sha256: Some("11".repeat(32)),
             policy_identity: PolicyIdentity::Measured,
+            replan_steps: Some(4),
             seed: u64::MAX - number,
             record: Record::Violations,
             plan: Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 },

@@ -43,6 +43,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         shards::failing_too_often_fails_the_job,
         shards::progress_forgives_failures,
         shards::parallel_claims_never_meet,
+        shards::of_policy_servers_are_claimed_apart,
         certifications::end_at_their_first_failure,
         certifications::fence_whoever_is_further,
         leases::a_stale_worker_is_fenced,

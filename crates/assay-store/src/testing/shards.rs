@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use assay_model::{Blame, JobStatus};
 
 use super::fixtures::{LEASE, at, episode, job};
-use crate::{Claim, JobState, MAX_RETRIES, Recorded, Records, Returned, StoreError};
+use crate::{Claim, JobState, MAX_RETRIES, NewJob, Recorded, Records, Returned, StoreError};
 
 pub(super) async fn claim(records: &dyn Records) -> Claim {
     records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap()
@@ -143,4 +143,22 @@ async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output>
     })
     .await;
     pending.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+pub(super) async fn of_policy_servers_are_claimed_apart(records: &dyn Records) {
+    let remote = |number| NewJob { policy_path: None, ..job(number, "lab", 5, 2) };
+    assert_eq!(records.create_job(remote(1)).await.unwrap(), 1, "one shard, whatever was asked for");
+    records.create_job(job(2, "lab", 1, 1)).await.unwrap();
+    records.create_job(NewJob { account: "other".parse().unwrap(), ..remote(3) }).await.unwrap();
+    let ours = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    assert_eq!(ours.fence.job_id, job(2, "lab", 1, 1).header.job_id);
+    assert!(records.claim_shard("w", at(0), LEASE).await.unwrap().is_none());
+    let first = records.claim_server_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    assert_eq!((first.policy_path, first.episodes), (None, vec![0, 1, 2, 3, 4]));
+    records.release_shard(first.fence).await.unwrap();
+    let again = records.claim_server_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    assert_eq!(again.fence.job_id, first.fence.job_id, "the older, as nobody holds any");
+    let other = records.claim_server_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    assert_eq!(other.account.as_str(), "other");
+    assert!(records.claim_server_shard("w", at(1), LEASE).await.unwrap().is_none());
 }

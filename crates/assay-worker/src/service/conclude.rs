@@ -48,6 +48,7 @@ impl Shared {
         let claim = &*claim;
         let (records, now) = (&self.options.records, self.options.clock.now());
         let header = &claim.header;
+        self.forget_server(header.job_id);
         let Some(mut conclusion) = conclude(&header.plan, header.policy_identity, &claim.episodes) else {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(false);

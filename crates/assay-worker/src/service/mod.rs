@@ -1,30 +1,32 @@
 //! The server's worker: leases shards from the records, runs them on its lanes, concludes jobs.
 //!
-//! One long-lived thread per lane (children die with the thread that spawned them), one that prolongs leases, one that
-//! puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
+//! One long-lived thread per lane (children die with the thread that spawned them), some more for jobs whose policy is a
+//! server, one that prolongs leases, one that puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
 //! found again when a lease runs out.
 
 mod claims;
 mod conclude;
 mod dropped;
 mod judge;
+mod servers;
 mod shard;
 mod spare;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, Queue, Records, Work};
+use assay_store::{Blobs, Queue, Records, ServerCalls, Work};
 use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
 use crate::engine::core_of;
 use crate::{Cancel, Engine, Keyring};
 use claims::{Claims, Held};
+use servers::Servers;
 use spare::Spare;
 
 /// A lease that is not prolonged runs out after this long.
@@ -61,6 +63,8 @@ pub struct ServiceOptions {
     pub judge: Option<Judge>,
     /// Most evidence of a job, in bytes; over it images are left out.
     pub max_job_bytes: u64,
+    /// How the policy servers of jobs are called.
+    pub servers: ServerCalls,
     /// The records' runtime.
     pub runtime: Handle,
 }
@@ -77,6 +81,7 @@ pub struct Service {
 pub(crate) struct Shared {
     pub(crate) options: ServiceOptions,
     pub(crate) claims: Claims,
+    servers: Servers,
     /// No new work is taken.
     pub(crate) stopping: Cancel,
     /// The worker's name in the records.
@@ -84,17 +89,22 @@ pub(crate) struct Shared {
 }
 
 impl Service {
-    /// Starts a thread per lane of the engine, and two for upkeep.
+    /// Starts a thread per lane of the engine, some for jobs of policy servers, and two for upkeep.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
         let name = format!("worker-{}", std::process::id());
         let lanes = options.engine.lanes();
-        let shared = Arc::new(Shared { options, claims: Claims::default(), stopping: Cancel::new(), name });
+        let shared =
+            Shared { options, claims: Claims::default(), servers: Servers::default(), stopping: Cancel::new(), name };
+        let shared = Arc::new(shared);
         let mut service = Self { shared, threads: Vec::new() };
         for lane in 0..lanes {
             service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
+        }
+        for number in 0..servers::MAX_JOBS {
+            service.spawn(format!("server-{number}"), Shared::serve_servers)?;
         }
         service.spawn("heartbeat".to_owned(), |shared| shared.beat())?;
         service.spawn("reconcile".to_owned(), |shared| shared.upkeep())?;
@@ -136,7 +146,9 @@ impl Shared {
             if !worked && !self.stopping.is_cancelled() {
                 spare.start(&self.options.engine);
                 // The hint's content does not matter: the records say what there is to do.
-                self.wait(self.options.queue.next(POLL));
+                if self.wait(self.options.queue.next(POLL)).is_some() {
+                    self.servers.wake();
+                }
             }
         }
     }
@@ -161,6 +173,7 @@ impl Shared {
     }
 
     fn upkeep(&self) {
+        let start = SystemTime::from(self.options.clock.now());
         match self.wait(self.options.records.claimable(MAX_PRIMED)) {
             Ok(work) => self.publish(work),
             Err(error) => tracing::error!(%error, "the records could not be read"),
@@ -175,6 +188,7 @@ impl Shared {
                 }
                 Err(error) => tracing::error!(%error, "the records could not be put right"),
             }
+            self.forget_servers(start);
             self.sleep(RECONCILE);
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -22,13 +23,13 @@ const RECORD_TRIES: u32 = 5;
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
 /// Folder of a shard's evidence in its work folder.
-const EVIDENCE: &str = "evidence";
+pub(super) const EVIDENCE: &str = "evidence";
 
 /// How work on a shard ended.
-enum Ended {
+pub(super) enum Ended {
     /// Every episode is recorded.
     Done,
-    /// The service is stopping, or the shard is no longer ours.
+    /// The service is stopping, the shard is no longer ours, or it is others' turn.
     HandBack,
     /// The scenario can't be run.
     Scenario(String),
@@ -36,12 +37,13 @@ enum Ended {
     Platform(String),
 }
 
-struct Recorder<'a> {
+/// Records what the lanes of one shard find.
+pub(super) struct Recorder<'a> {
     shared: &'a Shared,
     fence: Fence,
     plan: Plan,
-    /// A certification has failed: the shard has no further episodes.
-    ended: Cancel,
+    /// Episodes from here on are not wanted: a certification failed before them.
+    end: AtomicU32,
     /// Where the lanes' evidence lies until it is kept.
     folder: PathBuf,
     /// Evidence could not be kept.
@@ -53,17 +55,17 @@ impl SessionEvents for Recorder<'_> {
         tracing::trace!(job.id = %self.fence.job_id, episode, step, of, "progress");
     }
 
-    fn wanted(&self, _episode: u32) -> bool {
-        !self.ended.is_cancelled()
+    fn wanted(&self, episode: u32) -> bool {
+        episode < self.end.load(Ordering::SeqCst)
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
         let episode = result.episode;
-        if self.ended.is_cancelled() {
+        if !self.wanted(episode) {
             return Ok(());
         }
         if self.plan.ends_with(&result) {
-            self.ended.cancel();
+            self.end.fetch_min(episode + 1, Ordering::SeqCst);
         }
         if let Err(error) = self.keep(&result) {
             self.full.cancel();
@@ -84,7 +86,26 @@ impl SessionEvents for Recorder<'_> {
     }
 }
 
-impl Recorder<'_> {
+impl<'a> Recorder<'a> {
+    /// Evidence lies in `folder` until it is kept.
+    pub(super) fn new(shared: &'a Shared, claim: &Claim, folder: PathBuf) -> Self {
+        let plan = claim.header.plan;
+        Self { shared, fence: claim.fence, plan, end: AtomicU32::new(plan.episodes), folder, full: Cancel::new() }
+    }
+
+    /// How the work on the shard ended.
+    pub(super) fn ended(&self, outcome: Result<(), SessionError>) -> Ended {
+        match outcome {
+            Ok(()) if self.shared.stopping.is_cancelled() => Ended::HandBack,
+            Ok(()) => Ended::Done,
+            // Our failure, and not to be tried again for ever.
+            Err(SessionError::Rejected(message)) if self.full.is_cancelled() => Ended::Platform(message),
+            Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
+            Err(SessionError::Scenario(message)) => Ended::Scenario(message),
+            Err(SessionError::Platform(message)) => Ended::Platform(message),
+        }
+    }
+
     /// Puts an episode's evidence where it stays, before the result speaks of it.
     fn keep(&self, result: &EpisodeResult) -> Result<(), BlobError> {
         let shared = self.shared;
@@ -121,7 +142,7 @@ impl Shared {
         match self.wait(claim) {
             Ok(None) => false,
             Ok(Some(claim)) => {
-                self.shard(&claim, spare);
+                self.shard(&claim, |work, cancel| self.run(&claim, spare, work, cancel));
                 true
             }
             Err(error) => {
@@ -131,21 +152,18 @@ impl Shared {
         }
     }
 
-    fn shard(&self, claim: &Claim, spare: &mut Spare) {
+    /// Works on a claimed shard as `run` does, in a folder of its own, and settles what became of it.
+    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Path, &Cancel) -> Result<Ended, SessionError>) {
         let fence = claim.fence;
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
         let held = Held::Shard(fence);
         let cancel = self.claims.add(held);
         let work = self.options.engine.scratch("shard");
-        let outcome =
-            work.as_ref().map_err(|e| platform(e)).and_then(|work| self.run(claim, spare, &cancel, work.path()));
-        let ended = match outcome {
-            Ok(()) if self.stopping.is_cancelled() => Ended::HandBack,
-            Ok(()) => Ended::Done,
-            Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
-            Err(SessionError::Scenario(message)) => Ended::Scenario(message),
-            Err(SessionError::Platform(message)) => Ended::Platform(message),
-        };
+        let outcome = work.as_ref().map_err(|e| platform(e)).and_then(|work| run(work.path(), &cancel));
+        let ended = outcome.unwrap_or_else(|error| match error {
+            SessionError::Scenario(message) => Ended::Scenario(message),
+            other => Ended::Platform(other.to_string()),
+        });
         if let Err(error) = self.settle(claim, ended) {
             // The lease runs out, and the reconciler sees to it.
             tracing::error!(job.id = %fence.job_id, %error, "a shard could not be given back");
@@ -184,26 +202,22 @@ impl Shared {
         Ok(())
     }
 
-    fn run(&self, claim: &Claim, spare: &mut Spare, cancel: &Cancel, work: &Path) -> Result<(), SessionError> {
+    /// Runs a shard on one lane. An error is one of the preparations.
+    fn run(&self, claim: &Claim, spare: &mut Spare, work: &Path, cancel: &Cancel) -> Result<Ended, SessionError> {
         let job = self.job(claim, work)?;
-        let plan = claim.header.plan;
-        let folder = work.join(EVIDENCE);
-        let recorder =
-            Recorder { shared: self, fence: claim.fence, plan, ended: Cancel::new(), folder, full: Cancel::new() };
+        let recorder = Recorder::new(self, claim, work.join(EVIDENCE));
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
-        session.run(|| episodes.pop_front(), &recorder).map_err(|error| match error {
-            // Our failure, and not to be tried again for ever.
-            SessionError::Rejected(message) if recorder.full.is_cancelled() => SessionError::Platform(message),
-            other => other,
-        })?;
-        spare.expect(job.scenario);
-        Ok(())
+        let outcome = session.run(|| episodes.pop_front(), &recorder);
+        if outcome.is_ok() {
+            spare.expect(job.scenario);
+        }
+        Ok(recorder.ended(outcome))
     }
 
-    /// The job as lanes see it: its scenario from the library, its policy unpacked anew.
-    fn job(&self, claim: &Claim, work: &Path) -> Result<Job, SessionError> {
+    /// The job as lanes see it: its scenario from the library; its policy unpacked anew, or where it is served.
+    pub(super) fn job(&self, claim: &Claim, work: &Path) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.library().get(&header.scenario);
         let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?.clone();
@@ -211,12 +225,18 @@ impl Shared {
             let message = format!("{} was changed after the job was accepted", header.scenario);
             return Err(SessionError::Scenario(message));
         }
-        let archive = claim.policy_path.as_ref().ok_or_else(|| SessionError::Platform("no policy".to_owned()))?;
-        let unpacked = work.join("policy");
-        intake(&self.options.data.join(archive), &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
+        let policy = match &claim.policy_path {
+            Some(archive) => {
+                let unpacked = work.join("policy");
+                let archive = self.options.data.join(archive);
+                intake(&archive, &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
+                PolicySource::Folder(unpacked)
+            }
+            None => self.server(header)?,
+        };
         Ok(Job {
             scenario: Arc::new(scenario),
-            policy: PolicySource::Folder(unpacked),
+            policy,
             seed: header.seed,
             record: header.record,
             folder: Some(work.join(EVIDENCE)),

@@ -11,7 +11,6 @@ use assay_model::lane::files;
 use assay_model::{
     Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude, worth_judging,
 };
-use assay_policy::remote::Guard;
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario, files};
 use assay_worker::{
@@ -36,12 +35,12 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
     let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
-        .guarded_by(Guard::of_operator())
+        .guarded_by(source::guard(&arguments.server))
         .ours()?;
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
     let judge = judge::of(&arguments.judge)?;
-    let policy = source::find(&arguments.policy, &arguments.server, &work.path().join("policy"))?;
+    let policy = source::find(&arguments.policy, &arguments.server, &scenario, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().ours()?;
     }
@@ -126,6 +125,7 @@ fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -
         policy_name: policy.name.clone(),
         policy_sha256: policy.sha256.clone(),
         policy_identity: policy.identity,
+        replan_steps: policy.replan_steps,
         seed: arguments.seed,
         record: arguments.record,
         plan,

@@ -7,6 +7,7 @@ mod folder;
 mod jobs;
 mod judge;
 mod keys;
+mod servers;
 mod spare;
 mod stopping;
 mod strangers;

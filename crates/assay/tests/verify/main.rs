@@ -20,6 +20,7 @@ mod replay;
 mod replay_script;
 mod reports;
 mod stl;
+mod tls;
 mod verdicts;
 
 use std::path::Path;

@@ -14,9 +14,10 @@ pub enum Standing {
 }
 
 /// Ranges of IPv4: network, prefix length, what it is. The first that fits counts.
-const V4: [([u8; 4], u32, Standing); 17] = [
+const V4: [([u8; 4], u32, Standing); 18] = [
     ([168, 63, 129, 16], 32, Standing::Never("a cloud's metadata service")),
     ([100, 100, 100, 200], 32, Standing::Never("a cloud's metadata service")),
+    ([192, 0, 0, 192], 32, Standing::Never("a cloud's metadata service")),
     ([169, 254, 0, 0], 16, Standing::Never("a link-local address (metadata services live there)")),
     ([0, 0, 0, 0], 8, Standing::Never("no address of a machine")),
     ([224, 0, 0, 0], 4, Standing::Never("a multicast address")),
@@ -42,10 +43,19 @@ const V6: [(u32, u32, Standing); 4] = [
     (0x2000_0000, 3, Standing::Public),
 ];
 
-const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+/// Metadata services of clouds and what hands out credentials beside them: AWS (metadata, EKS), Google, Oracle,
+/// Scaleway, Linode.
+const METADATA_V6: [Ipv6Addr; 6] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe),
+    Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),
+    Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1),
+];
 
 /// Where `ip` belongs. An IPv4 address in IPv6 clothes (`::ffff:a.b.c.d`) is judged as what it is; one that is carried
-/// inside (NAT64, 6to4, `::a.b.c.d`) stays closed, and is never opened where the address within is not.
+/// inside (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never opened where the address within is not.
 #[must_use]
 pub fn standing(ip: IpAddr) -> Standing {
     match ip.to_canonical() {
@@ -60,7 +70,7 @@ fn v4(ip: Ipv4Addr) -> Standing {
 }
 
 fn v6(ip: Ipv6Addr) -> Standing {
-    if ip == METADATA_V6 {
+    if METADATA_V6.contains(&ip) {
         return Standing::Never("a cloud's metadata service");
     }
     if ip.is_unspecified() {
@@ -95,9 +105,13 @@ fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = ip.segments();
     let pair = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(pair(g, h)),
+        (0, 0, 0, 0, 0 | 0xffff, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(pair(g, h)),
         (0x64, 0xff9b, 1, ..) => Some(pair(g, h)),
         (0x2002, ..) => Some(pair(b, c)),
+        // Teredo's client, whose bits are inverted.
+        (0x2001, 0, ..) => Some(pair(!g, !h)),
+        // ISATAP, in any network.
+        (_, _, _, _, 0 | 0x200, 0x5efe) => Some(pair(g, h)),
         _ => None,
     }
 }

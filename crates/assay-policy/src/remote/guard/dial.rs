@@ -16,6 +16,10 @@ use crate::remote::Endpoint;
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 4;
 
+/// The same for an address that is refused and for one where nobody answers: this is no port scanner.
+const CLOSED_OR_GONE: &str = "the policy server can't be reached (from here, only public addresses and the networks in \
+                              the operator's --policy-networks are)";
+
 /// Decides where connections may go, and makes them.
 #[derive(Debug, Clone)]
 pub struct Guard {
@@ -34,7 +38,7 @@ pub enum DialError {
     #[error("{0} is {1}: it is never connected to")]
     Never(IpAddr, &'static str),
     /// The operator did not open it.
-    #[error("{0} is {1}: name its network in the setting policy_networks to open it")]
+    #[error("{0} is {1}: name its network in --policy-networks to open it")]
     Closed(IpAddr, &'static str),
     /// No such name.
     #[error("the name {0} has no address")]
@@ -78,7 +82,13 @@ impl Guard {
     #[must_use]
     pub fn of_operator() -> Self {
         let everything = [IpNet::from(ipnet::Ipv4Net::default()), IpNet::from(ipnet::Ipv6Net::default())];
-        Self { tells_why: true, ..Self::new(everything.to_vec()) }
+        Self::of_operator_within(everything.to_vec())
+    }
+
+    /// As [`Self::of_operator`], but only public addresses and these networks are open.
+    #[must_use]
+    pub fn of_operator_within(open: Vec<IpNet>) -> Self {
+        Self { tells_why: true, ..Self::new(open) }
     }
 
     /// What can be said of an endpoint before a name is looked up: its port, and its address if it is a literal.
@@ -138,7 +148,7 @@ impl Guard {
         if self.tells_why {
             return format!("the policy server can't be reached: {}", error.in_full());
         }
-        "the policy server can't be reached".to_owned()
+        CLOSED_OR_GONE.to_owned()
     }
 
     fn judge(&self, ip: IpAddr) -> Result<IpAddr, DialError> {

@@ -1,6 +1,8 @@
 //! Requests over one kept connection. Never a redirect, a proxy or a cookie; a connection that was lost between two
 //! requests is dialled anew, through the guard.
 
+use std::time::Duration;
+
 use assay_model::{Secret, sanitise};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -11,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use crate::remote::allowance::Allowance;
 use crate::remote::endpoint::Endpoint;
 use crate::remote::fault::Fault;
 use crate::remote::guard::Guard;
@@ -19,18 +22,26 @@ use crate::remote::transport;
 
 /// Part of an answer that an error shows, in bytes.
 const SHOWN_BYTES: usize = 16 * 1024;
+/// Part of it that stands in the error's line, in bytes.
+const MAX_LINE_BYTES: usize = 400;
+
+/// Part of hyper's message about bytes that came between two requests; there is no other way to tell.
+const UNASKED: &str = "unexpected message";
+/// A driver whose connection was lost ends within this time.
+const DRIVER_LIMIT: Duration = Duration::from_millis(100);
 
 /// A client of one server.
 pub(super) struct Client {
     guard: Guard,
     endpoint: Endpoint,
     authorization: Option<HeaderValue>,
+    allowance: Allowance,
     connection: Connection,
 }
 
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    driver: JoinHandle<()>,
+    driver: JoinHandle<hyper::Result<()>>,
 }
 
 impl Drop for Connection {
@@ -54,8 +65,9 @@ impl Client {
             Ok(value)
         };
         let authorization = key.map(bearer).transpose()?;
-        let connection = Connection::open(guard, endpoint).await?;
-        Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, connection })
+        let allowance = Allowance::default();
+        let connection = Connection::open(guard, endpoint, &allowance).await?;
+        Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, allowance, connection })
     }
 
     pub(super) fn endpoint(&self) -> &Endpoint {
@@ -71,18 +83,24 @@ impl Client {
     }
 
     async fn request(&mut self, method: Method, path: &str, body: Bytes) -> Result<Answer, Fault> {
+        self.allowance.renew();
+        let answer = self.ask(&method, path, &body).await;
+        answer.map_err(|fault| self.allowance.explain(fault))
+    }
+
+    async fn ask(&mut self, method: &Method, path: &str, body: &Bytes) -> Result<Answer, Fault> {
         if self.connection.sender.ready().await.is_err() {
-            self.connection = Connection::open(&self.guard, &self.endpoint).await?;
+            self.reconnect().await?;
         }
-        let response = match self.connection.sender.try_send_request(self.message(&method, path, &body)?).await {
+        let response = match self.connection.sender.try_send_request(self.message(method, path, body)?).await {
             Ok(response) => response,
             Err(mut error) => {
                 if error.take_message().is_none() {
                     return Err(broken(error.error()));
                 }
                 // It was closed as we began, and nothing was sent.
-                self.connection = Connection::open(&self.guard, &self.endpoint).await?;
-                let message = self.message(&method, path, &body)?;
+                self.reconnect().await?;
+                let message = self.message(method, path, body)?;
                 self.connection.sender.send_request(message).await.map_err(|error| broken(&error))?
             }
         };
@@ -94,6 +112,18 @@ impl Client {
             Fault::closed(" in the middle of an answer")
         })?;
         Ok(Answer { status, body: body.to_bytes() })
+    }
+
+    /// After the connection was lost between two requests.
+    async fn reconnect(&mut self) -> Result<(), Fault> {
+        let ended = tokio::time::timeout(DRIVER_LIMIT, &mut self.connection.driver).await;
+        if let Ok(Ok(Err(error))) = ended
+            && error.to_string().contains(UNASKED)
+        {
+            return Err(Fault::unasked());
+        }
+        self.connection = Connection::open(&self.guard, &self.endpoint, &self.allowance).await?;
+        Ok(())
     }
 
     fn message(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Fault> {
@@ -116,11 +146,10 @@ impl Client {
 }
 
 impl Connection {
-    async fn open(guard: &Guard, endpoint: &Endpoint) -> Result<Self, Fault> {
-        let stream = transport::open(guard, endpoint).await?;
+    async fn open(guard: &Guard, endpoint: &Endpoint, allowance: &Allowance) -> Result<Self, Fault> {
+        let stream = transport::open(guard, endpoint, allowance).await?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
-        // How it ends is seen by the request that it fails.
-        let driver = tokio::spawn(async move { drop(connection.await) });
+        let driver = tokio::spawn(connection);
         Ok(Self { sender, driver })
     }
 }
@@ -144,16 +173,12 @@ impl Answer {
                 "{status}, a redirect, which is never followed; give the address it leads to"
             ))),
             status => {
-                let mut fault = Fault::server(&text);
-                fault.message = sanitise(&format!("the policy server answered {status}: {}", one_line(&text)), 500);
-                Err(fault)
+                let shown = sanitise(text.trim(), MAX_LINE_BYTES);
+                let line = Fault::new("server_error", format!("the policy server answered {status}: {shown}"));
+                Err(Fault { detail: Fault::server(&text).detail, ..line })
             }
         }
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn broken(error: &hyper::Error) -> Fault {

@@ -69,8 +69,8 @@ impl Session {
         unasked(self.socket.receive().await)
     }
 
-    pub(crate) async fn close(&mut self) {
-        self.socket.close().await;
+    pub(crate) async fn close(&mut self) -> u32 {
+        self.socket.close().await
     }
 }
 
@@ -78,7 +78,7 @@ impl Session {
 fn unasked(message: Result<Content, Fault>) -> Fault {
     match message {
         Ok(Content::Text(text)) => Fault::server(&text),
-        Ok(Content::Binary(_)) => Fault::protocol("a message that nobody asked for"),
+        Ok(Content::Binary(_)) => Fault::unasked(),
         Err(fault) => fault,
     }
 }

@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
+use crate::remote::allowance::Allowance;
 use crate::remote::endpoint::Endpoint;
 use crate::remote::fault::Fault;
 use crate::remote::guard::Guard;
@@ -19,6 +20,7 @@ use crate::remote::transport::{self, Transport};
 /// A connected WebSocket.
 pub(super) struct Socket {
     stream: WebSocketStream<Box<dyn Transport>>,
+    allowance: Allowance,
     control_frames: u32,
 }
 
@@ -40,14 +42,17 @@ impl Socket {
         }
         let config =
             WebSocketConfig::default().max_message_size(Some(MAX_REPLY_BYTES)).max_frame_size(Some(MAX_REPLY_BYTES));
-        let stream = transport::open(guard, endpoint).await?;
+        let allowance = Allowance::default();
+        let stream = transport::open(guard, endpoint, &allowance).await?;
         let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
-        let (stream, _) = opened.map_err(|error| refused(&error))?;
-        Ok(Self { stream, control_frames: 0 })
+        let (stream, _) = opened.map_err(|error| allowance.explain(refused(&error)))?;
+        Ok(Self { stream, allowance, control_frames: 0 })
     }
 
     pub(super) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
-        self.stream.send(Message::Binary(bytes.into())).await.map_err(|error| broken(&error))
+        self.allowance.renew();
+        let sent = self.stream.send(Message::Binary(bytes.into())).await;
+        sent.map_err(|error| self.allowance.explain(broken(&error)))
     }
 
     /// The next message with content. Pings are answered on the way. May be dropped at any point.
@@ -63,7 +68,7 @@ impl Socket {
                         return Err(Fault::protocol(format!("more than {MAX_CONTROL_FRAMES} pings in an episode")));
                     }
                 }
-                Some(Err(error)) => return Err(broken(&error)),
+                Some(Err(error)) => return Err(self.allowance.explain(broken(&error))),
                 None => return Err(Fault::closed("")),
             }
         }
@@ -74,9 +79,24 @@ impl Socket {
         self.receive().now_or_never()
     }
 
-    pub(super) async fn close(&mut self) {
-        // Polite, not necessary: whatever comes of it, the connection ends with this value.
-        drop(tokio::time::timeout(CLOSE_LIMIT, self.stream.close(None)).await);
+    /// Says good-bye, and returns how many messages with content came that nobody had asked for: all that the server
+    /// sent before it answers a last ping. A server that does not is left after a while.
+    pub(super) async fn close(&mut self) -> u32 {
+        let mut unasked = 0;
+        let farewell = async {
+            self.stream.send(Message::Ping(Bytes::new())).await?;
+            while let Some(message) = self.stream.next().await {
+                match message? {
+                    Message::Binary(_) | Message::Text(_) => unasked += 1,
+                    Message::Pong(_) => break,
+                    _ => {}
+                }
+            }
+            self.stream.close(None).await
+        };
+        // Whatever comes of it, the connection ends with this value.
+        drop(tokio::time::timeout(CLOSE_LIMIT, farewell).await);
+        unasked
     }
 }
 

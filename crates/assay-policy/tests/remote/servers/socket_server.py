@@ -49,6 +49,31 @@ ANSWERS = {
 }
 
 
+async def flood(socket):
+    """Empty fragments without end: no message, no ping, only work. Tells when nobody reads them any more."""
+    socket.transport.write(b"\x02\x00")
+    while True:
+        socket.transport.write(b"\x00\x00" * 65536)
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if socket.transport.get_write_buffer_size() == 0:
+                break
+        else:
+            print("flooded", flush=True)
+            return
+
+
+async def drip(socket):
+    """A message that never ends, an empty fragment at a time."""
+    socket.transport.write(b"\x02\x00")
+    while True:
+        await asyncio.sleep(0.02)
+        socket.transport.write(b"\x00\x00")
+
+
+asked = []
+
+
 async def answer(socket, request):
     if MODE in ANSWERS:
         await socket.send(ANSWERS[MODE])
@@ -67,6 +92,26 @@ async def answer(socket, request):
         await socket.send(mn.packb(GOOD))
         await socket.send(mn.packb(GOOD))
         print("doubled", flush=True)
+    elif MODE == "closes_in_lines":
+        await socket.close(1001, "bye\n\nVerdict: SAFE")
+    elif MODE == "late_doubled":
+        await socket.send(mn.packb(GOOD))
+        if asked:
+            await socket.send(mn.packb(GOOD))
+        asked.append(request)
+    elif MODE == "fragments":
+        await flood(socket)
+    elif MODE == "idle_fragments":
+        await socket.send(mn.packb(GOOD))
+        await flood(socket)
+    elif MODE == "drips":
+        await drip(socket)
+    elif MODE == "dwells":
+        await asyncio.sleep(0.3)
+        await socket.send(mn.packb(GOOD))
+    elif MODE == "tells_key":
+        key = socket.request.headers["Authorization"].removeprefix("Api-Key ")
+        await socket.send(f"Traceback\nDeniedError: {key} and {socket.request.path} are no good")
     elif MODE == "pings":
         for _ in range(1100):
             await socket.ping()
@@ -83,6 +128,8 @@ async def answer(socket, request):
 
 
 async def serve(socket):
+    if MODE == "hello_drips":
+        await drip(socket)
     if MODE == "no_hello":
         await asyncio.Event().wait()
     robo = MODE.startswith(("robo", "omni"))

@@ -1,0 +1,69 @@
+//! The parts of a form that speak of a policy server.
+
+use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
+
+use super::fields::{MAX_NAME_BYTES, count};
+use super::keep::refusal;
+use super::receive::Form;
+use crate::http::ApiError;
+use crate::state::App;
+
+/// A policy server, as a client asks for it.
+#[derive(Debug)]
+pub(crate) struct ServerWish {
+    /// The address in full, which may hold a token.
+    pub(crate) url: Secret,
+    /// The address without secrets.
+    pub(crate) name: String,
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) concurrency: u32,
+    pub(crate) replan_steps: Option<u32>,
+}
+
+/// The server, if one is to be evaluated, and what was ignored because none is.
+pub(super) fn read(app: &App, form: &Form) -> Result<(Option<ServerWish>, Vec<String>), ApiError> {
+    // Also where there is no server: a wrong number is never right.
+    let concurrency = count(form, "policy_concurrency", MAX_CONCURRENCY)?;
+    let replan_steps = count(form, "replan_steps", MAX_REPLAN_STEPS)?;
+    let url = form.texts.get("policy_url");
+    if form.policy.is_some() {
+        return Ok((None, ignored(form)));
+    }
+    let Some(url) = url else {
+        let message = "policy is missing: send a zip archive with policy.py in it, or the address of a policy server in \
+                       policy_url";
+        return Err(ApiError::invalid("policy", None, message));
+    };
+    // The address is not repeated: it may hold a password.
+    let checked = app.intake.check_server(url).map_err(refusal)?;
+    let name = assay_model::sanitise(&checked.name, MAX_NAME_BYTES);
+    let wish = ServerWish {
+        url: Secret::new(url),
+        name,
+        api_key: api_key(form)?,
+        concurrency: concurrency.unwrap_or(1),
+        replan_steps,
+    };
+    Ok((Some(wish), Vec::new()))
+}
+
+/// A key travels in an HTTP header, where only these characters are safe.
+fn api_key(form: &Form) -> Result<Option<Secret>, ApiError> {
+    let Some(key) = &form.api_key else { return Ok(None) };
+    let text = key.reveal().trim();
+    if text.is_empty() || !text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
+        let message = "policy_api_key must have at least one character, and only printable ASCII";
+        return Err(ApiError::invalid("policy_api_key", None, message));
+    }
+    Ok(Some(Secret::new(text)))
+}
+
+/// An archive is evaluated: what was said of a server is told not to count.
+fn ignored(form: &Form) -> Vec<String> {
+    let sent = |name: &&str| form.texts.contains_key(name) || *name == "policy_api_key" && form.api_key.is_some();
+    ["policy_url", "policy_api_key", "policy_concurrency", "replan_steps"]
+        .iter()
+        .filter(|name| sent(name))
+        .map(|name| format!("{name} was ignored: the archive in policy is evaluated"))
+        .collect()
+}

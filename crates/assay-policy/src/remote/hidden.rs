@@ -1,0 +1,82 @@
+//! What a server was told and nobody else may learn: the key, and the address's query. A server may repeat it in what it
+//! sends, and that ends in reports.
+
+use assay_model::Secret;
+
+use super::fault::Fault;
+use super::policy::PolicyServer;
+
+/// Stands where a secret stood.
+const STRUCK: &str = "[secret]";
+/// Values of a query that are shorter are no secrets.
+const MIN_VALUE_BYTES: usize = 6;
+/// A piece of a secret at the edge of a text that was cut is struck from this length on, in bytes.
+const MIN_PIECE_BYTES: usize = 4;
+
+/// Secrets to strike from texts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hidden(Vec<Secret>);
+
+impl Hidden {
+    pub(crate) fn of(server: &PolicyServer) -> Self {
+        let query = server.endpoint.query().unwrap_or_default();
+        // What a server answers of `unnorm_key` its author needs to read.
+        let values = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "unnorm_key");
+        let values = values.map(|(_, value)| value.into_owned()).filter(|value| value.len() >= MIN_VALUE_BYTES);
+        let key = server.api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
+        let mut all: Vec<String> = key.into_iter().chain(values).collect();
+        // The longest first: one may be part of another.
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self(all.into_iter().map(Secret::new).collect())
+    }
+
+    /// `text` without them.
+    pub(crate) fn strike(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| strike(&text, secret.reveal()))
+    }
+
+    pub(crate) fn strike_fault(&self, fault: Fault) -> Fault {
+        Fault { code: fault.code, message: self.strike(&fault.message), detail: self.strike(&fault.detail) }
+    }
+}
+
+fn strike(text: &str, secret: &str) -> String {
+    let text = text.replace(secret, STRUCK);
+    let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= MIN_PIECE_BYTES);
+    let bare = text.trim_end_matches('…');
+    if let Some(piece) = ends.rev().map(|at| &secret[..at]).find(|piece| bare.ends_with(piece)) {
+        return format!("{}{STRUCK}", &bare[..bare.len() - piece.len()]);
+    }
+    let starts = secret.char_indices().map(|(at, _)| at).filter(|at| secret.len() - at >= MIN_PIECE_BYTES);
+    match starts.map(|at| &secret[at..]).find(|piece| text.starts_with(piece)) {
+        Some(piece) => format!("{STRUCK}{}", &text[piece.len()..]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::Hidden;
+    use crate::remote::{Endpoint, PolicyServer};
+    use assay_model::Secret;
+
+    #[test]
+    fn what_was_told_is_struck_also_where_it_was_cut() {
+        let endpoint = Endpoint::parse("http://a.test/?token=t-123456&unnorm_key=bridge_orig&v=2").unwrap();
+        let server = PolicyServer { endpoint, api_key: Some(Secret::new("k-abcdef")), replan_steps: None };
+        let hidden = Hidden::of(&server);
+        for (text, expected) in [
+            ("no k-abcdef, no t-123456, v=2", "no [secret], no [secret], v=2"),
+            ("no bridge_orig", "no bridge_orig"),
+            ("cut in k-abcd…", "cut in [secret]"),
+            ("cdef is the rest", "[secret] is the rest"),
+            ("def is too short", "def is too short"),
+            ("k-abcdefk-abcdef", "[secret][secret]"),
+        ] {
+            assert_eq!(hidden.strike(text), expected);
+        }
+        assert_eq!(Hidden::default().strike("k-abcdef"), "k-abcdef");
+    }
+}

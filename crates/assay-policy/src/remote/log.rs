@@ -1,0 +1,44 @@
+//! What is remembered of a server's answers, for whoever ends the episode.
+
+use std::sync::{Mutex, PoisonError};
+
+/// A server's answers in an episode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// How many there were.
+    pub count: u32,
+    /// Actions in the shortest.
+    pub shortest: u32,
+    /// Actions in the longest.
+    pub longest: u32,
+    /// Messages that came after the last question was answered. One of them may have been due earlier, and then answers
+    /// were taken for those to later questions: the protocol cannot tell.
+    pub unasked: u32,
+}
+
+/// Written by the relay, read when it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Log(Mutex<Answers>);
+
+impl Log {
+    pub(crate) fn answered(&self, actions: usize) {
+        let actions = u32::try_from(actions).unwrap_or(u32::MAX);
+        self.change(|answers| {
+            answers.shortest = if answers.count == 0 { actions } else { answers.shortest.min(actions) };
+            answers.longest = answers.longest.max(actions);
+            answers.count += 1;
+        });
+    }
+
+    pub(crate) fn unasked(&self, messages: u32) {
+        self.change(|answers| answers.unasked = messages);
+    }
+
+    pub(crate) fn read(&self) -> Answers {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Answers)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,154 @@
+//! How the policy servers of jobs are called: address and key, which are secrets of the job's owner.
+//!
+//! They are kept apart from the records, one file a job, readable by the service's user alone. A database keeps deleted
+//! text in free pages, in its log and in the copies that are made of it; a file that is removed is gone. A call is on
+//! the disk before its job is accepted, so it survives a restart, and is removed when the job ends.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use assay_model::{JobId, Secret};
+use serde::{Deserialize, Serialize};
+
+/// How a job's policy server is called.
+#[derive(Debug, Clone)]
+pub struct ServerCall {
+    /// Its address in full: its query may hold a token.
+    pub url: Secret,
+    /// What it wants to see before it answers.
+    pub api_key: Option<Secret>,
+    /// Episodes that may talk to it at the same time, at least 1.
+    pub concurrency: u32,
+}
+
+/// [`ServerCall`] as it stands in its file.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    url: String,
+    api_key: Option<String>,
+    concurrency: u32,
+}
+
+/// The folder of calls.
+#[derive(Debug, Clone)]
+pub struct ServerCalls(PathBuf);
+
+impl ServerCalls {
+    /// The calls in `folder`, which is made, with mode 0700.
+    ///
+    /// # Errors
+    /// There can be no such folder.
+    pub fn folder(folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        Ok(Self(folder.to_owned()))
+    }
+
+    /// Keeps a job's call, on the disk when this returns.
+    ///
+    /// # Errors
+    /// It can't be written; then nothing stays.
+    pub fn put(&self, job: JobId, call: &ServerCall) -> io::Result<()> {
+        let written = Written {
+            url: call.url.reveal().to_owned(),
+            api_key: call.api_key.as_ref().map(|key| key.reveal().to_owned()),
+            concurrency: call.concurrency,
+        };
+        let text = serde_json::to_vec(&written)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(job))?;
+        let mut write = || {
+            file.write_all(&text)?;
+            file.sync_all()?;
+            File::open(&self.0)?.sync_all()
+        };
+        write().inspect_err(|_| drop(self.forget(job)))
+    }
+
+    /// A job's call; `None` when there is none, or not any more.
+    ///
+    /// # Errors
+    /// It can't be read. The error never shows its content.
+    pub fn get(&self, job: JobId) -> io::Result<Option<ServerCall>> {
+        let text = match fs::read(self.path(job)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let unreadable = |_| io::Error::new(ErrorKind::InvalidData, "the call of a policy server is not readable");
+        let Written { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
+        Ok(Some(ServerCall { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
+    }
+
+    /// Removes a job's call, if there is one.
+    ///
+    /// # Errors
+    /// It can't be removed.
+    pub fn forget(&self, job: JobId) -> io::Result<()> {
+        match fs::remove_file(self.path(job)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The jobs whose calls are kept, and since when.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn kept(&self) -> io::Result<Vec<(JobId, SystemTime)>> {
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let job = entry.file_name().to_str().and_then(|name| name.strip_suffix(SUFFIX)?.parse().ok());
+            if let (Some(job), Ok(metadata)) = (job, entry.metadata()) {
+                kept.push((job, metadata.modified()?));
+            }
+        }
+        Ok(kept)
+    }
+
+    fn path(&self, job: JobId) -> PathBuf {
+        self.0.join(format!("{job}{SUFFIX}"))
+    }
+}
+
+const SUFFIX: &str = ".json";
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_its_owners_alone_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = ServerCalls::folder(&folder.path().join("servers")).unwrap();
+        let job: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
+        let call = ServerCall {
+            url: Secret::new("wss://policy.test/?token=t-1"),
+            api_key: Some(Secret::new("k-1")),
+            concurrency: 4,
+        };
+        assert!(calls.get(job).unwrap().is_none());
+        calls.put(job, &call).unwrap();
+        let path = folder.path().join("servers").join(format!("{job}.json"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        let found = calls.get(job).unwrap().unwrap();
+        assert_eq!((found.url.reveal(), found.api_key.unwrap().reveal().to_owned()), (call.url.reveal(), "k-1".into()));
+        assert_eq!(found.concurrency, 4);
+        assert_eq!(calls.kept().unwrap().iter().map(|(job, _)| *job).collect::<Vec<_>>(), [job]);
+        // One job, one call: a second one is a mistake, and does not take the first with it.
+        assert_eq!(calls.put(job, &call).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert!(calls.get(job).unwrap().is_some());
+        fs::write(&path, "no call: k-1").unwrap();
+        let error = calls.get(job).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("k-1"));
+        calls.forget(job).unwrap();
+        calls.forget(job).unwrap();
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+    }
+}

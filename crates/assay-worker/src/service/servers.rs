@@ -1,0 +1,185 @@
+//! Jobs whose policy is a server. Their lanes mostly wait for it, so they have threads of their own and hold up no job
+//! whose policy runs here. A job's only shard is worked on by as many lanes as the server allows connections.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::SystemTime;
+
+use assay_model::{JobHeader, JobId, JobStatus};
+use assay_policy::remote::{Endpoint, PolicyServer};
+use assay_store::Claim;
+
+use super::shard::{EVIDENCE, Ended, Recorder};
+use super::{LEASE, POLL, Shared};
+use crate::engine::core_of;
+use crate::session::{Session, platform};
+use crate::{Cancel, PolicySource, SessionError};
+
+/// Jobs of policy servers that are worked on at the same time.
+pub(super) const MAX_JOBS: usize = 4;
+/// Lanes of all of them together, beside the first of each.
+const MAX_LANES: usize = 32;
+/// Episodes of a lane before the job is handed back, so that others who wait get their turn.
+const TURN_EPISODES: usize = 16;
+
+/// What the threads that work for policy servers share.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    /// One thread at a time looks for work.
+    turn: Mutex<()>,
+    /// Whether there may be some.
+    hint: Mutex<bool>,
+    hinted: Condvar,
+    /// Lanes that run, beside the first of each job.
+    lanes: Mutex<usize>,
+}
+
+/// Lanes that a job may run; given back when dropped.
+struct Lanes<'a> {
+    servers: &'a Servers,
+    more: usize,
+}
+
+impl Servers {
+    /// There may be something to do.
+    pub(super) fn wake(&self) {
+        *lock(&self.hint) = true;
+        self.hinted.notify_one();
+    }
+
+    fn wait_for_hint(&self) {
+        let waited = self.hinted.wait_timeout_while(lock(&self.hint), POLL, |hint| !*hint);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+
+    /// One lane, and as many of `wanted` beside it as are free.
+    fn lanes(&self, wanted: usize) -> Lanes<'_> {
+        let mut running = lock(&self.lanes);
+        let more = wanted.saturating_sub(1).min(MAX_LANES.saturating_sub(*running));
+        *running += more;
+        Lanes { servers: self, more }
+    }
+}
+
+impl Drop for Lanes<'_> {
+    fn drop(&mut self) {
+        *lock(&self.servers.lanes) -= self.more;
+    }
+}
+
+impl Shared {
+    /// Works for policy servers until the service stops.
+    pub(super) fn serve_servers(&self) {
+        while !self.stopping.is_cancelled() {
+            if let Some(claim) = self.server_shard() {
+                self.shard(&claim, |work, cancel| self.run_server(&claim, work, cancel));
+                // What was handed back is there for others, or for us.
+                self.servers.wake();
+            }
+        }
+    }
+
+    fn server_shard(&self) -> Option<Claim> {
+        let _turn = lock(&self.servers.turn);
+        if self.stopping.is_cancelled() {
+            return None;
+        }
+        match self.wait(self.options.records.claim_server_shard(&self.name, self.options.clock.now(), LEASE)) {
+            Ok(Some(claim)) => return Some(claim),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "shards of policy servers could not be claimed"),
+        }
+        self.servers.wait_for_hint();
+        None
+    }
+
+    /// Runs a turn of a shard on several lanes. An error is one of the preparations.
+    fn run_server(&self, claim: &Claim, work: &Path, cancel: &Cancel) -> Result<Ended, SessionError> {
+        let job = self.job(claim, work)?;
+        let recorder = Recorder::new(self, claim, work.join(EVIDENCE));
+        let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
+        let count = lanes.more + 1;
+        let turn: VecDeque<u32> = claim.episodes.iter().copied().take(count * TURN_EPISODES).collect();
+        let is_last = turn.len() == claim.episodes.len();
+        let episodes = Mutex::new(turn);
+        let failed = Cancel::new();
+        let next = || if failed.is_cancelled() { None } else { lock(&episodes).pop_front() };
+        let run = |lane: usize| {
+            let session = Session::new(&self.options.engine, &job, core_of(lane), cancel)?;
+            session.stopping(self.stopping.clone()).run(next, &recorder)
+        };
+        let outcome = thread::scope(|scope| {
+            // Whatever stops one lane would stop the others.
+            let run = |lane| run(lane).inspect_err(|_| failed.cancel());
+            let threads: Vec<_> = (1..count).map(|lane| scope.spawn(move || run(lane))).collect();
+            let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
+            let first = run(0);
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(first, Result::and)
+        });
+        Ok(match recorder.ended(outcome) {
+            Ended::Done if !is_last => Ended::HandBack,
+            ended => ended,
+        })
+    }
+
+    /// Where a job's policy is served.
+    pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
+        let call = self.options.servers.get(header.job_id).map_err(|e| platform(&e))?;
+        let gone = || SessionError::Platform("the address of the policy server is gone".to_owned());
+        let call = call.ok_or_else(gone)?;
+        let endpoint = Endpoint::parse(call.url.reveal()).map_err(|e| platform(&e))?;
+        let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
+        Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
+    }
+
+    /// Removes how a job's policy server is called, key and all: nobody will call it again.
+    pub(super) fn forget_server(&self, job: JobId) {
+        if let Err(error) = self.options.servers.forget(job) {
+            tracing::error!(job.id = %job, %error, "how its policy server is called could not be removed");
+        }
+    }
+
+    /// The same for every job that has ended, however it did, and for requests from before `start` that became no job.
+    pub(super) fn forget_servers(&self, start: SystemTime) {
+        let kept = self.options.servers.kept().unwrap_or_else(|error| {
+            tracing::error!(%error, "the calls of policy servers could not be listed");
+            Vec::new()
+        });
+        for (job, since) in kept {
+            match self.wait(self.options.records.job(None, job)) {
+                Ok(Some(record)) if !is_needed(record.state.status()) => self.forget_server(job),
+                Ok(None) if since < start => self.forget_server(job),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "the records could not be read"),
+            }
+        }
+    }
+}
+
+/// Whether episodes may still have to be run.
+fn is_needed(status: JobStatus) -> bool {
+    matches!(status, JobStatus::Queued | JobStatus::Running)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_LANES, Servers};
+
+    #[test]
+    fn lanes_are_shared_and_given_back() {
+        let servers = Servers::default();
+        let first = servers.lanes(16);
+        assert_eq!(first.more, 15);
+        let second = servers.lanes(MAX_LANES);
+        assert_eq!(second.more, MAX_LANES - 15);
+        assert_eq!(servers.lanes(16).more, 0, "one each, whatever else runs");
+        drop(second);
+        assert_eq!(servers.lanes(3).more, 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! Encrypted policy servers: whose certificates are believed. Authorities and certificates are made here, servers listen
+//! on loopback.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assay_model::Verdict;
+use assay_testkit::{Assay, PythonServer, example};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+
+use crate::{CARTPOLE, assay, report};
+
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+/// An authority, and the file that makes a machine believe it.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    file: PathBuf,
+}
+
+impl Authority {
+    fn new(assay: &Assay, name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let file = assay.write(&format!("{name}.pem"), params.self_signed(&key).unwrap().pem());
+        Self { issuer: Issuer::new(params, key), file }
+    }
+
+    /// A certificate for `host` and its key, in a file.
+    fn certificate(&self, assay: &Assay, host: &str, last_year: i32) -> PathBuf {
+        let mut params = CertificateParams::new([host.to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(last_year, 1, 1));
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        assay.write(&format!("{host}-{last_year}.pem"), certificate.pem() + &key.serialize_pem())
+    }
+}
+
+fn serve(certificate: &Path) -> PythonServer {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");
+    let policy = example(CARTPOLE, "reference").join("policy.py");
+    PythonServer::start(&script, &[policy.to_str().unwrap(), "--tls", certificate.to_str().unwrap()])
+}
+
+/// `SAFE`, or why there was no connection.
+fn verdict(assay: &Assay, url: &str, believed: &Path) -> String {
+    let arguments = ["verify", url, "--scenario", CARTPOLE, "--episodes", "1", "--json"].map(Path::new);
+    let run = assay.start_in(&arguments, &[("SSL_CERT_FILE", believed)]).wait(RUN_LIMIT);
+    let report = report(&run);
+    match report.verdict {
+        Some(Verdict::Safe) => "SAFE".to_owned(),
+        _ => report.error_message.unwrap(),
+    }
+}
+
+#[test]
+fn a_certificate_must_be_of_the_host_of_now_and_of_somebody_believed() {
+    let assay = assay();
+    let ours = Authority::new(&assay, "ours");
+    let others = Authority::new(&assay, "others");
+    let good = serve(&ours.certificate(&assay, "localhost", 2090));
+    let elsewhere = serve(&ours.certificate(&assay, "elsewhere.test", 2090));
+    let expired = serve(&ours.certificate(&assay, "localhost", 2021));
+    let address = serve(&ours.certificate(&assay, "127.0.0.1", 2090));
+    let url = |scheme: &str, host: &str, server: &PythonServer| format!("{scheme}://{host}:{}", server.port());
+    assert_eq!(verdict(&assay, &url("wss", "localhost", &good), &ours.file), "SAFE");
+    assert_eq!(verdict(&assay, &url("wss", "127.0.0.1", &address), &ours.file), "SAFE");
+    let refusals = [
+        (url("wss", "127.0.0.1", &good), &ours, "not valid for name"),
+        (url("wss", "localhost", &elsewhere), &ours, "not valid for name"),
+        (url("https", "localhost", &elsewhere), &ours, "not valid for name"),
+        (url("wss", "localhost", &expired), &ours, "expired"),
+        (url("https", "localhost", &expired), &ours, "expired"),
+        (url("wss", "localhost", &good), &others, "UnknownIssuer"),
+        // No encryption where it was asked for, and the other way round.
+        (url("ws", "localhost", &good), &ours, ""),
+    ];
+    for (url, authority, expected) in refusals {
+        let told = verdict(&assay, &url, &authority.file);
+        assert!(told != "SAFE" && told.contains(expected), "{url}: {told:?} instead of {expected:?}");
+    }
+}
