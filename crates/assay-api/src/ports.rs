@@ -8,6 +8,7 @@ use std::sync::Arc;
 use assay_model::{Entropy, EpisodeResult, ScenarioCard, ScenarioId};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
+use assay_scenario::{Collection, Library, Spec};
 use assay_store::JobRecord;
 use async_trait::async_trait;
 
@@ -18,25 +19,51 @@ pub trait Catalog: Send + Sync + fmt::Debug {
 
     /// One of them.
     fn get(&self, id: &ScenarioId) -> Option<Arc<ScenarioCard>>;
+
+    /// The spaces, rates and limits of one of them.
+    fn spec(&self, id: &ScenarioId) -> Option<Arc<Spec>>;
+
+    /// Curated sets of them.
+    fn collections(&self) -> &[Collection];
 }
 
 /// A catalog that does not change while the service runs.
 #[derive(Debug, Default)]
-pub struct StaticCatalog(BTreeMap<ScenarioId, Arc<ScenarioCard>>);
+pub struct StaticCatalog {
+    scenarios: BTreeMap<ScenarioId, (Arc<ScenarioCard>, Arc<Spec>)>,
+    collections: Vec<Collection>,
+}
 
-impl FromIterator<ScenarioCard> for StaticCatalog {
-    fn from_iter<I: IntoIterator<Item = ScenarioCard>>(cards: I) -> Self {
-        Self(cards.into_iter().map(|card| (card.id.clone(), Arc::new(card))).collect())
+impl StaticCatalog {
+    /// These scenarios and collections.
+    pub fn new(scenarios: impl IntoIterator<Item = (ScenarioCard, Spec)>, collections: Vec<Collection>) -> Self {
+        let entry = |(card, spec): (ScenarioCard, Spec)| (card.id.clone(), (Arc::new(card), Arc::new(spec)));
+        Self { scenarios: scenarios.into_iter().map(entry).collect(), collections }
+    }
+}
+
+impl From<&Library> for StaticCatalog {
+    fn from(library: &Library) -> Self {
+        let scenarios = library.scenarios().iter().map(|scenario| (scenario.card(), scenario.spec()));
+        Self::new(scenarios, library.collections().to_vec())
     }
 }
 
 impl Catalog for StaticCatalog {
     fn list(&self) -> Vec<Arc<ScenarioCard>> {
-        self.0.values().cloned().collect()
+        self.scenarios.values().map(|(card, _)| Arc::clone(card)).collect()
     }
 
     fn get(&self, id: &ScenarioId) -> Option<Arc<ScenarioCard>> {
-        self.0.get(id).cloned()
+        self.scenarios.get(id).map(|(card, _)| Arc::clone(card))
+    }
+
+    fn spec(&self, id: &ScenarioId) -> Option<Arc<Spec>> {
+        self.scenarios.get(id).map(|(_, spec)| Arc::clone(spec))
+    }
+
+    fn collections(&self) -> &[Collection] {
+        &self.collections
     }
 }
 

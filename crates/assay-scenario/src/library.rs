@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 use crate::{Scenario, ScenarioError};
 
+/// The file beside the scenarios.
+const COLLECTIONS: &str = "collections.toml";
+
 /// A named set of scenarios.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,10 +25,19 @@ pub struct Collection {
     pub scenarios: Vec<String>,
 }
 
+/// `collections.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Collections {
+    #[serde(default)]
+    collection: Vec<Collection>,
+}
+
 /// All scenarios of an installation.
 #[derive(Debug, Clone)]
 pub struct Library {
     scenarios: Vec<Scenario>,
+    collections: Vec<Collection>,
     robots: PathBuf,
 }
 
@@ -51,6 +63,14 @@ pub enum LibraryError {
         path: PathBuf,
         /// The id inside.
         id: String,
+    },
+    /// `collections.toml` is broken.
+    #[error("{}: {problem}", path.display())]
+    Collections {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
     },
     /// No such scenario.
     #[error("there is no scenario {name:?}{}", suggest(.known))]
@@ -86,7 +106,15 @@ impl Library {
             }
             Err(LibraryError::Misnamed { path, id: scenario.id.to_string() })
         };
-        Ok(Self { scenarios: folders.into_iter().map(load).collect::<Result<_, _>>()?, robots: robots.to_owned() })
+        let loaded = folders.into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let collections = read_collections(&scenarios.join(COLLECTIONS), &loaded)?;
+        Ok(Self { scenarios: loaded, collections, robots: robots.to_owned() })
+    }
+
+    /// The curated sets of scenarios, in the order of the file.
+    #[must_use]
+    pub fn collections(&self) -> &[Collection] {
+        &self.collections
     }
 
     /// The scenarios, by id.
@@ -132,4 +160,24 @@ impl Library {
             known: self.scenarios.iter().map(|s| s.id.to_string()).collect(),
         }
     }
+}
+
+/// The collections, each with an id of its own and scenarios that exist. None where there is no file.
+fn read_collections(path: &Path, scenarios: &[Scenario]) -> Result<Vec<Collection>, LibraryError> {
+    let fail = |problem: String| LibraryError::Collections { path: path.to_owned(), problem };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(LibraryError::Read { path: path.to_owned(), source }),
+    };
+    let Collections { collection: all } = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    for (i, one) in all.iter().enumerate() {
+        if one.id.is_empty() || all[..i].iter().any(|other| other.id == one.id) {
+            return Err(fail(format!("collection[{i}].id: is empty or used twice; rename it")));
+        }
+        if let Some(unknown) = one.scenarios.iter().find(|id| !scenarios.iter().any(|s| s.id.as_str() == id.as_str())) {
+            return Err(fail(format!("collection[{i}].scenarios: there is no scenario {unknown:?}")));
+        }
+    }
+    Ok(all)
 }

@@ -2,11 +2,13 @@
 
 use assay_model::Level;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario, Signal};
 
 /// A scenario's spaces, rates, limits and clauses.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ScenarioSpec)]
 pub struct Spec {
     /// Id.
     pub id: String,
@@ -41,7 +43,8 @@ pub struct Spec {
 }
 
 /// One number of an action.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ActionNumber)]
 pub struct ActionNumber {
     /// Name.
     pub name: String,
@@ -54,7 +57,8 @@ pub struct ActionNumber {
 }
 
 /// One array of the observation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ObservationArray)]
 pub struct Array {
     /// Key in the policy's observation.
     pub name: String,
@@ -69,7 +73,8 @@ pub struct Array {
 }
 
 /// A stage.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = StagePoints)]
 pub struct StagePoints {
     /// Name.
     pub name: String,
@@ -78,7 +83,8 @@ pub struct StagePoints {
 }
 
 /// A safety clause.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ClauseLimit)]
 pub struct ClauseLimit {
     /// Id.
     pub id: String,
@@ -101,7 +107,8 @@ pub struct ClauseLimit {
 }
 
 /// CPU time of a policy in ms, and its memory.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+#[schema(as = PolicyBudget)]
 pub struct BudgetMs {
     /// A step over this is counted.
     pub step_cpu_ms: f64,

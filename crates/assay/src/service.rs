@@ -15,7 +15,6 @@ use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::PublishedKeys;
-use assay_scenario::Scenario;
 use assay_store::{Blobs, LocalQueue, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
@@ -178,7 +177,7 @@ fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path, keyring: 
         signer: UrlSigner::open(data, &OsEntropy)?,
         records,
         queue: Arc::new(LocalQueue::new()),
-        catalog: Arc::new(engine.library().scenarios().iter().map(Scenario::card).collect::<StaticCatalog>()),
+        catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),

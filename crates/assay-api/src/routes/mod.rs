@@ -1,6 +1,8 @@
 //! One endpoint a file, and the table of them all: the router, the check of scopes and the tests are made from it.
 
 mod artifact;
+mod collection;
+mod collections;
 mod docs;
 mod health;
 mod index;
@@ -11,6 +13,7 @@ mod openapi;
 mod present;
 mod query;
 mod scenario;
+mod scenario_spec;
 mod scenarios;
 mod signing_keys;
 mod verify_attestation;
@@ -117,6 +120,9 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle)),
         row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)),
         row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)),
+        row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle)),
+        row("GET", "/collections", read, RateClass::Get, || get(collections::handle)),
+        row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)),
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),

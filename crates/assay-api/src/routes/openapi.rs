@@ -23,6 +23,8 @@ use crate::state::App;
     ),
     paths(
         super::artifact::handle,
+        super::collection::handle,
+        super::collections::handle,
         super::health::alive,
         super::health::ready,
         super::index::handle,
@@ -30,6 +32,7 @@ use crate::state::App;
         super::keys_list::handle,
         super::keys_revoke::handle,
         super::scenario::handle,
+        super::scenario_spec::handle,
         super::scenarios::handle,
         super::signing_keys::handle,
         super::verify_attestation::handle,

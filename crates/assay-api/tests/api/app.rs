@@ -11,6 +11,7 @@ use assay_api::{
 use assay_model::{Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, ScenarioCard, Scopes};
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
+use assay_scenario::{Collection, Scenario};
 use assay_store::{Blobs, JobRecord, LocalQueue, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
@@ -58,7 +59,7 @@ impl TestApp {
         let state = AppState {
             records: Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap()),
             queue: Arc::new(LocalQueue::new()),
-            catalog: Arc::new(StaticCatalog::from_iter([card("cartpole_keepin"), card("tabletop_reach")])),
+            catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
@@ -265,6 +266,20 @@ impl Replayer for Different {
 
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Two scenarios with short stories and the spec of a built-in one, in a collection.
+fn catalog() -> StaticCatalog {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let cartpole = Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap();
+    let scenarios = ["cartpole_keepin", "tabletop_reach"].map(|id| (card(id), cartpole.spec()));
+    let small = Collection {
+        id: "small".into(),
+        name: "Small".into(),
+        description: "Two of them.".into(),
+        scenarios: vec!["cartpole_keepin".into(), "tabletop_reach".into()],
+    };
+    StaticCatalog::new(scenarios, vec![small])
 }
 
 fn card(id: &str) -> ScenarioCard {

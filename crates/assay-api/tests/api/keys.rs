@@ -29,7 +29,14 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/docs") => 303,
         (
             "GET",
-            "/.well-known/assay-keys.json" | "/" | "/openapi.json" | "/healthz" | "/scenarios" | "/verify" | "/keys",
+            "/.well-known/assay-keys.json"
+            | "/"
+            | "/openapi.json"
+            | "/healthz"
+            | "/scenarios"
+            | "/collections"
+            | "/verify"
+            | "/keys",
         ) => 200,
         _ => 404,
     }

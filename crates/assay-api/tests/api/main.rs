@@ -4,6 +4,7 @@
 mod app;
 mod artifacts;
 mod bootstrap;
+mod catalog;
 mod forms;
 mod jobs;
 mod keys;

@@ -50,3 +50,29 @@ fn a_folder_must_have_its_scenarios_name() {
     let error = Library::open(scenarios.path(), &folder.robots()).unwrap_err();
     assert!(matches!(&error, LibraryError::Misnamed { id, .. } if id == "cartpole_keepin"), "{error}");
 }
+
+#[test]
+fn collections_name_scenarios_that_there_are_and_leave_none_out() {
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    assert!(library.collections().len() >= 4);
+    for scenario in library.scenarios() {
+        let id = scenario.id.as_str();
+        assert!(library.collections().iter().any(|c| c.scenarios.iter().any(|s| s == id)), "{id} is in no collection");
+    }
+}
+
+#[test]
+fn a_broken_list_of_collections_is_told() {
+    let one = "[[collection]]\nid = \"a\"\nname = \"A\"\ndescription = \"A.\"\n";
+    let cases = [
+        (format!("{one}scenarios = [\"nothing\"]"), "there is no scenario \"nothing\""),
+        (format!("{one}scenarios = []\n{one}scenarios = []"), "collection[1].id"),
+        (format!("{one}scenario = []"), "scenario"),
+    ];
+    for (text, words) in cases {
+        let scenarios = tempfile::tempdir().unwrap();
+        std::fs::write(scenarios.path().join("collections.toml"), text).unwrap();
+        let message = Library::open(scenarios.path(), &repository().join("robots")).unwrap_err().to_string();
+        assert!(message.contains("collections.toml") && message.contains(words), "{message}");
+    }
+}

@@ -1,0 +1,18 @@
+//! `GET /collections/{id}`.
+
+use axum::Json;
+use axum::extract::{Path, State};
+
+use super::collections::{Entry, entry};
+use crate::http::ApiError;
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
+    params(("id" = String, Path, description = "A collection's id")),
+    responses((status = 200, body = Entry), (status = 400), (status = 404)),
+)]
+pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Entry>, ApiError> {
+    let found = app.catalog.collections().iter().find(|collection| collection.id == id);
+    found.map(|collection| Json(entry(collection))).ok_or_else(|| ApiError::not_found("collection"))
+}

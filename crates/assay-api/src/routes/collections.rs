@@ -1,0 +1,44 @@
+//! `GET /collections`: curated sets of scenarios.
+
+use assay_scenario::Collection;
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::state::App;
+
+/// All collections; never paged.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = CollectionList)]
+pub(super) struct List {
+    collections: Vec<Entry>,
+}
+
+/// A set of scenarios.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Collection)]
+pub(super) struct Entry {
+    id: String,
+    name: String,
+    description: String,
+    scenario_count: usize,
+    /// Ids of its scenarios.
+    scenarios: Vec<String>,
+}
+
+#[utoipa::path(
+    get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = List))
+)]
+pub(super) async fn handle(State(app): State<App>) -> Json<List> {
+    Json(List { collections: app.catalog.collections().iter().map(entry).collect() })
+}
+
+pub(super) fn entry(collection: &Collection) -> Entry {
+    Entry {
+        id: collection.id.clone(),
+        name: collection.name.clone(),
+        description: collection.description.clone(),
+        scenario_count: collection.scenarios.len(),
+        scenarios: collection.scenarios.clone(),
+    }
+}
