@@ -20,6 +20,7 @@ pub mod markdown;
 mod outcome;
 mod replay;
 pub mod sarif;
+pub mod schema;
 mod statistics;
 pub mod terminal;
 mod words;

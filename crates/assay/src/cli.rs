@@ -480,7 +480,11 @@ Examples:
 )]
 pub(crate) struct Report {
     /// The report: report.json
-    pub(crate) file: PathBuf,
+    #[arg(required_unless_present = "schema")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print the JSON Schema of report.json instead of a report
+    #[arg(long, conflicts_with_all = ["file", "form"])]
+    pub(crate) schema: bool,
     /// One self-contained page; plots come from the episodes' folders beside the report
     #[arg(long, group = "form")]
     pub(crate) html: bool,

@@ -5,4 +5,5 @@ mod fixtures;
 mod formats;
 mod html;
 mod json;
+mod schemas;
 mod terminal;

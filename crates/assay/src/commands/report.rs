@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
-use assay_report::{html, json, junit, markdown, sarif, terminal};
+use assay_report::{html, json, junit, markdown, sarif, schema, terminal};
 
 use crate::cli::Report;
 use crate::exit::{Code, Failure, OrFail};
@@ -23,8 +23,12 @@ const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
-    let report = read(&arguments.file).usage()?;
-    let folder = arguments.file.parent().unwrap_or(Path::new(""));
+    let Some(file) = &arguments.file else {
+        write(arguments, &schema::render().ours()?)?;
+        return Ok(Code::Success);
+    };
+    let report = read(file).usage()?;
+    let folder = file.parent().unwrap_or(Path::new(""));
     let text = if arguments.html {
         page(&report, None, folder).ours()?
     } else if arguments.markdown {
@@ -36,11 +40,18 @@ pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
     } else {
         for_terminal(&report, Vec::new())
     };
-    match &arguments.output {
-        Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage()?,
-        None => super::print(&text),
-    }
+    write(arguments, &text)?;
     report.verdict.map(Code::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
+}
+
+fn write(arguments: &Report, text: &str) -> Result<(), Failure> {
+    match &arguments.output {
+        Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage(),
+        None => {
+            super::print(text);
+            Ok(())
+        }
+    }
 }
 
 fn read(path: &Path) -> anyhow::Result<JobReport> {
