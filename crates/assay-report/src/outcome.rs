@@ -119,12 +119,20 @@ pub(crate) fn identity(report: &JobReport) -> String {
     }
 }
 
+/// What was given as the policy (an archive, a folder, a script, an address), as a word of a shell command. A name that
+/// nobody gives to a file is not offered for copying.
+pub(crate) fn policy_word(report: &JobReport) -> String {
+    let ordinary = |c: char| c.is_alphanumeric() || " ._-+,=@:/()~%?[]".contains(c);
+    let name = &report.policy_name;
+    let name = if name.chars().all(ordinary) { name.as_str() } else { "policy.zip" };
+    // What looks like an option is none behind a folder.
+    let name = if name.starts_with('-') { format!("./{name}") } else { name.to_owned() };
+    shlex::try_quote(&name).map_or_else(|_| "policy".to_owned(), std::borrow::Cow::into_owned)
+}
+
 /// The command that runs the same episodes again.
 pub(crate) fn reproduce(report: &JobReport) -> String {
-    let policy = match report.policy_identity {
-        PolicyIdentity::Measured => "policy.zip",
-        PolicyIdentity::Declared => "ADDRESS",
-    };
+    let policy = policy_word(report);
     let mut command = format!(
         "assay verify {policy} --scenario {} --episodes {} --seed {}",
         report.scenario, report.num_episodes, report.seed

@@ -49,7 +49,7 @@ fn files(given: &Path, folder: &Path) -> Result<Found, Failure> {
         let error = anyhow!(error).context(format!("the policy {}", given.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
-    let name = given.file_stem().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
+    let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
     Ok(Found {
         source: PolicySource::Folder(folder.to_owned()),
         name: sanitise(&name, NAME_BYTES),

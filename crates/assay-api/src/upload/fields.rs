@@ -116,8 +116,8 @@ fn policy_name(form: &Form, server: Option<&ServerWish>) -> Result<String, ApiEr
         return Ok(server.name.clone());
     }
     let given = form.policy.as_ref().and_then(|upload| upload.name.as_deref());
-    let stem = given.and_then(|name| Path::new(name).file_stem()).and_then(|stem| stem.to_str());
-    let clean = assay_model::sanitise(stem.unwrap_or_default(), MAX_NAME_BYTES).replace(['\n', '\t'], " ");
+    let name = given.and_then(|name| Path::new(name).file_name()).and_then(|name| name.to_str());
+    let clean = assay_model::sanitise(name.unwrap_or_default(), MAX_NAME_BYTES).replace(['\n', '\t'], " ");
     Ok(if clean.trim().is_empty() { DEFAULT_NAME.to_owned() } else { clean.trim().to_owned() })
 }
 

@@ -1,7 +1,7 @@
 //! What the page's template shows, as text and numbers that are ready to be set.
 
 use askama::Template;
-use assay_model::{JobReport, Level, Quadrants, Verdict, sanitise};
+use assay_model::{JobReport, Level, PolicyIdentity, Quadrants, Verdict, sanitise};
 
 use super::charts::BoundChart;
 use super::episode::EpisodeView;
@@ -40,6 +40,8 @@ pub(super) struct Page<'a> {
     episodes: Vec<EpisodeView>,
     gaps: Vec<String>,
     command: String,
+    policy_word: String,
+    measured: bool,
     generator: &'a str,
 }
 
@@ -134,6 +136,8 @@ impl<'a> Page<'a> {
             signed_by: report.signed_by.as_deref().map(clean),
             gaps: gaps::gaps(report),
             command: outcome::reproduce(report),
+            policy_word: outcome::policy_word(report),
+            measured: report.policy_identity == PolicyIdentity::Measured,
             generator: assets.generator,
         }
     }

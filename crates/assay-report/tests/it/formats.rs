@@ -88,3 +88,19 @@ fn markdown_shows_what_a_policy_wrote_as_text() {
     let rows: Vec<_> = hostile.lines().filter(|line| line.starts_with("| 1 ")).collect();
     assert_eq!(rows.len(), 1, "an error stays on its line");
 }
+
+#[test]
+fn reproducing_names_what_was_given() {
+    for (name, word) in [
+        ("policy.zip", "policy.zip"),
+        ("my policy.py", "'my policy.py'"),
+        ("-x", "./-x"),
+        ("$(reboot)", "policy.zip"),
+        ("ws://127.0.0.1:8000/", "ws://127.0.0.1:8000/"),
+    ] {
+        let mut report = fixtures::safe();
+        report.policy_name = name.into();
+        let text = markdown::render(&report);
+        assert!(text.contains(&format!("\nassay verify {word} --scenario ")), "{text}");
+    }
+}

@@ -88,7 +88,7 @@ fn a_violation_can_be_found_from_every_side() {
         "class=\"span-bad\"",
         "If the limits were others",
         "Latency of the policy",
-        "assay verify policy.zip --scenario tabletop_reach --episodes 3 --seed 7",
+        "assay verify my_policy --scenario tabletop_reach --episodes 3 --seed 7",
     ] {
         assert!(html.contains(part), "{part} is missing");
     }
