@@ -137,6 +137,9 @@ pub(crate) fn reproduce(report: &JobReport) -> String {
         "assay verify {policy} --scenario {} --episodes {} --seed {}",
         report.scenario, report.num_episodes, report.seed
     );
+    if let Some(steps) = report.replan_steps {
+        command.push_str(&format!(" --replan-steps {steps}"));
+    }
     if let Some(statistics) = &report.statistics
         && let Some(target) = statistics.target
     {

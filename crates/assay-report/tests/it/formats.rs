@@ -100,7 +100,9 @@ fn reproducing_names_what_was_given() {
     ] {
         let mut report = fixtures::safe();
         report.policy_name = name.into();
+        report.replan_steps = Some(4);
         let text = markdown::render(&report);
+        assert!(text.contains(" --replan-steps 4\n"), "{text}");
         assert!(text.contains(&format!("\nassay verify {word} --scenario ")), "{text}");
     }
 }
