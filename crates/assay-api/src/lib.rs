@@ -13,6 +13,7 @@
 mod artifacts;
 mod http;
 pub mod keys;
+mod places;
 mod ports;
 mod routes;
 mod server;
@@ -22,9 +23,10 @@ mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
 pub use http::router;
+pub use places::PreflightPlaces;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, ReplayFailure, Replayer, SigningKeys,
-    StaticCatalog,
+    Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightFailure, PreflightRequest,
+    Preflights, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::{Entropy, EpisodeResult, ScenarioCard, ScenarioId};
+use assay_model::{Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
 use assay_scenario::{Collection, Library, Spec};
-use assay_store::JobRecord;
+use assay_store::{JobRecord, ServerCall};
 use async_trait::async_trait;
 
 /// The scenarios that can be asked for.
@@ -150,6 +150,42 @@ pub enum ReplayFailure {
     /// We failed.
     #[error("the replay failed")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Tries policies for a moment.
+pub trait Preflights: Send + Sync + fmt::Debug {
+    /// Tries one. Runs on a thread that may block; takes some seconds, not many.
+    ///
+    /// # Errors
+    /// [`PreflightFailure`]: it could not be tried. What the policy does wrong is in the answer.
+    fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure>;
+}
+
+/// What to try: an archive or a server.
+#[derive(Debug)]
+pub struct PreflightRequest {
+    /// On this scenario of the catalog.
+    pub scenario: ScenarioId,
+    /// The archive as it came in.
+    pub archive: Option<PathBuf>,
+    /// The policy server, and the actions of an answer that are carried out.
+    pub server: Option<(ServerCall, Option<u32>)>,
+    /// The author's name for it.
+    pub policy_name: String,
+}
+
+/// Why a policy could not be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightFailure {
+    /// Its archive or its address.
+    #[error(transparent)]
+    Policy(#[from] IntakeFailure),
+    /// The service is stopping.
+    #[error("the service is stopping")]
+    Stopping,
+    /// Our fault.
+    #[error("{0}")]
+    Broken(String),
 }
 
 /// The operating system's random source.

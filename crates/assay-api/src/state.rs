@@ -7,7 +7,7 @@ use assay_model::{Clock, Entropy};
 use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
-use crate::{ApiSettings, Catalog, Intake, Replayer, SigningKeys, UrlSigner};
+use crate::{ApiSettings, Catalog, Intake, PreflightPlaces, Preflights, Replayer, SigningKeys, UrlSigner};
 
 /// The service's parts.
 #[derive(Debug, Clone)]
@@ -20,6 +20,10 @@ pub struct AppState {
     pub catalog: Arc<dyn Catalog>,
     /// Looks into archives.
     pub intake: Arc<dyn Intake>,
+    /// Tries policies.
+    pub preflights: Arc<dyn Preflights>,
+    /// Who may run a preflight now.
+    pub preflight_places: PreflightPlaces,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids and secrets.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use assay_model::frame::Init;
-use assay_model::lane::{Done, Run};
+use assay_model::frame::{Dtype, Init};
+use assay_model::lane::{Done, Probe, Probed, Run};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
 use assay_scenario::Scenario;
 use assay_sim::{RenderError, Simulation, TraceHash, Unstable, World};
@@ -14,7 +14,7 @@ use crate::assess::{Assessment, TaskWatch, assess};
 use crate::inputs::Recorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
-use crate::policy_link::{Fault, PolicyLink};
+use crate::policy_link::{Answered, Fault, PolicyLink};
 
 /// How an episode ended.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ struct Running<'a> {
     steps: u32,
     clipped: u32,
     meter: Meter,
+    probe: Option<Probe>,
+    probed: Probed,
 }
 
 /// Runs one episode with the policy behind `link`. `progress` is told the number of control steps done.
@@ -89,6 +91,8 @@ pub(crate) fn run(
         steps: 0,
         clipped: 0,
         meter,
+        probe: run.probe,
+        probed: Probed { observation: init.observation.clone(), ..Probed::default() },
     };
     let ready = link.start(&init);
     running.meter.lap(Part::Policy);
@@ -113,6 +117,7 @@ impl Running<'_> {
             observation.extend_from_slice(&time_s.to_le_bytes());
             observation.extend_from_slice(&remaining_s.to_le_bytes());
             self.simulation.observe(&mut observation)?;
+            self.blacken(&mut observation);
             self.meter.lap(Part::Observation);
             let answer = link.ask(&observation, &mut action);
             self.meter.lap(Part::Policy);
@@ -123,6 +128,7 @@ impl Running<'_> {
                 Ok(answered) => {
                     self.latencies.add(answered.latency);
                     self.trace.latency_ms.push(ms(answered.latency));
+                    self.note(answered, &action);
                 }
                 Err(fault) => return Ok(Ending::Policy(fault)),
             }
@@ -130,8 +136,43 @@ impl Running<'_> {
                 return Ok(ending);
             }
             progress(self.steps);
+            if self.has_seen_enough() {
+                break;
+            }
         }
         Ok(Ending::TimeLimit)
+    }
+
+    /// Makes the images of an observation black, if that is wanted.
+    fn blacken(&self, observation: &mut [u8]) {
+        if !self.probe.is_some_and(|probe| probe.black_images) {
+            return;
+        }
+        // Behind the two times.
+        let mut rest = observation.get_mut(16..).unwrap_or_default();
+        for spec in &self.probed.observation {
+            let elements = spec.shape.iter().fold(1, |product: usize, n| product.saturating_mul(*n as usize));
+            let bytes = if spec.dtype == Dtype::U8 { elements } else { elements.saturating_mul(8) };
+            let (array, others) = std::mem::take(&mut rest).split_at_mut(bytes.min(rest.len()));
+            if spec.dtype == Dtype::U8 {
+                array.fill(0);
+            }
+            rest = others;
+        }
+    }
+
+    fn note(&mut self, answered: Answered, action: &[f64]) {
+        if self.probe.is_some() {
+            self.probed.actions.push(action.to_vec());
+            self.probed.latency_ms.push(ms(answered.latency));
+            self.probed.cpu_ms.extend(answered.cpu.map(ms));
+        }
+    }
+
+    fn has_seen_enough(&self) -> bool {
+        self.probe.is_some_and(|probe| {
+            self.steps >= probe.max_steps || ms(self.meter.elapsed()) >= f64::from(probe.max_wall_ms)
+        })
     }
 
     /// Physics under one action; `Some` when it ends the episode.
@@ -214,7 +255,8 @@ impl Running<'_> {
         self.trace.facts = facts(scenario, run, &self.simulation);
         self.trace.inputs = self.inputs.finish();
         let cost = self.meter.cost(policy_cpu);
-        let done = Done { result: result.scored(&weights, &scales), stalled, cost };
+        let probed = self.probe.map(|_| self.probed);
+        let done = Done { result: result.scored(&weights, &scales), stalled, cost, probed };
         Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation }
     }
 }

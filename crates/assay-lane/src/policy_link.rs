@@ -53,6 +53,8 @@ pub(crate) struct PolicyLink {
 pub(crate) struct Answered {
     /// By the wall, from sending to the whole action.
     pub(crate) latency: Duration,
+    /// CPU time of the policy's process since its last answer; `None` for a policy server.
+    pub(crate) cpu: Option<Duration>,
 }
 
 impl PolicyLink {
@@ -106,7 +108,7 @@ impl PolicyLink {
             let message = format!("action[{index}] is {}: every number of an action must be finite", action[index]);
             return Err(Fault::Error(error("bad_action", &message, "")));
         }
-        Ok(Answered { latency })
+        Ok(Answered { latency, cpu: self.clock.map(|_| used) })
     }
 
     /// Tells the policy that the episode is over; it may be gone already.

@@ -10,7 +10,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::thread;
 
 use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind};
-use assay_model::lane::{Command, Done, Reply, Run};
+use assay_model::lane::{Command, Done, Probe, Reply, Run};
 use assay_model::{ClauseStatus, EpisodeSeeds, EpisodeStatus, Termination};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -50,6 +50,16 @@ impl Lane {
 
     /// Runs an episode with `policy` as the other end of the socket.
     fn run(&mut self, episode: u32, policy: impl FnOnce(UnixStream) + Send + 'static) -> Done {
+        self.try_first(episode, None, policy)
+    }
+
+    /// Runs an episode, or the first steps of it.
+    fn try_first(
+        &mut self,
+        episode: u32,
+        probe: Option<Probe>,
+        policy: impl FnOnce(UnixStream) + Send + 'static,
+    ) -> Done {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let thread = thread::spawn(move || policy(ours));
         let run = Run {
@@ -58,6 +68,7 @@ impl Lane {
             nonce: NONCE,
             policy_pid: None,
             evidence: Some(format!("{episode:03}")),
+            probe,
         };
         let body = serde_json::to_vec(&Command::Run(run)).unwrap();
         let mut message = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
@@ -229,4 +240,23 @@ fn actions_out_of_range_are_clipped_and_counted() {
     let tame = lane.run(0, obedient(|_| vec![12.0])).result;
     assert_eq!(wild.trace_hash, tame.trace_hash);
     assert_eq!((wild.clipped_actions, tame.clipped_actions), (wild.steps, 0));
+}
+
+#[test]
+fn the_first_steps_alone_can_be_tried() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let act = |observation: &[f64]| vec![1000.0 * observation[0] - 1.0];
+    let probe = Some(Probe { max_steps: 5, max_wall_ms: 60_000, black_images: false });
+    let done = lane.try_first(0, probe, obedient(act));
+    let probed = done.probed.unwrap();
+    assert_eq!((done.result.steps, done.result.termination), (5, Termination::TimeLimit));
+    // As the policy sent them, not as they were clipped.
+    let sent: Vec<f64> = probed.actions.iter().flatten().copied().collect();
+    let expected = [-1.0, 19.0, 39.0, 59.0, 79.0];
+    assert!(sent.len() == 5 && sent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{sent:?}");
+    assert_eq!((probed.latency_ms.len(), probed.cpu_ms.len()), (5, 0), "no process, no CPU time");
+    assert_eq!(probed.observation[0].name, "joint_position");
+    let hasty = lane.try_first(0, Some(Probe { max_steps: 500, max_wall_ms: 0, black_images: false }), obedient(act));
+    assert_eq!(hasty.result.steps, 1, "the step that is under way ends first");
+    assert!(lane.run(0, obedient(|_| vec![0.0])).probed.is_none());
 }

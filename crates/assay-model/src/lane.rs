@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::frame::ArraySpec;
 use crate::{EpisodeResult, EpisodeSeeds};
 
 /// Longest message either way, in bytes.
@@ -31,6 +32,34 @@ pub struct Run {
     pub policy_pid: Option<i32>,
     /// Folder in the lane's scratch to write evidence to; `null` writes none.
     pub evidence: Option<String>,
+    /// Tries only the first steps, and tells what was asked and answered; `null` runs the whole episode.
+    #[serde(default)]
+    pub probe: Option<Probe>,
+}
+
+/// How much of an episode to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Control steps.
+    pub max_steps: u32,
+    /// By the wall, since the episode's command; the step that is under way ends first.
+    pub max_wall_ms: u32,
+    /// Sends black images: whoever looks at them acts otherwise.
+    #[serde(default)]
+    pub black_images: bool,
+}
+
+/// What was seen of a policy in its first steps.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Probed {
+    /// The arrays that it was sent.
+    pub observation: Vec<ArraySpec>,
+    /// Its actions, as they came.
+    pub actions: Vec<Vec<f64>>,
+    /// From each observation to its action, by the wall.
+    pub latency_ms: Vec<f64>,
+    /// CPU time for the same; empty for a policy server.
+    pub cpu_ms: Vec<f64>,
 }
 
 /// Lane to worker.
@@ -75,6 +104,9 @@ pub struct Done {
     pub stalled: bool,
     /// What it cost.
     pub cost: Cost,
+    /// What was seen, where only the first steps were wanted.
+    #[serde(default)]
+    pub probed: Option<Probed>,
 }
 
 /// What an episode cost, in milliseconds. For operators and benchmarks; no result depends on it.

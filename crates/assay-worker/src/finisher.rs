@@ -8,6 +8,7 @@ use std::sync::mpsc::Receiver;
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, Record};
 use assay_policy::PolicyConnection;
+use assay_policy::remote::Answers;
 use tempfile::TempDir;
 
 use crate::session::{SessionEvents, platform};
@@ -114,7 +115,7 @@ impl Finisher<'_> {
 }
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
-fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
+pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) -> Option<Answers> {
     let timed_out = result.error.as_ref().is_some_and(|error| error.code == "timeout");
     let end = if timed_out { policy.abort() } else { policy.finish() };
     let unasked = end.answers.map_or(0, |answers| answers.unasked);
@@ -124,7 +125,7 @@ fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
              to a later observation"
         ));
     }
-    let Some(error) = &mut result.error else { return };
+    let Some(error) = &mut result.error else { return end.answers };
     if error.code == "exited"
         && let Some(failure) = end.failure()
     {
@@ -133,4 +134,5 @@ fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) {
     if error.log_tail.is_empty() {
         error.log_tail = end.log_tail;
     }
+    end.answers
 }

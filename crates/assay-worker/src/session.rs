@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
         let folder = format!("{episode:03}");
         let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let kept = destination.as_ref().map(|_| folder.clone());
-        let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept };
+        let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept, probe: None };
         let delay_before = policy.run_delay().unwrap_or_default();
         let mut progress = |step, of| events.progress(episode, step, of);
         let done = lane.run(run, stream.as_fd(), self.cancel, &mut progress)?;
@@ -248,11 +248,16 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Why a policy could not be imported, or not be reached.
+pub(crate) fn not_started_error(failure: PolicyFailure) -> EpisodeError {
+    let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
+    EpisodeError { code: failure.code, message: failure.message, log_tail }
+}
+
 /// An episode whose policy could not be imported, or not be reached.
 fn not_started(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, failure: PolicyFailure) -> EpisodeResult {
     let timeout = ["import_timeout", "timeout"].contains(&failure.code.as_str());
-    let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
-    let error = EpisodeError { code: failure.code, message: failure.message, log_tail };
+    let error = not_started_error(failure);
     let mut result = empty(scenario, episode, seeds, error);
     if timeout {
         (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);

@@ -25,6 +25,7 @@ pub(crate) const MAX_EPISODES: u32 = 10_000;
 #[command(version, styles = STYLES, max_term_width = 110, arg_required_else_help = true)]
 #[command(after_help = "Examples:
   assay init my_policy                                    write a policy to start from
+  assay check my_policy --scenario tabletop_reach         try it for a moment, and read what is wrong
   assay verify my_policy --scenario tabletop_reach        run it and print the verdict
   assay verify policy.zip --scenario cartpole_keepin --episodes 29 --out out/run1
   assay verify ws://localhost:8000 --scenario tabletop_reach
@@ -41,6 +42,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Try a policy on a scenario in seconds: what it gets, what it answers, what is wrong
+    Check(Box<Check>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<Verify>),
     /// Run an episode of a report again and compare it with its recording, to the bit
@@ -70,6 +73,29 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "A few real steps, twice, in the real jail. It gives no verdict.
+
+Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 our own failure.
+
+Examples:
+  assay check my_policy --scenario tabletop_reach
+  assay check ws://localhost:8000 --scenario tabletop_reach --replan-steps 8 --json")]
+pub(crate) struct Check {
+    /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
+    pub(crate) policy: PathBuf,
+    /// The scenario: an id (see `assay scenario list`) or a scenario's folder
+    #[arg(short, long, value_name = "ID|PATH")]
+    pub(crate) scenario: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod exit;
 mod interrupt;
 mod judge;
 mod output;
+mod preflights;
 mod progress;
 mod replayer;
 mod service;

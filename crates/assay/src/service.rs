@@ -7,22 +7,22 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, Readiness, SigningKeys,
-    StaticCatalog, UrlSigner, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightPlaces, Readiness,
+    SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
-use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::PublishedKeys;
 use assay_store::{Blobs, LocalQueue, Records, ServerCalls, SqliteRecords};
-use assay_worker::{Engine, Keyring, Service, ServiceOptions};
+use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::Serve;
+use crate::preflights::{EnginePreflights, take_in};
 use crate::replayer::LocalReplayer;
 
 /// Folder of the signing keys in the data folder.
@@ -37,7 +37,7 @@ const BLOBS: &str = "blobs";
 const SERVERS: &str = "servers";
 
 /// What a client hears; the operator's log says why.
-const NOT_RUN: &str =
+pub(crate) const NOT_RUN: &str =
     "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
 
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
@@ -60,13 +60,8 @@ impl Intake for ArchiveIntake {
             return Err(IntakeFailure::NotRun(NOT_RUN));
         }
         let work = self.0.scratch("intake").map_err(IntakeFailure::Broken)?;
-        match intake(zip, &work.path().join("policy"), &IntakeLimits::default()) {
-            Ok(intake) => {
-                Ok(CheckedPolicy { sha256: intake.sha256, warnings: self.0.isolation_warning().into_iter().collect() })
-            }
-            Err(error) if error.is_ours() => Err(IntakeFailure::Broken(std::io::Error::other(error))),
-            Err(error) => Err(IntakeFailure::Refused { field: "policy", message: error.to_string() }),
-        }
+        let taken = take_in(zip, &work.path().join("policy"))?;
+        Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.0.isolation_warning().into_iter().collect() })
     }
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
@@ -91,7 +86,9 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>)
     tell_isolation(&engine);
     let engine = Arc::new(engine);
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
-    let state = state(&engine, records, &data, keyring.clone())?;
+    let stopping_preflights = Cancel::new();
+    let preflights = EnginePreflights { engine: Arc::clone(&engine), stopping: stopping_preflights.clone() };
+    let state = state(&engine, records, &data, (keyring.clone(), preflights))?;
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
         engine,
@@ -122,6 +119,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>)
         let stopping = stopping.clone();
         async move {
             stopped(stopping).await;
+            stopping_preflights.cancel();
             tokio::task::spawn_blocking(move || service.drain(DRAIN)).await
         }
     });
@@ -166,7 +164,12 @@ async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path, keyring: Keyring) -> anyhow::Result<AppState> {
+fn state(
+    engine: &Arc<Engine>,
+    records: Arc<dyn Records>,
+    data: &Path,
+    (keyring, preflights): (Keyring, EnginePreflights),
+) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     Ok(AppState {
@@ -179,6 +182,8 @@ fn state(engine: &Arc<Engine>, records: Arc<dyn Records>, data: &Path, keyring: 
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
+        preflights: Arc::new(preflights),
+        preflight_places: PreflightPlaces::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),

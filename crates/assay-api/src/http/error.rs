@@ -118,6 +118,11 @@ impl ApiError {
         Self::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
     }
 
+    /// What can't be done now, and when to ask again.
+    pub(crate) fn try_again(code: Code, message: &str, seconds: u64) -> Self {
+        Self::new(code, message).with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self

@@ -10,6 +10,7 @@ mod keys_create;
 mod keys_list;
 mod keys_revoke;
 mod openapi;
+mod preflight;
 mod present;
 mod query;
 mod scenario;
@@ -124,6 +125,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/collections", read, RateClass::Get, || get(collections::handle)),
         row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)),
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
+        row("POST", "/preflight", verify, RateClass::Write, || post(preflight::handle)),
         row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
         row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),

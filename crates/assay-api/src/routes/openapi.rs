@@ -31,6 +31,7 @@ use crate::state::App;
         super::keys_create::handle,
         super::keys_list::handle,
         super::keys_revoke::handle,
+        super::preflight::handle,
         super::scenario::handle,
         super::scenario_spec::handle,
         super::scenarios::handle,
@@ -60,7 +61,7 @@ struct Declared;
 const WITH_OPTIONAL_FIELDS: [&str; 4] = ["VerifyForm", "NewKey", "NewReplay", "ErrorBody"];
 
 /// Each status of an error, and when it comes.
-const ERRORS: [(&str, &str); 13] = [
+const ERRORS: [(&str, &str); 14] = [
     ("400", "VALIDATION_ERROR: the request is not well-formed; `details` names the field and its value"),
     ("401", "UNAUTHORIZED: the key is missing, malformed, unknown, expired or revoked"),
     ("403", "FORBIDDEN: the key lacks the scope that the message names"),
@@ -72,6 +73,7 @@ const ERRORS: [(&str, &str); 13] = [
     ("413", "PAYLOAD_TOO_LARGE: the request's body is too large"),
     ("415", "UNSUPPORTED_MEDIA_TYPE: the body has the wrong content type"),
     ("416", "RANGE_NOT_SATISFIABLE: the file has no byte of the range"),
+    ("429", "RATE_LIMITED: too often, or one's other one has not ended; `Retry-After` says when to try again"),
     ("500", "INTERNAL_ERROR: our fault; the request id helps to find out what"),
     ("503", "UNAVAILABLE: not now; try again"),
 ];

@@ -1,7 +1,7 @@
 //! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
 
 use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity};
-use assay_store::{NewJob, ServerCall, Work};
+use assay_store::{NewJob, Work};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -144,7 +144,7 @@ fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&K
 
 /// Puts the server's address and key on the disk, before there is a job that needs them.
 async fn keep_call(app: &App, job_id: JobId, server: ServerWish) -> Result<(), ApiError> {
-    let call = ServerCall { url: server.url, api_key: server.api_key, concurrency: server.concurrency };
+    let call = server.call();
     let servers = app.servers.clone();
     let kept = tokio::task::spawn_blocking(move || servers.put(job_id, &call)).await;
     let kept = kept.map_err(|e| ApiError::internal("keeping a call panicked", &e))?;

@@ -6,7 +6,7 @@ mod receive;
 mod server;
 
 pub(crate) use fields::VerifyRequest;
-pub(crate) use keep::{KeptPolicy, accept, disk_error};
+pub(crate) use keep::{KeptPolicy, accept, disk_error, refusal};
 pub use keep::{PrepareError, prepare_folders};
 pub(crate) use receive::receive;
 pub(crate) use server::ServerWish;

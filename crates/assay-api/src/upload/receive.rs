@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::PathBuf;
 
 use assay_model::Secret;
 use axum::extract::multipart::{Field, MultipartError};
@@ -43,6 +44,13 @@ pub(crate) struct Form {
     pub(super) texts: BTreeMap<&'static str, String>,
     /// What the policy server wants to see.
     pub(super) api_key: Option<Secret>,
+}
+
+impl Form {
+    /// Where the archive lies, as long as the form lives.
+    pub(crate) fn archive(&self) -> Option<PathBuf> {
+        self.policy.as_ref().map(|upload| upload.file.path().to_owned())
+    }
 }
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The parts of a form that speak of a policy server.
 
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
+use assay_store::ServerCall;
 
 use super::fields::{MAX_NAME_BYTES, count};
 use super::keep::refusal;
@@ -18,6 +19,13 @@ pub(crate) struct ServerWish {
     pub(crate) api_key: Option<Secret>,
     pub(crate) concurrency: u32,
     pub(crate) replan_steps: Option<u32>,
+}
+
+impl ServerWish {
+    /// How it is called.
+    pub(crate) fn call(self) -> ServerCall {
+        ServerCall { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
+    }
 }
 
 /// The server, if one is to be evaluated, and what was ignored because none is.

@@ -1,14 +1,18 @@
 //! A service to ask, on a data folder of its own.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, Readiness, ReplayFailure, Replayer,
-    SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, PreflightFailure, PreflightPlaces,
+    PreflightRequest, Preflights, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UrlSigner,
+    prepare_folders, router,
 };
-use assay_model::{Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, ScenarioCard, Scopes};
+use assay_model::{
+    ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding, FindingLevel,
+    LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, Scopes, ServerAnswers,
+};
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario};
@@ -61,6 +65,8 @@ impl TestApp {
             queue: Arc::new(LocalQueue::new()),
             catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),
+            preflights: Arc::new(Gated::default()),
+            preflight_places: PreflightPlaces::default(),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
             signing_keys: Arc::new(OneKey),
@@ -261,6 +267,71 @@ impl Replayer for Different {
             fingerprint_differences: Vec::new(),
             comparison: Comparison { recorded_steps: 9, replayed_steps: 9, difference: Some(difference) },
         })
+    }
+}
+
+/// Finds nothing wrong with any policy, but not before it may.
+#[derive(Debug, Default)]
+pub(crate) struct Gated {
+    pub(crate) closed: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Preflights for Gated {
+    fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
+        let (closed, opened) = &*self.closed;
+        drop(opened.wait_while(closed.lock().unwrap(), |closed| *closed).unwrap());
+        if let Some(archive) = &request.archive
+            && !std::fs::read(archive).unwrap().starts_with(b"PK")
+        {
+            let message = "this is not a zip archive".into();
+            return Err(IntakeFailure::Refused { field: "policy", message }.into());
+        }
+        Ok(found(request))
+    }
+}
+
+fn found(request: &PreflightRequest) -> Preflight {
+    let term = |name: &str| ActionTerm {
+        name: name.into(),
+        unit: "N".into(),
+        low: -1.0,
+        high: 1.0,
+        least: Some(-2.0),
+        greatest: Some(0.5),
+        clipped: 3,
+    };
+    let finding = |level, code: &str| Finding { level, code: code.into(), message: "m".into(), advice: "a".into() };
+    let spread = LatencyMs { p50: 1.0, p95: 2.0, p99: 3.0, max: 4.0 };
+    Preflight {
+        holds: true,
+        scenario: request.scenario.clone(),
+        scenario_version: "1.0.0".into(),
+        policy_name: request.policy_name.clone(),
+        policy_sha256: None,
+        policy_identity: PolicyIdentity::Declared,
+        speaks: request.server.as_ref().map(|_| "a protocol".into()),
+        instruction: Some("go".into()),
+        control_hz: 50.0,
+        time_limit_s: 10,
+        observation: vec![ObservedTerm {
+            name: "time".into(),
+            dtype: "float64".into(),
+            shape: vec![],
+            unit: "s".into(),
+            description: "Simulated time.".into(),
+        }],
+        action: vec![term("force")],
+        budget: PolicyBudget { import_cpu_ms: 1e4, first_cpu_ms: 5e3, step_cpu_ms: 100.0, hard_cpu_ms: 1e3 },
+        steps: 25,
+        import_cpu_ms: Some(30.0),
+        latency_ms: Some(spread),
+        cpu_ms: None,
+        first_latency_ms: Some(5.0),
+        deterministic: Some(true),
+        answers: Some(ServerAnswers { count: 4, shortest: 8, longest: 8, replan_steps: Some(6) }),
+        error: None,
+        findings: vec![finding(FindingLevel::Warning, "clipped"), finding(FindingLevel::Note, "chunk")],
+        wall_time_s: 0.5,
     }
 }
 

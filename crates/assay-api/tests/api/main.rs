@@ -9,6 +9,7 @@ mod forms;
 mod jobs;
 mod keys;
 mod openapi;
+mod preflight;
 mod review;
 mod serve;
 mod shape;

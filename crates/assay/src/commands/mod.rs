@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod attest;
+mod check;
 mod completions;
 mod doctor;
 mod doctor_jail;
@@ -24,6 +25,7 @@ use crate::exit::{Code, Failure, OrFail};
 pub(crate) fn run(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Scenario(command) => scenario::run(&command),
         Command::Stl(arguments) => stl::run(&arguments),

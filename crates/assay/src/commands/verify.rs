@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))
 }
 
-fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
+pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
     engine.library().find(name).map_err(|error| match error {
         LibraryError::Unknown { .. } => {
             Failure::Usage(anyhow!(error).context("--scenario (an id, or the path of a scenario's folder)"))

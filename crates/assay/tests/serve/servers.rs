@@ -143,6 +143,32 @@ fn a_server_that_tells_the_key_is_not_repeated() {
 }
 
 #[test]
+fn a_preflight_is_answered_while_the_client_waits() {
+    let assay = assay();
+    let (server, client) = open_service(&assay);
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let found = client.try_form("/preflight", Some(&zip), &[("scenario", CARTPOLE)]).unwrap();
+    assert_eq!(
+        (found.status, &found.body["holds"], &found.body["steps"]),
+        (200, &true.into(), &25.into()),
+        "{}",
+        found.body
+    );
+    let policy = policy_server(&["--key", KEY, "--horizon", "3"]);
+    let url = format!("ws://127.0.0.1:{}", policy.port());
+    let served = client.try_form("/preflight", None, &parts(&url, &[])).unwrap();
+    assert_eq!((served.status, &served.body["answers"]["longest"]), (200, &3.into()), "{}", served.body);
+    let broken = zip_folder(&example(CARTPOLE, "reference"))[..100].to_vec();
+    let refused = client.try_form("/preflight", Some(&broken), &[("scenario", CARTPOLE)]).unwrap();
+    assert_eq!((refused.status, refused.body["error"]["details"]["field"].as_str()), (400, Some("policy")));
+    assert_eq!(client.get("/verify").body["total"], 0);
+    assert!(!served.body.to_string().contains(KEY) && !server.log().contains(KEY));
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assay.assert_clean();
+    assert_eq!(files_with(KEY, &assay.path("")), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn only_what_the_operator_opened_is_called() {
     let assay = assay();
     let (_server, client) = serve(&assay);

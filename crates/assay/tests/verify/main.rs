@@ -6,6 +6,7 @@
 mod attest;
 mod budgets;
 mod certification;
+mod check;
 mod commands;
 mod evidence;
 mod faults;

@@ -1,0 +1,55 @@
+//! `POST /preflight`: tries a policy on a scenario for a few steps, and says what is wrong. Nothing is kept.
+
+use assay_model::Preflight;
+use axum::extract::{Request, State};
+use axum::{Extension, Json};
+
+use super::verify_create::VerifyForm;
+use crate::http::{ApiError, Caller, Code};
+use crate::places::RETRY_S;
+use crate::state::App;
+use crate::upload::{self, VerifyRequest};
+use crate::{PreflightFailure, PreflightRequest};
+
+#[utoipa::path(
+    post, path = "/preflight", operation_id = "preflight", tag = "verify",
+    request_body(content = VerifyForm, content_type = "multipart/form-data",
+        description = "The parts of `POST /verify`. Those about episodes are checked and have no effect."),
+    responses(
+        (status = 200, description = "What the scenario sends and expects, and what the policy did in its first steps",
+            body = Preflight),
+        (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Json<Preflight>, ApiError> {
+    // Before the body: who has to wait is told so at once.
+    let place = app.preflight_places.enter(&caller.account)?;
+    let form = upload::receive(&app, request).await?;
+    let wish = VerifyRequest::read(&app, &form)?;
+    let runner = app.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        // Kept to the end, also when the client goes away.
+        let _place = place;
+        let request = PreflightRequest {
+            scenario: wish.scenario.id.clone(),
+            archive: form.archive(),
+            server: wish.server.map(|server| (server.call(), wish.replan_steps)),
+            policy_name: wish.policy_name,
+        };
+        runner.preflights.run(&request)
+    });
+    match task.await.map_err(|e| ApiError::internal("a preflight panicked", &e))? {
+        Ok(found) => Ok(Json(found)),
+        Err(PreflightFailure::Policy(failure)) => Err(upload::refusal(failure)),
+        Err(PreflightFailure::Stopping) => {
+            Err(ApiError::try_again(Code::Unavailable, "the service is stopping", RETRY_S))
+        }
+        Err(PreflightFailure::Broken(message)) => {
+            Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))
+        }
+    }
+}

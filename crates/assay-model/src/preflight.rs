@@ -1,0 +1,143 @@
+//! What a preflight says: what a scenario sends and expects, and what a policy did with it in a few steps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId};
+
+/// A preflight of a policy on a scenario. It gives no verdict: a few steps show mistakes, not safety.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Preflight {
+    /// No finding is a problem: an episode can be run.
+    pub holds: bool,
+    /// What it was tried on.
+    pub scenario: ScenarioId,
+    /// The scenario's version.
+    pub scenario_version: String,
+    /// The author's name for the policy.
+    pub policy_name: String,
+    /// SHA-256 of the archive, hexadecimal; `null` for a server.
+    pub policy_sha256: Option<String>,
+    /// How we know the policy.
+    pub policy_identity: PolicyIdentity,
+    /// What a policy server speaks; `null` for an archive, and for a server that was not reached.
+    pub speaks: Option<String>,
+    /// What the policy is told to do.
+    pub instruction: Option<String>,
+    /// Observations and actions per simulated second.
+    pub control_hz: f64,
+    /// Simulated seconds of a whole episode.
+    pub time_limit_s: u32,
+    /// What each observation holds.
+    pub observation: Vec<ObservedTerm>,
+    /// What the numbers of an action mean, and what the policy's were.
+    pub action: Vec<ActionTerm>,
+    /// CPU time that the policy may take.
+    pub budget: PolicyBudget,
+    /// Control steps that were tried.
+    pub steps: u32,
+    /// CPU time of the import; `null` for a server.
+    pub import_cpu_ms: Option<f64>,
+    /// From an observation to its action by the wall, the first apart.
+    pub latency_ms: Option<LatencyMs>,
+    /// CPU time of the same; `null` for a server.
+    pub cpu_ms: Option<LatencyMs>,
+    /// By the wall, of the first action.
+    pub first_latency_ms: Option<f64>,
+    /// The same observations, sent a second time to a fresh policy with the same seed, got the same actions; `null` when
+    /// that could not be tried.
+    pub deterministic: Option<bool>,
+    /// A policy server's answers; `null` for an archive.
+    pub answers: Option<ServerAnswers>,
+    /// Why the policy stopped, where it did.
+    pub error: Option<EpisodeError>,
+    /// What its author should know, the worst first.
+    pub findings: Vec<Finding>,
+    /// How long it took.
+    pub wall_time_s: f64,
+}
+
+/// A part of every observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ObservedTerm {
+    /// Its key.
+    pub name: String,
+    /// `float64`, or `uint8` for images.
+    pub dtype: String,
+    /// Lengths, outermost first; empty for a single number.
+    pub shape: Vec<u32>,
+    /// Unit of its numbers, `1` where they have none.
+    pub unit: String,
+    /// What it is.
+    pub description: String,
+}
+
+/// One number of an action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ActionTerm {
+    /// Its name.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Least value; smaller ones are clipped.
+    pub low: f64,
+    /// Greatest value.
+    pub high: f64,
+    /// The least that the policy sent.
+    pub least: Option<f64>,
+    /// The greatest.
+    pub greatest: Option<f64>,
+    /// Steps in which it was clipped.
+    pub clipped: u32,
+}
+
+/// CPU time that a policy may take, in ms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct PolicyBudget {
+    /// The import ends the episode when it takes more.
+    pub import_cpu_ms: f64,
+    /// The first call too.
+    pub first_cpu_ms: f64,
+    /// A step over this is counted as a miss.
+    pub step_cpu_ms: f64,
+    /// A step over this ends the episode.
+    pub hard_cpu_ms: f64,
+}
+
+/// What a policy server answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ServerAnswers {
+    /// How many answers there were.
+    pub count: u32,
+    /// Actions in the shortest.
+    pub shortest: u32,
+    /// Actions in the longest.
+    pub longest: u32,
+    /// Actions that are carried out before it is asked again; `null` for all.
+    pub replan_steps: Option<u32>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingLevel {
+    /// An episode would end with it.
+    Problem,
+    /// Probably not what its author meant.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+/// Something that a policy's author should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Finding {
+    /// How bad it is.
+    pub level: FindingLevel,
+    /// A word for programs: `policy_error`, `clipped`, `constant`, `nondeterministic`, `slow_import`, `slow_first`,
+    /// `slow_step`, `slow_server`, `replan`, `chunk`, `unused_images`.
+    pub code: String,
+    /// What was seen.
+    pub message: String,
+    /// What to do about it.
+    pub advice: String,
+}

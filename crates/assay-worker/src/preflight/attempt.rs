@@ -1,0 +1,119 @@
+//! The first steps of an episode: once, once more with a fresh policy, and, where there are images, once without them.
+
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
+
+use assay_model::frame::Dtype;
+use assay_model::lane::{Probe, Probed, Run};
+use assay_model::{EpisodeError, EpisodeSeeds};
+use assay_policy::remote::Answers;
+
+use super::PreflightJob;
+use super::facts::is_deterministic;
+use crate::engine::core_of;
+use crate::finisher::end_policy;
+use crate::lane_process::{LaneError, LaneProcess};
+use crate::policy::{Arrived, Upcoming};
+use crate::session::{SessionError, not_started_error, platform};
+use crate::{Cancel, Engine};
+
+/// Steps of a try.
+pub(super) const STEPS: u32 = 25;
+/// A try takes no further step after this long.
+const TRY_WALL_MS: u32 = 700;
+/// How often a policy that is being imported is looked at.
+const TICK: Duration = Duration::from_millis(1);
+/// The seed of the episode that is tried.
+const SEED: u64 = 0;
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Tried {
+    pub(super) speaks: Option<String>,
+    pub(super) import_cpu: Option<Duration>,
+    pub(super) probed: Probed,
+    pub(super) answers: Option<Answers>,
+    pub(super) error: Option<EpisodeError>,
+}
+
+impl Tried {
+    fn sees_images(&self) -> bool {
+        self.probed.observation.iter().any(|spec| spec.dtype == Dtype::U8)
+    }
+}
+
+/// What was seen of each try that was made.
+#[derive(Debug)]
+pub(super) struct Tries {
+    pub(super) first: Tried,
+    /// The same again; left out where the first failed.
+    pub(super) second: Option<Tried>,
+    /// With black images; left out where there are none, or nothing could be concluded.
+    pub(super) blind: Option<Tried>,
+}
+
+impl Tries {
+    pub(super) fn failed(error: EpisodeError) -> Self {
+        Self { first: Tried { error: Some(error), ..Tried::default() }, second: None, blind: None }
+    }
+}
+
+pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {
+    let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+    let seeds = EpisodeSeeds::derive(SEED, 0);
+    // The last lane of a service is the least likely to be busy.
+    let core = core_of(engine.lanes().saturating_sub(1));
+    let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(|e| platform(&e))?;
+    // Both are imported while the lane compiles its scenario.
+    let prepare = || job.policy.prepare(engine, &job.scenario, seeds.policy, core);
+    let (first, second) = (prepare()?, prepare()?);
+    let mut attempt = |upcoming, black_images| {
+        let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
+        try_once(engine, &mut lane, upcoming, (seeds, probe), limit).map_err(|error| told(&error))
+    };
+    let first = attempt(first, false)?;
+    let second = if first.error.is_none() { Some(attempt(second, false)?) } else { None };
+    let alike = second.as_ref().and_then(|second| is_deterministic(&first, second));
+    let blind = if first.sees_images() && alike == Some(true) { Some(attempt(prepare()?, true)?) } else { None };
+    Ok(Tries { first, second, blind })
+}
+
+fn told(error: &LaneError) -> SessionError {
+    match error {
+        LaneError::Cancelled => SessionError::Cancelled,
+        LaneError::Refused(message) => SessionError::Scenario(message.clone()),
+        other => platform(other),
+    }
+}
+
+fn try_once(
+    engine: &Engine,
+    lane: &mut LaneProcess,
+    upcoming: Upcoming,
+    (seeds, probe): (EpisodeSeeds, Probe),
+    limit: &Cancel,
+) -> Result<Tried, LaneError> {
+    let mut upcoming = upcoming.begin(engine).map_err(|e| LaneError::Failed(e.to_string()))?;
+    while !upcoming.is_done() {
+        if limit.is_cancelled() {
+            return Err(LaneError::Cancelled);
+        }
+        thread::sleep(TICK);
+    }
+    let mut policy = match upcoming.wait().map_err(|e| LaneError::Failed(e.to_string()))? {
+        Arrived::Ready(policy) => policy,
+        Arrived::Failed(failure) => {
+            return Ok(Tried { error: Some(not_started_error(*failure)), ..Tried::default() });
+        }
+    };
+    let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
+    let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
+    let (nonce, policy_pid) = (policy.nonce(), policy.pid());
+    let run = Run { episode: 0, seeds, nonce, policy_pid, evidence: None, probe: Some(probe) };
+    let done = lane.run(run, stream.as_fd(), limit, &mut |_, _| {})?;
+    drop(stream);
+    let mut result = done.result;
+    let answers = end_policy(policy, &mut result);
+    Ok(Tried { speaks, import_cpu, probed: done.probed.unwrap_or_default(), answers, error: result.error })
+}

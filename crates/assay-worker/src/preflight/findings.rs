@@ -1,0 +1,285 @@
+//! What a policy's author should know, with advice in words.
+
+use assay_model::{Finding, FindingLevel};
+use assay_scenario::Scenario;
+
+use super::PreflightJob;
+use super::attempt::{Tried, Tries};
+use super::facts::{budget, is_deterministic, percentiles};
+
+/// Over this share of a budget, its author is told.
+const NEAR: f64 = 0.7;
+/// Fewer equal actions than this may be chance.
+const MIN_CONSTANT: usize = 10;
+/// A step over this may be somebody else's doing; its share of all steps must be larger to be told.
+const RARE: f64 = 0.05;
+
+/// The worst first.
+pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
+    let Tries { first, second, blind } = tries;
+    let (scenario, second) = (&*job.scenario, second.as_ref());
+    let mut found = Vec::new();
+    found.extend(error(first, second));
+    found.extend(clipped(scenario, &first.probed.actions));
+    found.extend(constant(&first.probed.actions));
+    found.extend(second.and_then(|second| nondeterministic(first, second)));
+    found.extend(blind.as_ref().and_then(|blind| unused_images(first, blind)));
+    found.extend(import(scenario, first));
+    found.extend(first_call(scenario, &first.probed.cpu_ms));
+    found.extend(steps(scenario, &first.probed.cpu_ms));
+    found.extend(server(job, first));
+    found.sort_by_key(|finding: &Finding| finding.level);
+    found
+}
+
+fn finding(level: FindingLevel, code: &str, message: impl Into<String>, advice: &str) -> Finding {
+    Finding { level, code: code.to_owned(), message: message.into(), advice: advice.to_owned() }
+}
+
+/// What stopped it; the codes are those of an episode's error.
+fn error(first: &Tried, second: Option<&Tried>) -> Option<Finding> {
+    let error = first.error.as_ref().or_else(|| second?.error.as_ref())?;
+    let step = first.probed.actions.len();
+    let advice = match error.code.as_str() {
+        "import_error" => "put the module into the archive; beside the standard library there is only numpy",
+        "syntax_error" => "mend the line that is named",
+        "no_policy" => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
+        "bad_action" => "return one finite number for each row of the action's table",
+        "exception" => "read the end of the log below: it names your line",
+        "memory" => "load less, or in smaller pieces",
+        "import_timeout" => "move work into `reset`, or ship what it computes as a file",
+        "timeout" => "answer each observation at once; do not wait for anything",
+        "connect" => "start the server, or give the address that it listens on",
+        "mismatch" => "choose another scenario, or another server",
+        "server_error" => "read the end of the server's message below",
+        "protocol" => "answer each request once, and print nothing into the stream",
+        _ => "read the end of the log below",
+    };
+    let when = if step == 0 { "before its first action".to_owned() } else { format!("at step {step}") };
+    let message = format!("the policy stopped {when} ({}): {}", error.code, error.message);
+    Some(finding(FindingLevel::Problem, "policy_error", message, advice))
+}
+
+fn clipped(scenario: &Scenario, actions: &[Vec<f64>]) -> Vec<Finding> {
+    let row = |(index, spec): (usize, &assay_scenario::ActionSpec)| {
+        let column = || actions.iter().filter_map(move |action| action.get(index).copied());
+        let outside = column().filter(|x| !(spec.low..=spec.high).contains(x)).count();
+        let (least, greatest) = (column().reduce(f64::min)?, column().reduce(f64::max)?);
+        let message = format!(
+            "action[{index}] ({}) was outside {} to {} {} in {outside} of {} steps: it went from {least:.3} to {greatest:.3}",
+            spec.name,
+            spec.low,
+            spec.high,
+            spec.unit,
+            actions.len(),
+        );
+        let advice = "what is outside is clipped, so the robot does something else than was meant: check the unit, the \
+                      order of the numbers, and whether the output is normalised";
+        (outside > 0).then(|| finding(FindingLevel::Warning, "clipped", message, advice))
+    };
+    scenario.control.action.iter().enumerate().filter_map(row).collect()
+}
+
+fn constant(actions: &[Vec<f64>]) -> Option<Finding> {
+    let first = actions.first()?;
+    if actions.len() < MIN_CONSTANT || actions.iter().any(|action| action != first) {
+        return None;
+    }
+    let message = format!("all {} actions were the same", actions.len());
+    let advice = "does it look at its observation? Keys are those of the table; unknown ones raise a KeyError only where \
+                  they are read without a default";
+    Some(finding(FindingLevel::Warning, "constant", message, advice))
+}
+
+fn nondeterministic(first: &Tried, second: &Tried) -> Option<Finding> {
+    if is_deterministic(first, second) != Some(false) {
+        return None;
+    }
+    let pairs = first.probed.actions.iter().zip(&second.probed.actions);
+    let step = pairs.clone().position(|(a, b)| a != b).unwrap_or_default();
+    let message = format!("the same observations got other actions the second time, from step {step} on");
+    let advice = "its results can't be repeated: take all randomness from the seed that `reset` is given, and neither the \
+                  time nor the order of a set; a server has to forget the episode before";
+    Some(finding(FindingLevel::Warning, "nondeterministic", message, advice))
+}
+
+fn unused_images(first: &Tried, blind: &Tried) -> Option<Finding> {
+    if blind.error.is_some() || is_deterministic(first, blind) != Some(true) {
+        return None;
+    }
+    let message = "black images got the same actions: the policy does not look at its images";
+    let advice = "if that is meant, choose a scenario without images, which runs much faster";
+    Some(finding(FindingLevel::Warning, "unused_images", message, advice))
+}
+
+fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
+    let (took, limit) = (tried.import_cpu?.as_secs_f64() * 1e3, budget(scenario).import_cpu_ms);
+    let message = format!("the import took {took:.0} ms of CPU time; at {limit:.0} ms it ends the episode");
+    let advice = "each episode imports the policy anew: move what you can into files that load fast";
+    (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_import", message, advice))
+}
+
+fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
+    let (took, limit) = (*cpu_ms.first()?, scenario.budget.first_cpu_ms);
+    let message = format!("the first call took {took:.0} ms of CPU time; at {limit:.0} ms it ends the episode");
+    let advice = "do the work of the first call in `reset` or at the import";
+    (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_first", message, advice))
+}
+
+fn steps(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
+    let later = cpu_ms.get(1..)?;
+    let limit = scenario.budget.step_cpu_ms;
+    let near = later.iter().filter(|ms| **ms > NEAR * limit).count();
+    if near as f64 <= RARE * later.len() as f64 {
+        return None;
+    }
+    let p95 = percentiles(later)?.p95;
+    let message = format!(
+        "{near} of {} steps took more than {:.0} ms of CPU time (95 %: {p95:.0} ms); over {limit:.0} ms a step is counted \
+         as a miss",
+        later.len(),
+        NEAR * limit
+    );
+    let advice = "a slower machine will count misses, and misses ask for a review: do less in a step";
+    Some(finding(FindingLevel::Warning, "slow_step", message, advice))
+}
+
+/// What only servers can do.
+fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
+    let Some(answers) = tried.answers.filter(|answers| answers.count > 0) else { return Vec::new() };
+    let mut found = Vec::new();
+    let chunk = if answers.shortest == answers.longest {
+        format!("{} actions in an answer", answers.longest)
+    } else {
+        format!("{} to {} actions in an answer", answers.shortest, answers.longest)
+    };
+    match job.replan_steps() {
+        Some(steps) if steps > answers.shortest => found.push(finding(
+            FindingLevel::Warning,
+            "replan",
+            format!("{chunk}; {steps} are to be carried out before the next is asked for (replan_steps)"),
+            "a shorter answer is carried out whole, and the server is asked earlier than you meant",
+        )),
+        Some(steps) => {
+            let message = format!("{chunk}, of which {steps} are carried out (replan_steps)");
+            found.push(finding(FindingLevel::Note, "chunk", message, "the others are dropped"));
+        }
+        None if answers.longest > 1 => found.push(finding(
+            FindingLevel::Note,
+            "chunk",
+            format!("{chunk}, all of which are carried out before it is asked again"),
+            "--replan-steps N (replan_steps) asks again after N of them, which most policies want",
+        )),
+        None => {}
+    }
+    let waits: Vec<f64> = tried.probed.latency_ms.iter().copied().skip(1).collect();
+    // Mean over control steps: a chunk's answer pays for the steps that it covers.
+    let mean_ms = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    let period_ms = 1e3 / job.scenario.world.control_hz;
+    if mean_ms > period_ms {
+        found.push(finding(
+            FindingLevel::Note,
+            "slow_server",
+            format!("{mean_ms:.0} ms a control step, which are {period_ms:.0} ms apart: too slow for a real robot"),
+            "here simulated time waits for it; elsewhere longer answers or a faster model are needed",
+        ));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use assay_model::frame::{ArraySpec, Dtype};
+    use assay_model::lane::Probed;
+    use assay_policy::remote::{Answers, Endpoint, PolicyServer};
+
+    use super::*;
+    use crate::PolicySource;
+
+    fn job(replan_steps: Option<u32>) -> PreflightJob {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let scenario = Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap();
+        let endpoint = Endpoint::parse("ws://127.0.0.1:8000").unwrap();
+        let server = PolicyServer { endpoint, api_key: None, replan_steps };
+        PreflightJob {
+            scenario: Arc::new(scenario),
+            policy: PolicySource::Server { server, concurrency: 1 },
+            policy_name: "p".into(),
+            policy_sha256: None,
+        }
+    }
+
+    fn tried(actions: &[f64]) -> Tried {
+        let actions: Vec<_> = actions.iter().map(|x| vec![*x]).collect();
+        let latency_ms = vec![1.0; actions.len()];
+        Tried { probed: Probed { actions, latency_ms, ..Probed::default() }, ..Tried::default() }
+    }
+
+    fn codes(job: &PreflightJob, first: Tried, second: Option<Tried>, blind: Option<Tried>) -> Vec<String> {
+        of(job, &Tries { first, second, blind }).into_iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn each_finding_has_its_cause() {
+        let job = job(None);
+        let actions: Vec<f64> = (0..20).map(f64::from).map(|x| x / 10.0).collect();
+        let honest = || tried(&actions);
+        let none: Vec<String> = Vec::new();
+        assert_eq!(codes(&job, honest(), Some(honest()), None), none);
+        assert_eq!(codes(&job, tried(&[13.0, 0.0]), None, None), ["clipped"]);
+        assert_eq!(codes(&job, tried(&[1.0; 12]), None, None), ["constant"]);
+        assert_eq!(codes(&job, tried(&[1.0; 5]), None, None), none, "may be chance");
+        assert_eq!(codes(&job, honest(), Some(tried(&[0.0, 0.2])), None), ["nondeterministic"]);
+        assert_eq!(codes(&job, honest(), Some(tried(&actions[..3])), None), none, "the second went less far");
+        assert_eq!(codes(&job, honest(), Some(tried(&[-0.0])), None), ["nondeterministic"], "other bits");
+        let mut importing = honest();
+        importing.import_cpu = Some(Duration::from_secs(9));
+        assert_eq!(codes(&job, importing, None, None), ["slow_import"]);
+        let with_cpu = |first: f64, others: f64| {
+            let mut tried = honest();
+            tried.probed.cpu_ms = [vec![first], vec![others; 19]].concat();
+            tried
+        };
+        let budget = job.scenario.budget;
+        assert_eq!(codes(&job, with_cpu(0.9 * budget.first_cpu_ms, 1.0), None, None), ["slow_first"]);
+        assert_eq!(codes(&job, with_cpu(1.0, 0.9 * budget.step_cpu_ms), None, None), ["slow_step"]);
+        assert_eq!(codes(&job, with_cpu(1.0, 0.5 * budget.step_cpu_ms), None, None), none);
+        let mut seeing = honest();
+        seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
+        assert_eq!(codes(&job, seeing, Some(honest()), Some(honest())), ["unused_images"]);
+        assert_eq!(codes(&job, honest(), Some(honest()), Some(tried(&[0.0, 0.5]))), none, "it looks");
+    }
+
+    #[test]
+    fn a_servers_answers_are_compared_with_what_is_carried_out() {
+        let answering = |shortest: u32, longest: u32, latency_ms: f64| {
+            let mut tried = tried(&[0.0, 0.1, 0.2]);
+            tried.answers = Some(Answers { count: 2, shortest, longest, unasked: 0 });
+            tried.probed.latency_ms = vec![latency_ms; 3];
+            tried
+        };
+        let told = |replan, answers: Tried| codes(&job(replan), answers, None, None);
+        assert_eq!(told(None, answering(1, 1, 1.0)), Vec::<String>::new());
+        assert_eq!(told(None, answering(8, 8, 1.0)), ["chunk"]);
+        assert_eq!(told(Some(4), answering(8, 8, 1.0)), ["chunk"]);
+        assert_eq!(told(Some(9), answering(8, 10, 1.0)), ["replan"]);
+        assert_eq!(told(None, answering(1, 1, 30.0)), ["slow_server"], "50 actions a second");
+    }
+
+    #[test]
+    fn what_stops_it_comes_first() {
+        let mut failed = tried(&[13.0]);
+        let error =
+            |code: &str| assay_model::EpisodeError { code: code.into(), message: "m".into(), log_tail: "".into() };
+        failed.error = Some(error("exception"));
+        assert_eq!(codes(&job(None), failed, None, None), ["policy_error", "clipped"]);
+        let mut second = tried(&[1.0]);
+        second.error = Some(error("closed"));
+        assert_eq!(codes(&job(None), tried(&[1.0]), Some(second), None), ["policy_error"]);
+    }
+}

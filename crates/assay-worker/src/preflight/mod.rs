@@ -1,0 +1,88 @@
+//! A preflight: the first steps of an episode, twice, in the real lane and the real jail (or with the real server), for an
+//! author who wants to know in seconds what a scenario sends, what it expects, and what is wrong.
+
+mod attempt;
+mod facts;
+mod findings;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assay_model::{EpisodeError, PolicyIdentity, Preflight};
+use assay_scenario::Scenario;
+
+use crate::session::SessionError;
+use crate::{Cancel, Engine, PolicySource};
+use attempt::{Tries, try_out};
+
+/// A policy that holds it up for longer is given up.
+const LIMIT: Duration = Duration::from_secs(15);
+/// How often the limit is looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What to try.
+#[derive(Debug)]
+pub struct PreflightJob {
+    /// On this.
+    pub scenario: Arc<Scenario>,
+    /// Where the policy is.
+    pub policy: PolicySource,
+    /// The author's name for it.
+    pub policy_name: String,
+    /// SHA-256 of its archive; `None` for a server.
+    pub policy_sha256: Option<String>,
+}
+
+impl PreflightJob {
+    fn identity(&self) -> PolicyIdentity {
+        match self.policy {
+            PolicySource::Folder(_) => PolicyIdentity::Measured,
+            PolicySource::Server { .. } => PolicyIdentity::Declared,
+        }
+    }
+
+    fn replan_steps(&self) -> Option<u32> {
+        match &self.policy {
+            PolicySource::Folder(_) => None,
+            PolicySource::Server { server, .. } => server.replan_steps,
+        }
+    }
+}
+
+/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s where the policy itself does.
+///
+/// # Errors
+/// [`SessionError`]: cancelled, or the scenario's or our own fault.
+pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result<Preflight, SessionError> {
+    let began = Instant::now();
+    let limit = Cancel::new();
+    let tries = thread::scope(|scope| {
+        let (ended, running) = channel::<()>();
+        scope.spawn(|| watch(running, began, cancel, &limit));
+        let tries = try_out(engine, job, &limit);
+        drop(ended);
+        tries
+    });
+    let tries = match tries {
+        Err(SessionError::Cancelled) if !cancel.is_cancelled() => Tries::failed(too_long()),
+        other => other?,
+    };
+    let findings = findings::of(job, &tries);
+    Ok(facts::preflight(job, &tries, findings, began.elapsed()))
+}
+
+/// Raises `limit` when it is time, or when the caller gives up; until the sender of `running` is gone.
+fn watch(running: Receiver<()>, began: Instant, cancel: &Cancel, limit: &Cancel) {
+    while running.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        if cancel.is_cancelled() || began.elapsed() > LIMIT {
+            limit.cancel();
+        }
+    }
+}
+
+fn too_long() -> EpisodeError {
+    let message = format!("the policy was not imported, or gave no answer, within {} s", LIMIT.as_secs());
+    EpisodeError { code: "timeout".to_owned(), message, log_tail: String::new() }
+}

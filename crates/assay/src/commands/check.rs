@@ -1,0 +1,153 @@
+//! `assay check`: tries a policy on a scenario in seconds, before an evaluation.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use assay_model::{Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
+use assay_worker::{PolicySource, PreflightJob, SessionError, preflight};
+
+use crate::cli::Check;
+use crate::exit::{Code, Failure, OrFail};
+use crate::interrupt::cancel_on_signal;
+use crate::source;
+
+/// Longest end of a log that is shown, in lines.
+const LOG_LINES: usize = 12;
+
+pub(crate) fn run(arguments: &Check) -> Result<Code, Failure> {
+    let cancel = cancel_on_signal().ours()?;
+    let installation = super::installation()?;
+    let engine = super::engine(&installation, Some(1), arguments.isolation.accepted())?
+        .guarded_by(source::guard(&arguments.server))
+        .ours()?;
+    let scenario = super::verify::find(&engine, &arguments.scenario)?;
+    let work = engine.scratch("check").ours()?;
+    let policy = source::find(&arguments.policy, &arguments.server, &scenario, &work.path().join("policy"))?;
+    if matches!(policy.source, PolicySource::Folder(_)) {
+        engine.runs_policies().ours()?;
+    }
+    let job = PreflightJob {
+        scenario: Arc::new(scenario),
+        policy: policy.source,
+        policy_name: policy.name,
+        policy_sha256: policy.sha256,
+    };
+    let found = preflight(&engine, &job, &cancel).map_err(|error| match error {
+        SessionError::Cancelled => Failure::Interrupted,
+        SessionError::Scenario(_) => Failure::Usage(error.into()),
+        SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
+    })?;
+    if arguments.json {
+        super::print(&serde_json::to_string_pretty(&found).ours()?);
+    } else {
+        super::print(&text(&found, &arguments.policy.display().to_string()));
+    }
+    Ok(if found.holds { Code::Success } else { Code::Unsafe })
+}
+
+fn text(found: &Preflight, given: &str) -> String {
+    let mut text = format!("{} on {} {}\n", found.policy_name, found.scenario, found.scenario_version);
+    if let Some(speaks) = &found.speaks {
+        let _ = writeln!(text, "speaks {speaks}");
+    }
+    sent(&mut text, found);
+    expected(&mut text, found);
+    tried(&mut text, found);
+    for finding in &found.findings {
+        advice(&mut text, finding);
+    }
+    if let Some(error) = &found.error
+        && !error.log_tail.trim().is_empty()
+    {
+        let lines: Vec<_> = error.log_tail.trim_end().lines().collect();
+        let _ = writeln!(text, "\nThe end of its log");
+        lines[lines.len().saturating_sub(LOG_LINES)..].iter().for_each(|line| {
+            let _ = writeln!(text, "  | {line}");
+        });
+    }
+    let count = |level| found.findings.iter().filter(|finding| finding.level == level).count();
+    let (problems, warnings) = (count(FindingLevel::Problem), count(FindingLevel::Warning));
+    let took = found.wall_time_s;
+    let _ = writeln!(text, "\n{}, {} ({took:.1} s)", plural(problems, "problem"), plural(warnings, "warning"));
+    if found.holds {
+        let _ = writeln!(text, "Next: assay verify {given} --scenario {}", found.scenario);
+    }
+    text
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// What each observation holds.
+fn sent(text: &mut String, found: &Preflight) {
+    let rate = format!("{} times a simulated second, {} s", found.control_hz, found.time_limit_s);
+    let _ = writeln!(text, "\nThe policy sees, {rate}");
+    let shape = |term: &ObservedTerm| {
+        let lengths: Vec<_> = term.shape.iter().map(u32::to_string).collect();
+        if lengths.is_empty() { "number".to_owned() } else { format!("[{}]", lengths.join(", ")) }
+    };
+    let name = found.observation.iter().map(|term| term.name.len()).max().unwrap_or(0);
+    let unit = found.observation.iter().map(|term| term.unit.len()).max().unwrap_or(0);
+    for term in &found.observation {
+        let ObservedTerm { name: key, dtype, description, .. } = term;
+        let measure = if term.unit == "1" { "" } else { &term.unit };
+        let _ = writeln!(text, "  {key:name$}  {dtype:7}  {:13}  {measure:unit$}  {description}", shape(term));
+    }
+    if let Some(instruction) = &found.instruction {
+        let _ = writeln!(text, "  {:name$}  text     {instruction:?}", "instruction");
+    }
+}
+
+/// What an action is, and what came.
+fn expected(text: &mut String, found: &Preflight) {
+    let _ = writeln!(text, "\nand answers {}", plural(found.action.len(), "number"));
+    let name = found.action.iter().map(|term| term.name.len()).max().unwrap_or(0);
+    for (index, term) in found.action.iter().enumerate() {
+        let range = format!("{} to {}{}", term.low, term.high, super::unit(&term.unit));
+        let seen = match (term.least, term.greatest) {
+            (Some(least), Some(greatest)) => format!("sent {least:.3} to {greatest:.3}"),
+            _ => String::new(),
+        };
+        let line = format!("  [{index}] {:name$}  {range:24}  {seen}", term.name);
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn tried(text: &mut String, found: &Preflight) {
+    let _ = writeln!(text, "\nTried: {}", plural(found.steps as usize, "step"));
+    let spread =
+        |ms: &LatencyMs| format!("half in {:.1} ms, 95 % in {:.1} ms, all in {:.1} ms", ms.p50, ms.p95, ms.max);
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:12} {value}");
+    };
+    if let Some(ms) = found.import_cpu_ms {
+        row("import", format!("{ms:.0} ms of CPU time, of {:.0}", found.budget.import_cpu_ms));
+    }
+    if let Some(ms) = found.first_latency_ms {
+        row("first action", format!("{ms:.1} ms"));
+    }
+    if let Some(ms) = &found.latency_ms {
+        row("the others", spread(ms));
+    }
+    if let Some(ms) = &found.cpu_ms {
+        row("CPU time", format!("{}, of {:.0} ms", spread(ms), found.budget.step_cpu_ms));
+    }
+    if let Some(answers) = &found.answers {
+        row("answers", format!("{} of {} to {} actions", answers.count, answers.shortest, answers.longest));
+    }
+    match found.deterministic {
+        Some(true) => row("again", "the same observations got the same actions".to_owned()),
+        Some(false) => row("again", "the same observations got other actions".to_owned()),
+        None => {}
+    }
+}
+
+fn advice(text: &mut String, finding: &Finding) {
+    let level = match finding.level {
+        FindingLevel::Problem => "PROBLEM",
+        FindingLevel::Warning => "warning",
+        FindingLevel::Note => "note   ",
+    };
+    let _ = write!(text, "\n{level}  {}\n         -> {}\n", finding.message, finding.advice);
+}

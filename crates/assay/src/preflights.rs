@@ -1,0 +1,67 @@
+//! Preflights of the service: on its engine, beside its lanes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
+use assay_model::Preflight;
+use assay_policy::remote::{Endpoint, PolicyServer};
+use assay_policy::{Intake, IntakeLimits, intake};
+use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
+
+use crate::service::NOT_RUN;
+
+/// Tries policies until the service stops.
+#[derive(Debug)]
+pub(crate) struct EnginePreflights {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) stopping: Cancel,
+}
+
+impl Preflights for EnginePreflights {
+    fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
+        let ours = |error: &dyn std::fmt::Display| PreflightFailure::Broken(error.to_string());
+        let scenario = self.engine.library().get(&request.scenario).map_err(|e| ours(&e))?.clone();
+        let work = self.engine.scratch("preflight").map_err(|e| ours(&e))?;
+        let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;
+        let policy_name = request.policy_name.clone();
+        let job = PreflightJob { scenario: Arc::new(scenario), policy, policy_name, policy_sha256 };
+        preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
+            SessionError::Cancelled => PreflightFailure::Stopping,
+            other => ours(&other),
+        })
+    }
+}
+
+impl EnginePreflights {
+    /// Where the policy is, and its hash if it is an archive.
+    fn policy(
+        &self,
+        request: &PreflightRequest,
+        folder: &Path,
+    ) -> Result<(PolicySource, Option<String>), PreflightFailure> {
+        if let Some((call, replan_steps)) = &request.server {
+            let endpoint = Endpoint::parse(call.url.reveal());
+            let endpoint = endpoint.map_err(|error| PreflightFailure::Broken(error.to_string()))?;
+            let server = PolicyServer { endpoint, api_key: call.api_key.clone(), replan_steps: *replan_steps };
+            return Ok((PolicySource::Server { server, concurrency: 1 }, None));
+        }
+        if self.engine.runs_policies().is_err() {
+            return Err(IntakeFailure::NotRun(NOT_RUN).into());
+        }
+        let archive = request.archive.as_ref();
+        let archive = archive.ok_or_else(|| PreflightFailure::Broken("neither archive nor server".to_owned()))?;
+        let taken = take_in(archive, folder)?;
+        Ok((PolicySource::Folder(folder.to_owned()), Some(taken.sha256)))
+    }
+}
+
+/// Unpacks an archive into `folder`.
+pub(crate) fn take_in(zip: &Path, folder: &Path) -> Result<Intake, IntakeFailure> {
+    intake(zip, folder, &IntakeLimits::default()).map_err(|error| {
+        if error.is_ours() {
+            return IntakeFailure::Broken(std::io::Error::other(error));
+        }
+        IntakeFailure::Refused { field: "policy", message: error.to_string() }
+    })
+}
