@@ -40,11 +40,14 @@ fn a_sound_policy_holds_and_everything_is_shown() {
     assay.assert_clean();
 }
 
+/// A policy, the exit code, what must be found, and a part of the advice.
+type Case<'a> = (&'a str, i32, &'a [(FindingLevel, &'a str)], &'a str);
+
 #[test]
 fn each_fault_is_told_with_advice() {
     use FindingLevel::{Problem, Warning};
     let assay = assay();
-    let cases: &[(&str, i32, &[(FindingLevel, &str)], &str)] = &[
+    let cases: &[Case] = &[
         ("def policy(o):\n    return [50 * o['time'] - 1]\n", 0, &[(Warning, "clipped")], "outside -12 to 12 N"),
         ("def policy(o):\n    return [0.0]\n", 0, &[(Warning, "constant")], "all 25 actions were the same"),
         (
