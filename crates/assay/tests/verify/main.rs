@@ -14,6 +14,7 @@ mod interrupt;
 mod judge;
 mod load;
 mod log;
+mod recompute;
 mod refusals;
 mod remote;
 mod repeat;
