@@ -104,11 +104,13 @@ fn nondeterministic(first: &Tried, second: &Tried) -> Option<Finding> {
 }
 
 fn unused_images(first: &Tried, blind: &Tried) -> Option<Finding> {
-    if blind.error.is_some() || is_deterministic(first, blind) != Some(true) {
+    let steps = first.probed.actions.len().min(blind.probed.actions.len());
+    // A policy may look only later; of a few steps nothing can be said.
+    if steps < MIN_CONSTANT || blind.error.is_some() || is_deterministic(first, blind) != Some(true) {
         return None;
     }
-    let message = "black images got the same actions: the policy does not look at its images";
-    let advice = "if that is meant, choose a scenario without images, which runs much faster";
+    let message = format!("black images got the same {steps} actions: the policy has not looked at its images so far");
+    let advice = "if it never does, choose a scenario without images, which runs much faster";
     Some(finding(FindingLevel::Warning, "unused_images", message, advice))
 }
 
@@ -253,6 +255,10 @@ mod tests {
         seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
         assert_eq!(codes(&job, seeing, Some(honest()), Some(honest())), ["unused_images"]);
         assert_eq!(codes(&job, honest(), Some(honest()), Some(tried(&[0.0, 0.5]))), none, "it looks");
+        let few = || tried(&[0.0, 0.1, 0.2]);
+        let mut seeing = few();
+        seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
+        assert_eq!(codes(&job, seeing, Some(few()), Some(few())), none, "too few to tell");
     }
 
     #[test]
