@@ -8,7 +8,7 @@ use assay_model::lane::{StillsJob, files};
 use crate::render::RenderError;
 use crate::rerun::Rerun;
 use crate::sheet::write_png;
-use crate::step::load;
+use crate::step::load_to_draw;
 use crate::{Places, Trace};
 
 /// Most pictures.
@@ -29,7 +29,7 @@ pub fn stills(places: &Places) -> Result<(), RenderError> {
         return Err(RenderError::Senseless(message));
     }
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
-    let world = load(places)?;
+    let world = load_to_draw(places, job.width, job.height)?;
     let mut rerun = Rerun::new(&world, job.world_seed, &trace)?;
     let mut renderer = assay_sim::Renderer::new(&mut rerun.simulation, job.width, job.height)?;
     let rows: Vec<usize> = job.times_s.iter().map(|time_s| row_at(&trace, *time_s)).collect();
