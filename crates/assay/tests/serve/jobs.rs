@@ -45,6 +45,7 @@ fn comparable(report: &JobReport) -> serde_json::Value {
         "needs_review",
         "video_url",
         "report_url",
+        "attestation_url",
     ];
     apart.iter().for_each(|field| value[*field] = serde_json::Value::Null);
     for episode in value["episode_details"].as_array_mut().unwrap() {
@@ -208,7 +209,7 @@ fn evidence_can_be_downloaded() {
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
     }
-    let signed = fs::read(assay.path("data/jobs").join(&id).join("report.json")).unwrap();
+    let signed = fs::read(assay.path("data/jobs").join(&id).join("1/report.json")).unwrap();
     assert_eq!(
         client.get(&format!("/verify/{id}/report.json")).body,
         serde_json::from_slice::<serde_json::Value>(&signed).unwrap()
