@@ -145,7 +145,7 @@ fn whole_jail(jail: &Jail, profile: Profile) -> Check {
 }
 
 pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
-    let program = native_program(Path::new(TRUE), Path::new("/program"), &default_cache_root());
+    let program = native_program(Path::new(TRUE), None, Path::new("/program"), &default_cache_root());
     let program = program.map_err(|error| chain(&error))?;
     let mut spec = Spec::new(profile, [program.path]);
     spec.binds = program.binds;

@@ -40,13 +40,18 @@ pub enum ProgramError {
     Stage(#[from] StageError),
 }
 
-/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. Only for programs of
-/// our own: the loader is run on it.
+/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. They are looked for in
+/// `libraries` before the places that the system and the program name. Only for programs of our own: the loader is run
+/// on it.
 ///
 /// # Errors
 /// [`ProgramError`] when the loader is missing, or a library.
-pub fn library_closure(binary: &Path) -> Result<Vec<PathBuf>, ProgramError> {
-    let listed = Command::new(LOADER).arg("--list").arg(binary).env_clear().output().map_err(ProgramError::Loader)?;
+pub fn library_closure(binary: &Path, libraries: Option<&Path>) -> Result<Vec<PathBuf>, ProgramError> {
+    let mut loader = Command::new(LOADER);
+    if let Some(folder) = libraries {
+        loader.arg("--library-path").arg(folder);
+    }
+    let listed = loader.arg("--list").arg(binary).env_clear().output().map_err(ProgramError::Loader)?;
     let text = String::from_utf8_lossy(&listed.stdout);
     let missing = text.lines().find(|line| line.contains("not found"));
     if !listed.status.success() || missing.is_some() {
@@ -66,14 +71,19 @@ fn library_of_line(line: &str) -> Option<PathBuf> {
     path.starts_with('/').then(|| path.into())
 }
 
-/// Everything that `binary` needs to run in a jail as `inside`. What the jail's user can't reach is copied below
-/// `cache_root` first.
+/// Everything that `binary` needs to run in a jail as `inside`, with its libraries found as in [`library_closure`]. What
+/// the jail's user can't reach is copied below `cache_root` first.
 ///
 /// # Errors
 /// [`ProgramError`] when a library is missing or can't be copied.
-pub fn native_program(binary: &Path, inside: &Path, cache_root: &Path) -> Result<Program, ProgramError> {
+pub fn native_program(
+    binary: &Path,
+    libraries: Option<&Path>,
+    inside: &Path,
+    cache_root: &Path,
+) -> Result<Program, ProgramError> {
     let mut binds = vec![Bind::read_only(stage_readable(binary, cache_root)?, inside)];
-    for library in library_closure(binary)? {
+    for library in library_closure(binary, libraries)? {
         let target = match library.file_name() {
             Some(name) if library != Path::new(LOADER) => Path::new(LIBRARY_FOLDER).join(name),
             _ => library.clone(),

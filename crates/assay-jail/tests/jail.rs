@@ -17,7 +17,7 @@ use assay_jail::{
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn spec(profile: Profile, program: &str, args: &[&str]) -> Spec {
-    let program = native_program(Path::new(program), Path::new("/program"), &default_cache_root()).unwrap();
+    let program = native_program(Path::new(program), None, Path::new("/program"), &default_cache_root()).unwrap();
     let mut spec = Spec::new(profile, [program.path.as_os_str()]);
     spec.argv.extend(args.iter().map(Into::into));
     spec.binds = program.binds;

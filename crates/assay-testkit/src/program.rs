@@ -104,9 +104,6 @@ impl Assay {
             let place = stage_readable(&home().join(name), &default_cache_root()).unwrap();
             std::os::unix::fs::symlink(place, link).unwrap();
         }
-        // The programs look for it in the source tree, which other users may not reach.
-        let libraries = installed.join("vendor/mujoco/lib").to_string_lossy().into_owned();
-        self.environment.push(("LD_LIBRARY_PATH".to_owned(), libraries));
         self.program = self.path("assay");
         (self.home, self.starter) = (installed, starter.into_iter().map(Into::into).collect());
         self

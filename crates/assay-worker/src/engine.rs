@@ -122,7 +122,9 @@ impl Engine {
             // Simulators are our own code: they run in what there is.
             tracing::warn!(%isolation, why = %reasons(&missing), "jails are weaker than they should be");
         }
-        let lane = native_program(&installation.lane, Path::new(LANE_INSIDE), &cache_root)?;
+        // The installation's own MuJoCo, wherever the programs were built.
+        let (libmujoco, inside) = (installation.libmujoco(), Path::new(LANE_INSIDE));
+        let lane = native_program(&installation.lane, libmujoco.parent(), inside, &cache_root)?;
         let runtime = Runtime::at(&installation.python(), &cache_root)?;
         let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy, isolation)?;
         // One member runs and one loads on each lane; one more is warm when both are taken.
