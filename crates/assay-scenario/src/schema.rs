@@ -1,4 +1,6 @@
 //! `scenario.toml` as written. Unknown keys are errors everywhere.
+//!
+//! One file on purpose: it holds declarations only, and with their comments they are the format, from top to bottom.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

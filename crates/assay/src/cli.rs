@@ -1,4 +1,6 @@
 //! The command line.
+//!
+//! One file on purpose: it holds declarations only, and the whole command line can be read from top to bottom.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
