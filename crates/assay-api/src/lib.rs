@@ -11,6 +11,7 @@
 //! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
 
 mod artifacts;
+mod events;
 mod http;
 pub mod keys;
 mod places;
@@ -22,6 +23,7 @@ mod state;
 mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
+pub use events::EventHub;
 pub use http::router;
 pub use places::PreflightPlaces;
 pub use ports::{

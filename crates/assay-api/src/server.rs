@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
 use crate::{AppState, router};
@@ -22,13 +23,20 @@ pub async fn serve(
     state: AppState,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let (readiness, drain) = (state.readiness.clone(), state.settings.drain);
+    let (readiness, events, drain) = (state.readiness.clone(), state.events.clone(), state.settings.drain);
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let graceful = async move {
         shutdown.await;
         readiness.set(Err("stopping"));
+        events.stop();
         stopping.send_replace(true);
     };
+    let listener = listener.tap_io(|socket| {
+        // An event is small and should not wait for another one.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a connection may be slower than it could be");
+        }
+    });
     let server = axum::serve(listener, router(state)).with_graceful_shutdown(graceful);
     tokio::select! {
         ended = server => Ok(ended?),

@@ -23,6 +23,12 @@ pub struct ApiSettings {
     pub body_idle: Duration,
     /// How long a stopping server waits for requests that are under way.
     pub drain: Duration,
+    /// A stream of events that has nothing to say says so this often.
+    pub heartbeat: Duration,
+    /// Streams of events that an account may have open.
+    pub max_streams_of_account: usize,
+    /// Streams of events that all may have open together.
+    pub max_streams: usize,
     /// How policies are kept apart here; `/readyz` tells.
     pub isolation: Isolation,
     /// Whether uploaded policies are run here; `/readyz` tells.
@@ -38,6 +44,9 @@ impl Default for ApiSettings {
             lanes: NonZeroU32::MIN,
             body_idle: Duration::from_secs(30),
             drain: Duration::from_secs(5),
+            heartbeat: Duration::from_secs(15),
+            max_streams_of_account: 100,
+            max_streams: 8192,
             isolation: Isolation::Namespaces,
             runs_uploads: true,
         }
@@ -72,6 +81,9 @@ impl ApiSettings {
         }
         if self.max_episodes == 0 {
             return Err(SettingsError::Zero("max_episodes"));
+        }
+        if self.heartbeat.is_zero() {
+            return Err(SettingsError::Zero("heartbeat"));
         }
         Ok(())
     }

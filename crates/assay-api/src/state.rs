@@ -7,7 +7,7 @@ use assay_model::{Clock, Entropy};
 use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
-use crate::{ApiSettings, Catalog, Intake, PreflightPlaces, Preflights, Replayer, SigningKeys, UrlSigner};
+use crate::{ApiSettings, Catalog, EventHub, Intake, PreflightPlaces, Preflights, Replayer, SigningKeys, UrlSigner};
 
 /// The service's parts.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct AppState {
     pub servers: ServerCalls,
     /// Signs addresses of evidence.
     pub signer: UrlSigner,
+    /// Passes on what happens to jobs.
+    pub events: EventHub,
     /// What the operator chose.
     pub settings: ApiSettings,
     /// Whether `/readyz` says yes.

@@ -77,6 +77,20 @@ pub struct JobProgress {
     pub stage: String,
 }
 
+impl JobProgress {
+    /// Of a job in this state.
+    #[must_use]
+    pub fn new(status: JobStatus, episodes_done: u32, episodes_total: u32) -> Self {
+        let stage = match status {
+            JobStatus::Queued => "queued",
+            JobStatus::Running => "running",
+            JobStatus::Judging => "judging",
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => "done",
+        };
+        Self { episodes_done, episodes_total, stage: stage.to_owned() }
+    }
+}
+
 /// What is known of a job from its start: stored once, never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobHeader {
@@ -205,11 +219,7 @@ impl JobReport {
             unsafe_time_s: None,
             sensitivity: Vec::new(),
             fingerprint: None,
-            progress: JobProgress {
-                episodes_done: 0,
-                episodes_total: header.plan.episodes,
-                stage: "queued".to_owned(),
-            },
+            progress: JobProgress::new(JobStatus::Queued, 0, header.plan.episodes),
             queue_position: None,
             eta_s: None,
             waiting_for: Some("a free lane".to_owned()),
@@ -238,13 +248,7 @@ impl JobReport {
     pub fn in_status(mut self, status: JobStatus, waiting_for: Option<String>) -> Self {
         self.status = status;
         self.waiting_for = waiting_for;
-        self.progress.stage = match status {
-            JobStatus::Queued => "queued",
-            JobStatus::Running => "running",
-            JobStatus::Judging => "judging",
-            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => "done",
-        }
-        .to_owned();
+        self.progress = JobProgress::new(status, self.progress.episodes_done, self.progress.episodes_total);
         self
     }
 

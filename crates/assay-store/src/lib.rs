@@ -18,6 +18,7 @@
 mod blobs;
 mod conclusion;
 mod error;
+mod events;
 mod job;
 mod key;
 mod local_queue;
@@ -34,6 +35,7 @@ pub mod testing;
 pub use blobs::{BlobError, Blobs};
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
 pub use error::StoreError;
+pub use events::{EventRecord, Events};
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
 pub use key::{KeyId, KeyRecord};
 pub use local_queue::LocalQueue;

@@ -1,13 +1,11 @@
 //! The trait of the truth.
 
-use std::fmt;
-
 use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
+    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
     Lease, NewJob, Outcome, Reconciled, Recorded, Returned, Reviewed, StoreError,
 };
 
@@ -16,7 +14,7 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Send + Sync + fmt::Debug {
+pub trait Records: Events {
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.

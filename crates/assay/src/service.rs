@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightPlaces, Readiness,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, PreflightPlaces, Readiness,
     SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
@@ -178,6 +178,7 @@ fn state(
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         signer: UrlSigner::open(data, &OsEntropy)?,
+        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock)),
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),

@@ -8,14 +8,15 @@ use axum::response::{IntoResponse, Response};
 use super::error::{ApiError, Code};
 
 pub(super) async fn acceptable(request: Request, next: Next) -> Response {
-    if takes_json(request.headers()) {
+    if takes(request.headers(), "application/json") {
         return next.run(request).await;
     }
     ApiError::new(Code::NotAcceptable, "the answer would be application/json, which the Accept header excludes")
         .into_response()
 }
 
-fn takes_json(headers: &HeaderMap) -> bool {
+/// Whether the client takes this media type.
+pub(crate) fn takes(headers: &HeaderMap, kind: &str) -> bool {
     let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
     // The most specific range decides (RFC 9110, 12.5.1); none at all takes everything.
     if ranges.peek().is_none() {
@@ -23,7 +24,8 @@ fn takes_json(headers: &HeaderMap) -> bool {
     }
     let offers: Vec<&str> = ranges.flat_map(|value| value.split(',')).collect();
     let quality = |wanted: &str| offers.iter().find_map(|offer| quality_of(offer, wanted));
-    ["application/json", "application/*", "*/*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
+    let family = kind.split_once('/').map(|(family, _)| format!("{family}/*")).unwrap_or_default();
+    [kind, &family, "*/*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
 fn quality_of(offer: &str, wanted: &str) -> Option<f64> {
@@ -53,8 +55,8 @@ mod tests {
             ("", false),
         ] {
             let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();
-            assert_eq!(takes_json(&headers), takes, "{accept:?}");
+            assert_eq!(super::takes(&headers, "application/json"), takes, "{accept:?}");
         }
-        assert!(takes_json(&HeaderMap::new()));
+        assert!(super::takes(&HeaderMap::new(), "application/json"));
     }
 }

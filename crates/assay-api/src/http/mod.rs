@@ -12,6 +12,7 @@ mod observe;
 pub(crate) mod range;
 mod router;
 
+pub(crate) use accept::takes;
 pub(crate) use auth::Caller;
 pub(crate) use error::{ApiError, Code, ErrorAnswer};
 pub(crate) use json::{json_body, named_field, optional_json_body};

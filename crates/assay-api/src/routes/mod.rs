@@ -21,6 +21,7 @@ mod verify_attestation;
 mod verify_cancel;
 mod verify_create;
 mod verify_episodes;
+mod verify_events;
 mod verify_get;
 mod verify_list;
 mod verify_replay;
@@ -129,6 +130,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
         row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/verify/{job_id}/events", read, RateClass::Get, || get(verify_events::handle))
+        },
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),

@@ -40,6 +40,7 @@ use crate::state::App;
         super::verify_cancel::handle,
         super::verify_create::handle,
         super::verify_episodes::handle,
+        super::verify_events::handle,
         super::verify_get::handle,
         super::verify_list::handle,
         super::verify_replay::handle,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, Intake, IntakeFailure, PreflightFailure, PreflightPlaces,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, PreflightFailure, PreflightPlaces,
     PreflightRequest, Preflights, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UrlSigner,
     prepare_folders, router,
 };
@@ -60,8 +60,10 @@ impl TestApp {
         let folder = tempfile::tempdir().unwrap();
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
+        let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
         let state = AppState {
-            records: Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap()),
+            events: EventHub::new(records.clone(), clock.clone()),
+            records,
             queue: Arc::new(LocalQueue::new()),
             catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),

@@ -5,6 +5,7 @@ mod app;
 mod artifacts;
 mod bootstrap;
 mod catalog;
+mod events;
 mod forms;
 mod jobs;
 mod keys;

@@ -117,6 +117,24 @@ async fn stopping_does_not_wait_for_ever() {
     tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn stopping_ends_streams_at_once() {
+    let running = run(ApiSettings { drain: Duration::from_secs(60), ..ApiSettings::default() }).await;
+    let key = running.app.key("lab", "verify,read").await;
+    let job = running.app.verify(&key, &[SCENARIO, POLICY]).await.body["job_id"].as_str().unwrap().to_owned();
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    let head = format!("GET /verify/{job}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&text).contains("QUEUED") {
+        let read = socket.read(&mut buffer).await.unwrap();
+        assert!(read > 0, "the stream ended: {}", String::from_utf8_lossy(&text));
+        text.extend(&buffer[..read]);
+    }
+    running.stop.send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
+}
+
 async fn wait_for(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..1000 {
         if condition() {

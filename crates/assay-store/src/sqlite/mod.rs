@@ -10,6 +10,7 @@
 mod backend;
 mod checkpoint;
 mod conclusions;
+mod events;
 mod fail;
 mod jobs;
 mod keys;

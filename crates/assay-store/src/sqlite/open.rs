@@ -83,6 +83,10 @@ impl SqliteRecords {
         Ok(Self { writer, readers: Readers::new(file), _lock: lock })
     }
 
+    pub(super) fn changed(&self) -> tokio::sync::watch::Receiver<()> {
+        self.writer.changes()
+    }
+
     pub(super) fn read<T>(
         &self,
         doing: &'static str,

@@ -3,7 +3,7 @@
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::checkpoint::Checkpointer;
 use super::fail::{Sql, database};
@@ -23,15 +23,22 @@ type Command = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + S
 pub(super) struct Writer {
     sender: Option<mpsc::Sender<Command>>,
     thread: Option<JoinHandle<()>>,
+    changes: watch::Receiver<()>,
 }
 
 impl Writer {
     pub(super) fn start(db: Connection, checkpointer: Checkpointer) -> Result<Self, std::io::Error> {
         let (sender, receiver) = mpsc::channel(CAPACITY);
+        let (changed, changes) = watch::channel(());
         let thread = std::thread::Builder::new()
             .name("assay-db-writer".into())
-            .spawn(move || run(db, receiver, &checkpointer))?;
-        Ok(Self { sender: Some(sender), thread: Some(thread) })
+            .spawn(move || run(db, receiver, &checkpointer, &changed))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), changes })
+    }
+
+    /// Marked after each commit.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.clone()
     }
 
     /// Runs `operation` in a transaction and answers when it is durable. If the caller goes away meanwhile, the
@@ -73,10 +80,16 @@ fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> S
     Ok(value)
 }
 
-fn run(mut db: Connection, mut receiver: mpsc::Receiver<Command>, checkpointer: &Checkpointer) {
+fn run(
+    mut db: Connection,
+    mut receiver: mpsc::Receiver<Command>,
+    checkpointer: &Checkpointer,
+    changed: &watch::Sender<()>,
+) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while receiver.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let (answers, committed) = commit(&mut db, &mut batch);
+        changed.send_replace(());
         for answer in answers {
             answer(committed.clone());
         }

@@ -3,6 +3,7 @@
 
 mod certifications;
 mod conclusions;
+mod events;
 mod fixtures;
 mod jobs;
 mod keys;
@@ -56,6 +57,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         conclusions::a_judgement_only_adds,
         conclusions::failing_too_often_fails_the_job,
         conclusions::lapses_are_bounded,
+        events::tell_of_every_change,
+        events::tell_why_a_job_failed,
+        events::are_not_told_twice,
+        events::count_over_all_jobs,
         reviews::stand_beside_the_result,
         reviews::are_bounded,
     ];

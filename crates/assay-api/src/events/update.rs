@@ -1,0 +1,139 @@
+//! What an event says, and how it looks on the wire.
+
+use std::fmt::Write as _;
+
+use assay_model::{JobProgress, JobStatus, Verdict};
+use assay_store::EventRecord;
+use axum::body::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// Keeps a connection that has nothing to say; clients ignore it.
+pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n\n");
+/// The first line of a stream: when to come back if the connection breaks, in ms.
+pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+
+/// The data of an event.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+pub(crate) struct JobUpdate {
+    /// The job's state.
+    status: JobStatus,
+    /// Nothing will change any more: the stream ends after this event.
+    done: bool,
+    /// What was found, once there is a verdict.
+    verdict: Option<Verdict>,
+    progress: JobProgress,
+    /// How many jobs are begun before this one, itself included; while it is QUEUED.
+    queue_position: Option<u32>,
+    /// Seconds until its end, as far as can be told.
+    eta_s: Option<f64>,
+    /// For people.
+    message: String,
+    /// When it happened.
+    at: Timestamp,
+}
+
+/// What is expected of a job, beside what happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Expected {
+    pub(super) queue_position: Option<u32>,
+    pub(super) eta_s: Option<f64>,
+}
+
+/// An event as it is sent, shared by all who follow the job.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// Of an event that is kept; progress in between has none.
+    pub(super) number: Option<u32>,
+    pub(super) done: bool,
+    pub(super) bytes: Bytes,
+}
+
+impl Frame {
+    /// An event that is kept.
+    pub(super) fn kept(event: &EventRecord, expected: Expected) -> Self {
+        let update = JobUpdate::new(event, expected, message(event), event.at);
+        Self { number: Some(event.number), done: update.done, bytes: encode(Some(event.number), &update) }
+    }
+
+    /// How a job whose last event is `event` stands at the time `at`.
+    pub(super) fn progress(event: &EventRecord, expected: Expected, message: Option<String>, at: Timestamp) -> Self {
+        let text = message.unwrap_or_else(|| self::message(event));
+        let update = JobUpdate::new(event, expected, text, at);
+        Self { number: None, done: update.done, bytes: encode(None, &update) }
+    }
+}
+
+impl JobUpdate {
+    fn new(event: &EventRecord, expected: Expected, message: String, at: Timestamp) -> Self {
+        Self {
+            status: event.status,
+            done: event.status.is_final(),
+            verdict: event.verdict,
+            progress: JobProgress::new(event.status, event.episodes_done, event.episodes_total),
+            queue_position: expected.queue_position.filter(|_| event.status == JobStatus::Queued),
+            eta_s: expected.eta_s.filter(|_| !event.status.is_final()),
+            message,
+            at,
+        }
+    }
+}
+
+fn message(event: &EventRecord) -> String {
+    let EventRecord { episodes_done: done, episodes_total: total, .. } = event;
+    match (event.status, event.verdict) {
+        (JobStatus::Queued, _) => "waiting for its turn".to_owned(),
+        (JobStatus::Running, _) => format!("{done} of {total} episodes done"),
+        (JobStatus::Judging, _) => "all episodes are done; the verdict is being drawn".to_owned(),
+        (JobStatus::Completed, Some(verdict)) => format!("the verdict is {verdict}"),
+        (JobStatus::Completed, None) => "completed".to_owned(),
+        (JobStatus::Failed, _) => event.failure.clone().unwrap_or_else(|| "failed".to_owned()),
+        (JobStatus::Cancelled, _) => "cancelled".to_owned(),
+    }
+}
+
+/// Without a name, so that `onmessage` gets it. JSON has no line breaks, so the data is one line.
+fn encode(number: Option<u32>, update: &JobUpdate) -> Bytes {
+    let mut text = String::with_capacity(320);
+    let json = serde_json::to_string(update).unwrap_or_default();
+    // Writing to a string can't fail.
+    let _ = match number {
+        Some(number) => write!(text, "id: {number}\ndata: {json}\n\n"),
+        None => write!(text, "data: {json}\n\n"),
+    };
+    Bytes::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn event(status: JobStatus) -> EventRecord {
+        EventRecord {
+            event: 9,
+            job_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
+            number: 4,
+            at: Timestamp::from_second(1_750_000_000).unwrap(),
+            status,
+            verdict: None,
+            episodes_done: 2,
+            episodes_total: 3,
+            failure: Some("line one\nline two".into()),
+        }
+    }
+
+    #[test]
+    fn an_event_is_two_lines_and_an_empty_one() {
+        let expected = Expected { queue_position: Some(2), eta_s: Some(1.5) };
+        let kept = Frame::kept(&event(JobStatus::Failed), expected);
+        let text = std::str::from_utf8(&kept.bytes).unwrap();
+        assert!(kept.done && text.starts_with("id: 4\ndata: {") && text.ends_with("}\n\n"), "{text}");
+        assert_eq!(text.lines().count(), 3, "a message of two lines is still one line of data: {text}");
+        assert!(text.contains("\"queue_position\":null,\"eta_s\":null"), "nothing is expected of what has ended: {text}");
+        let progress = Frame::progress(&event(JobStatus::Queued), expected, None, event(JobStatus::Queued).at);
+        let text = std::str::from_utf8(&progress.bytes).unwrap();
+        assert!(text.starts_with("data: {\"status\":\"QUEUED\",\"done\":false"), "{text}");
+        assert!(text.contains("\"queue_position\":2,\"eta_s\":1.5"), "{text}");
+    }
+}

@@ -1,0 +1,273 @@
+//! Following jobs.
+
+use std::time::Duration;
+
+use assay_api::ApiSettings;
+use assay_store::KeyId;
+use assay_store::testing::{episode, outcome};
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
+
+const LEASE: SignedDuration = SignedDuration::from_secs(15);
+/// Longest wait for something that should come at once.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// An open stream.
+struct Stream {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Body,
+    text: String,
+}
+
+/// An event: its id and its data.
+type Event = (Option<String>, Value);
+
+async fn open(app: &TestApp, path: &str, key: &str, last: Option<&str>) -> Stream {
+    let mut request = request("GET", path, key);
+    if let Some(id) = last {
+        request = request.header("last-event-id", id);
+    }
+    let response = app.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let (parts, body) = response.into_parts();
+    Stream { status: parts.status, headers: parts.headers, body, text: String::new() }
+}
+
+impl Stream {
+    /// The next block of lines, or `None` at the end.
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(block);
+            }
+            let frame = tokio::time::timeout(LIMIT, self.body.frame()).await.expect("an event in time")?;
+            self.text.push_str(std::str::from_utf8(&frame.unwrap().into_data().unwrap()).unwrap());
+        }
+    }
+
+    async fn event(&mut self) -> Option<Event> {
+        loop {
+            let block = self.block().await?;
+            let field = |name: &str| block.lines().find_map(|line| Some(line.strip_prefix(name)?.to_owned()));
+            if let Some(data) = field("data: ") {
+                return Some((field("id: "), serde_json::from_str(&data).unwrap()));
+            }
+        }
+    }
+
+    /// All events that are kept, until the stream ends.
+    async fn ids(&mut self) -> Vec<String> {
+        let mut ids = Vec::new();
+        while let Some((id, _)) = self.event().await {
+            ids.extend(id);
+        }
+        ids
+    }
+}
+
+async fn create(app: &TestApp, key: &str, episodes: u32) -> String {
+    let text = episodes.to_string();
+    let answer = app.verify(key, &[POLICY, SCENARIO, Part::Text("num_episodes", &text)]).await;
+    format!("/verify/{}/events", answer.body["job_id"].as_str().unwrap())
+}
+
+/// Runs all that is queued, to the verdicts.
+async fn run(app: &TestApp) {
+    let (records, now) = (&app.state.records, app.state.clock.now());
+    while let Some(claim) = records.claim_shard("w", now, LEASE).await.unwrap() {
+        for index in claim.episodes {
+            records.record_episode(claim.fence, episode(index), now).await.unwrap();
+        }
+    }
+    while let Some(taken) = records.claim_conclusion("w", now, LEASE).await.unwrap() {
+        let found = outcome(&taken.header, &taken.episodes);
+        assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+    }
+}
+
+fn numbers(range: std::ops::RangeInclusive<u32>) -> Vec<String> {
+    range.map(|number| number.to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_job_is_followed_to_its_end() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 2).await;
+    let mut stream = open(&app, &path, &key, None).await;
+    assert_eq!(stream.status, 200);
+    for (name, value) in
+        [("content-type", "text/event-stream"), ("cache-control", "no-store, no-transform"), ("x-accel-buffering", "no")]
+    {
+        assert_eq!(stream.headers[name], value);
+    }
+    assert_eq!(stream.block().await.unwrap(), "retry: 1000");
+    let (id, state) = stream.event().await.unwrap();
+    assert_eq!(id.as_deref(), Some("1"), "the state comes at once");
+    let expected = json!({
+        "status": "QUEUED", "done": false, "verdict": null, "queue_position": 1, "eta_s": null,
+        "progress": { "episodes_done": 0, "episodes_total": 2, "stage": "queued" },
+        "message": "waiting for its turn", "at": "2025-06-15T15:06:40Z",
+    });
+    assert_eq!(state, expected);
+    run(&app).await;
+    let mut told = Vec::new();
+    while let Some((Some(id), data)) = stream.event().await {
+        told.push((id, data["status"].clone(), data["progress"]["episodes_done"].clone(), data["done"].clone()));
+    }
+    let expected = [("2", "RUNNING", 0), ("3", "RUNNING", 1), ("4", "RUNNING", 2), ("5", "JUDGING", 2)];
+    let line = |(id, status, done): (&str, &str, u32), end| (id.to_owned(), json!(status), json!(done), json!(end));
+    let mut expected: Vec<_> = expected.map(|row| line(row, false)).to_vec();
+    expected.push(line(("6", "COMPLETED", 2), true));
+    assert_eq!(told, expected, "then all that happens, and the end");
+}
+
+#[tokio::test]
+async fn whoever_comes_back_goes_on_where_he_was() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    // More episodes than are read from the records at a time.
+    let path = create(&app, &key, 120).await;
+    run(&app).await;
+    let last = 120 + 4;
+    for had in [0, 1, 60, last - 1] {
+        let mut stream = open(&app, &path, &key, Some(&had.to_string())).await;
+        assert_eq!(stream.ids().await, numbers(had + 1..=last), "after {had}");
+    }
+    let again = open(&app, &path, &key, Some(&last.to_string())).await;
+    assert_eq!(again.status, 204, "there is nothing more, and EventSource stops asking");
+    for unknown in ["", "125", "-1", "+1", "x", "1 ", "99999999999999999999", "é"] {
+        let mut stream = open(&app, &path, &key, Some(unknown)).await;
+        assert_eq!(stream.ids().await, numbers(last..=last), "{unknown:?} is ignored: the state, and the end");
+    }
+    let mut stream = open(&app, &path, &key, None).await;
+    let (id, data) = stream.event().await.unwrap();
+    assert_eq!((id, &data["done"], &data["verdict"]), (Some(last.to_string()), &json!(true), &json!("SAFE")));
+    assert!(stream.event().await.is_none(), "it closes after the last event");
+}
+
+#[tokio::test]
+async fn coming_back_in_between_tells_the_state_without_repeating_an_event() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 1).await;
+    let mut stream = open(&app, &path, &key, Some("1")).await;
+    let (id, state) = stream.event().await.unwrap();
+    assert_eq!((id, &state["status"], &state["queue_position"]), (None, &json!("QUEUED"), &json!(1)));
+    run(&app).await;
+    assert_eq!(stream.ids().await, numbers(2..=5));
+}
+
+#[tokio::test]
+async fn a_slow_reader_misses_nothing() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 300).await;
+    let mut slow = open(&app, &path, &key, None).await;
+    let mut quick = open(&app, &path, &key, None).await;
+    assert_eq!(slow.event().await.unwrap().0.as_deref(), Some("1"));
+    run(&app).await;
+    assert_eq!(quick.ids().await, numbers(1..=304));
+    assert_eq!(slow.ids().await, numbers(2..=304), "far more happened than is kept in memory for it");
+}
+
+#[tokio::test]
+async fn what_is_cancelled_or_fails_ends_too() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 1).await;
+    let mut stream = open(&app, &path, &key, None).await;
+    assert_eq!(app.post(&path.replace("events", "cancel"), &key).await.status, 200);
+    assert_eq!(stream.event().await.unwrap().1["status"], "QUEUED");
+    let (_, last) = stream.event().await.unwrap();
+    assert_eq!((&last["status"], &last["done"], &last["message"]), (&json!("CANCELLED"), &json!(true), &json!("cancelled")));
+    assert!(stream.event().await.is_none());
+
+    let path = create(&app, &key, 1).await;
+    let mut stream = open(&app, &path, &key, Some("1")).await;
+    let id = path.split('/').nth(2).unwrap().parse().unwrap();
+    let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "no\ndisk".into() };
+    app.state.records.fail_job(id, failure, app.state.clock.now()).await.unwrap();
+    stream.event().await.unwrap();
+    let (_, last) = stream.event().await.unwrap();
+    assert_eq!((&last["status"], &last["message"]), (&json!("FAILED"), &json!("no\ndisk")));
+}
+
+#[tokio::test]
+async fn others_jobs_are_not_there() {
+    let app = TestApp::new();
+    let (mine, other) = (app.key("lab", "verify,read").await, app.key("other", "read").await);
+    let reviewer = app.key("other", "read,review").await;
+    let path = create(&app, &mine, 1).await;
+    assert_eq!(open(&app, &path, &other, None).await.status, 404);
+    assert_eq!(open(&app, &path, &reviewer, None).await.status, 200);
+    assert_eq!(open(&app, "/verify/nothing/events", &mine, None).await.status, 404);
+    let request = request("GET", &path, &mine).header("accept", "application/json").body(Body::empty()).unwrap();
+    let refused = app.send(request).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (406, "NOT_ACCEPTABLE"));
+}
+
+#[tokio::test]
+async fn silence_has_a_sound() {
+    let app = TestApp::with(ApiSettings { heartbeat: Duration::from_millis(30), ..ApiSettings::default() });
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 1).await;
+    let mut stream = open(&app, &path, &key, None).await;
+    stream.event().await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(stream.block().await.unwrap(), ":");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_follows_nothing() {
+    let app = TestApp::new();
+    let admin = app.key("root", "admin,read").await;
+    let (mine, second) = (app.key("lab", "verify,read").await, app.key("lab", "read").await);
+    let path = create(&app, &mine, 1).await;
+    let (mut ended, mut stays) = (open(&app, &path, &mine, None).await, open(&app, &path, &second, None).await);
+    (ended.event().await.unwrap(), stays.event().await.unwrap());
+    let id = mine.split('_').nth(1).unwrap();
+    let revoke = request("DELETE", &format!("/keys/{id}"), &admin).body(Body::empty()).unwrap();
+    assert_eq!(app.send(revoke).await.status, 204);
+    assert!(ended.event().await.is_none());
+    // Another process revokes keys in the records, and tells nobody; keys also end by themselves.
+    let id = KeyId::parse(second.split('_').nth(1).unwrap()).unwrap();
+    app.state.records.revoke_key(&id, app.state.clock.now()).await.unwrap();
+    assert!(stays.event().await.is_none());
+    let short = app.key("lab", "read").await;
+    let mut stream = open(&app, &path, &short, None).await;
+    stream.event().await.unwrap();
+    app.clock.forward(3600);
+    assert!(stream.event().await.is_none());
+}
+
+#[tokio::test]
+async fn streams_are_bounded_and_places_are_given_back() {
+    let app = TestApp::with(ApiSettings { max_streams_of_account: 2, max_streams: 3, ..ApiSettings::default() });
+    let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
+    let (path, others) = (create(&app, &lab, 1).await, create(&app, &other, 1).await);
+    let first = open(&app, &path, &lab, None).await;
+    let second = open(&app, &path, &lab, None).await;
+    let third = app.get(&path, &lab).await;
+    assert_eq!((third.status.as_u16(), third.code()), (429, "RATE_LIMITED"), "{}", third.body);
+    assert!(third.headers.contains_key("retry-after"));
+    let foreign = open(&app, &others, &other, None).await;
+    let fourth = app.get(&others, &other).await;
+    assert_eq!((fourth.status.as_u16(), fourth.code()), (503, "UNAVAILABLE"), "{}", fourth.body);
+    assert!(fourth.headers.contains_key("retry-after"));
+    drop((first, foreign));
+    assert_eq!(open(&app, &path, &lab, None).await.status, 200);
+    drop(second);
+    run(&app).await;
+    let mut last = open(&app, &path, &lab, None).await;
+    assert_eq!(last.ids().await, numbers(5..=5), "a stream that was read to its end");
+}
