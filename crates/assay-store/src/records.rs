@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Returned, Reviewed, StoreError,
+    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter, JobRecord, KeyId,
+    KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Returned, Reviewed, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.

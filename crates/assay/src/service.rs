@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, PreflightPlaces, Readiness,
-    SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, PreflightPlaces,
+    Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};

@@ -18,12 +18,7 @@ const KIND: &str = "text/event-stream";
 
 /// The events of a job that the caller may see: its state at once, or what happened after the event that the client had
 /// last (`Last-Event-ID`), and then what happens, until it has ended. 204 when the client has had all there will be.
-pub(crate) async fn follow(
-    app: &App,
-    caller: &Caller,
-    job: JobId,
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &HeaderMap) -> Result<Response, ApiError> {
     if !takes(headers, KIND) {
         let message = "the answer would be text/event-stream, which the Accept header excludes";
         return Err(ApiError::new(Code::NotAcceptable, message));
@@ -83,11 +78,8 @@ async fn expected(app: &App, last: &EventRecord) -> Result<Expected, ApiError> {
 fn response(following: Following) -> Response {
     let mut response = following.into_body().into_response();
     // Neither kept, nor changed, nor held back on the way.
-    let headers = [
-        (header::CONTENT_TYPE, KIND),
-        (header::CACHE_CONTROL, "no-store, no-transform"),
-        (X_ACCEL_BUFFERING, "no"),
-    ];
+    let headers =
+        [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, "no-store, no-transform"), (X_ACCEL_BUFFERING, "no")];
     for (name, value) in headers {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

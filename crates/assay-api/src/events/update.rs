@@ -130,7 +130,10 @@ mod tests {
         let text = std::str::from_utf8(&kept.bytes).unwrap();
         assert!(kept.done && text.starts_with("id: 4\ndata: {") && text.ends_with("}\n\n"), "{text}");
         assert_eq!(text.lines().count(), 3, "a message of two lines is still one line of data: {text}");
-        assert!(text.contains("\"queue_position\":null,\"eta_s\":null"), "nothing is expected of what has ended: {text}");
+        assert!(
+            text.contains("\"queue_position\":null,\"eta_s\":null"),
+            "nothing is expected of what has ended: {text}"
+        );
         let progress = Frame::progress(&event(JobStatus::Queued), expected, None, event(JobStatus::Queued).at);
         let text = std::str::from_utf8(&progress.bytes).unwrap();
         assert!(text.starts_with("data: {\"status\":\"QUEUED\",\"done\":false"), "{text}");

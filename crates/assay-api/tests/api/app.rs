@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, PreflightFailure, PreflightPlaces,
-    PreflightRequest, Preflights, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UrlSigner,
-    prepare_folders, router,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, PreflightFailure,
+    PreflightPlaces, PreflightRequest, Preflights, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    UrlSigner, prepare_folders, router,
 };
 use assay_model::{
     ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding, FindingLevel,

@@ -104,9 +104,11 @@ async fn a_job_is_followed_to_its_end() {
     let path = create(&app, &key, 2).await;
     let mut stream = open(&app, &path, &key, None).await;
     assert_eq!(stream.status, 200);
-    for (name, value) in
-        [("content-type", "text/event-stream"), ("cache-control", "no-store, no-transform"), ("x-accel-buffering", "no")]
-    {
+    for (name, value) in [
+        ("content-type", "text/event-stream"),
+        ("cache-control", "no-store, no-transform"),
+        ("x-accel-buffering", "no"),
+    ] {
         assert_eq!(stream.headers[name], value);
     }
     assert_eq!(stream.block().await.unwrap(), "retry: 1000");
@@ -188,7 +190,10 @@ async fn what_is_cancelled_or_fails_ends_too() {
     assert_eq!(app.post(&path.replace("events", "cancel"), &key).await.status, 200);
     assert_eq!(stream.event().await.unwrap().1["status"], "QUEUED");
     let (_, last) = stream.event().await.unwrap();
-    assert_eq!((&last["status"], &last["done"], &last["message"]), (&json!("CANCELLED"), &json!(true), &json!("cancelled")));
+    assert_eq!(
+        (&last["status"], &last["done"], &last["message"]),
+        (&json!("CANCELLED"), &json!(true), &json!("cancelled"))
+    );
     assert!(stream.event().await.is_none());
 
     let path = create(&app, &key, 1).await;
@@ -234,7 +239,8 @@ async fn a_revoked_key_follows_nothing() {
     let (mine, second) = (app.key("lab", "verify,read").await, app.key("lab", "read").await);
     let path = create(&app, &mine, 1).await;
     let (mut ended, mut stays) = (open(&app, &path, &mine, None).await, open(&app, &path, &second, None).await);
-    (ended.event().await.unwrap(), stays.event().await.unwrap());
+    ended.event().await.unwrap();
+    stays.event().await.unwrap();
     let id = mine.split('_').nth(1).unwrap();
     let revoke = request("DELETE", &format!("/keys/{id}"), &admin).body(Body::empty()).unwrap();
     assert_eq!(app.send(revoke).await.status, 204);

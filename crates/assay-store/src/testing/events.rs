@@ -30,8 +30,15 @@ pub(super) async fn tell_of_every_change(records: &dyn Records) {
 
     let events = records.events(id, 0, 100).await.unwrap();
     use JobStatus::{Completed, Judging, Queued, Running};
-    let expected =
-        [(1, Queued, 0), (2, Running, 0), (3, Running, 1), (4, Running, 2), (5, Running, 3), (6, Judging, 3), (7, Completed, 3)];
+    let expected = [
+        (1, Queued, 0),
+        (2, Running, 0),
+        (3, Running, 1),
+        (4, Running, 2),
+        (5, Running, 3),
+        (6, Judging, 3),
+        (7, Completed, 3),
+    ];
     assert_eq!(told(&events), expected);
     assert_eq!(events.iter().map(|event| event.at).collect::<Vec<_>>(), [0, 1, 10, 11, 22, 22, 99].map(at));
     assert!(events.iter().all(|event| event.episodes_total == 3 && event.failure.is_none()));
