@@ -32,6 +32,8 @@ pub use ports::{
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
-pub use settings::{ApiSettings, SettingsError};
+pub use settings::{
+    AccountLimits, ApiSettings, BadSetting, DiskLimits, EventSettings, JobLimits, RateLimits, Seconds, Uploads,
+};
 pub use state::{AppState, Readiness};
 pub use upload::{PrepareError, prepare_folders};

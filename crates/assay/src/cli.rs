@@ -60,7 +60,7 @@ pub(crate) enum Command {
     /// Say what this machine can and cannot do, and what to do about it
     Doctor(Doctor),
     /// Run the HTTP service
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Make, list and revoke the service's keys
     #[command(subcommand)]
     Keys(Keys),
@@ -243,7 +243,7 @@ fn mebibytes() -> impl clap::builder::TypedValueParser<Value = u64> {
 #[command(next_help_heading = "Options for a second judge")]
 pub(crate) struct JudgeArgs {
     /// Base address of an OpenAI-compatible endpoint, as in https://HOST/v1
-    #[arg(long, value_name = "URL", env = "ASSAY_JUDGE_URL", requires = "judge_model")]
+    #[arg(long, value_name = "URL", env = "ASSAY_JUDGE_URL")]
     pub(crate) judge_url: Option<String>,
     /// The model's name there
     #[arg(long, value_name = "NAME", env = "ASSAY_JUDGE_MODEL")]
@@ -382,29 +382,48 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The first start writes an admin key to DIR/bootstrap-key and prints where it is. To bring your \
-own key instead, set ASSAY_BOOTSTRAP_KEY.
+#[command(after_help = "All settings stand in a file (assay.toml) too, and each has a variable in the environment: \
+docs/assay.example.toml, or `assay serve --example-settings`. A flag wins over a variable, a variable over the file.
 
-Example: assay serve --listen 127.0.0.1:8080 --data ./data"
-)]
+The first start writes an admin key to DIR/bootstrap-key and prints where it is. To bring your own key instead, set \
+ASSAY_BOOTSTRAP_KEY.
+
+Examples:
+  assay serve --listen 127.0.0.1:8080 --data ./data
+  assay serve --config /etc/assay.toml --check          what counts, and where it comes from
+  assay serve --data ./data --set limits.rate.get_per_minute=600")]
 pub(crate) struct Serve {
-    /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1:8080", env = "ASSAY_LISTEN")]
-    pub(crate) listen: SocketAddr,
+    /// File of settings [default: assay.toml in the current folder, if there is one]
+    #[arg(long, value_name = "FILE", env = "ASSAY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Any setting by its path in the file, as in limits.rate.get_per_minute=600
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Check the settings, print what counts and where it comes from, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// With --check: print JSON
+    #[arg(long, requires = "check")]
+    pub(crate) json: bool,
+    /// Print a commented file of all settings with their defaults, and end
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) example_settings: bool,
+    // Those below are read through `settings::Sources`, which knows what they set.
+    /// Address to listen on [default: 127.0.0.1:8080]
+    #[arg(long)]
+    pub(crate) listen: Option<SocketAddr>,
     /// Folder for the database, policies and evidence
-    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
-    pub(crate) data: PathBuf,
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
     /// Simulators that run at the same time [default: one per processor]
-    #[arg(long, env = "ASSAY_LANES", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
     /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
-    #[arg(long, value_name = "CIDR", env = "ASSAY_POLICY_NETWORKS", value_delimiter = ',', value_parser = network)]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub(crate) policy_networks: Vec<IpNet>,
     /// Most evidence of all episodes of a job together, each having an equal share; over it images are left out
-    #[arg(long, value_name = "MIB", env = "ASSAY_MAX_EVIDENCE_MIB",
-          default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
-    pub(crate) max_evidence_mib: u64,
+    #[arg(long, value_name = "MIB", value_parser = mebibytes())]
+    pub(crate) max_evidence_mib: Option<u64>,
     #[command(flatten)]
     pub(crate) isolation: IsolationOptions,
     #[command(flatten)]

@@ -10,16 +10,18 @@ mod preflights;
 mod progress;
 mod replayer;
 mod service;
+mod settings;
 mod source;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
-    let arguments = cli::Cli::parse();
+    let matches = cli::Cli::command().get_matches();
+    let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging(arguments.verbose);
-    match commands::run(arguments.command) {
+    match commands::run(arguments.command, &matches) {
         Ok(code) => code.into(),
         Err(failure) => {
             eprintln!("{failure}");

@@ -21,9 +21,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::cli::Serve;
 use crate::preflights::{EnginePreflights, take_in};
 use crate::replayer::LocalReplayer;
+use crate::settings::Settings;
 
 /// Folder of the signing keys in the data folder.
 const SIGNING: &str = "signing";
@@ -74,21 +74,21 @@ impl Intake for ArchiveIntake {
 }
 
 /// Serves until SIGTERM or Ctrl-C, then drains.
-pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
-    let data = data_folder(&arguments.data)?;
+pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
+    let data = data_folder(settings.server.data()?)?;
     let records: Arc<dyn Records> = Arc::new(SqliteRecords::open(&data, "assay serve")?);
     prepare_folders(&data)?;
     first_key(&*records, &data).await?;
-    let listener = TcpListener::bind(arguments.listen)
+    let listener = TcpListener::bind(settings.server.listen)
         .await
-        .with_context(|| format!("can't listen on {}; is another server there?", arguments.listen))?;
+        .with_context(|| format!("can't listen on {}; is another server there?", settings.server.listen))?;
     let address = listener.local_addr()?;
     tell_isolation(&engine);
     let engine = Arc::new(engine);
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let stopping_preflights = Cancel::new();
     let preflights = EnginePreflights { engine: Arc::clone(&engine), stopping: stopping_preflights.clone() };
-    let state = state(&engine, records, &data, (keyring.clone(), preflights))?;
+    let state = state(settings, &engine, records, &data, (keyring.clone(), preflights))?;
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
         engine,
@@ -100,7 +100,7 @@ pub(crate) async fn run(arguments: &Serve, engine: Engine, judge: Option<Judge>)
         servers: state.servers.clone(),
         data,
         keyring,
-        max_job_bytes: arguments.max_evidence_mib << 20,
+        max_job_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
     readiness.set(Ok(()));
@@ -165,13 +165,13 @@ async fn first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
 }
 
 fn state(
+    settings: &Settings,
     engine: &Arc<Engine>,
     records: Arc<dyn Records>,
     data: &Path,
     (keyring, preflights): (Keyring, EnginePreflights),
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
-    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     Ok(AppState {
         replayer: Arc::new(LocalReplayer::new(Arc::clone(engine), blobs.clone(), data.to_owned())),
         blobs,
@@ -188,14 +188,29 @@ fn state(
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
-        settings: ApiSettings {
-            lanes,
-            isolation: engine.isolation(),
-            runs_uploads: engine.runs_policies().is_ok(),
-            ..ApiSettings::default()
-        },
+        settings: api_settings(settings, engine),
         readiness: Readiness::default(),
     })
+}
+
+/// What the operator chose, and what the engine is.
+fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
+    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    let Settings { server, uploads, events, limits, .. } = settings.clone();
+    ApiSettings {
+        public_url: server.public_url,
+        header_read: server.header_s.get(),
+        drain: server.drain_s.get(),
+        uploads,
+        events,
+        rate: limits.rate,
+        account: limits.account,
+        job: limits.job,
+        disk: limits.disk,
+        lanes,
+        isolation: engine.isolation(),
+        runs_uploads: engine.runs_policies().is_ok(),
+    }
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {

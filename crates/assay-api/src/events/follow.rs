@@ -30,7 +30,7 @@ pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &Hea
     if hub.is_stopping() {
         return Err(ApiError::try_again(Code::Unavailable, "the service is stopping; try again", 1));
     }
-    let place = hub.0.places.enter(caller, app.settings.max_streams_of_account, app.settings.max_streams)?;
+    let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     // First the ear, then the records: what happens in between is heard twice, and told once.
     let signals = hub.subscribe(job).await?;
     let last = app.records.last_event(job).await?.ok_or_else(missing)?;
@@ -46,7 +46,7 @@ pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &Hea
         behind: false,
         done: false,
         signals,
-        heartbeat: app.settings.heartbeat,
+        heartbeat: app.settings.events.heartbeat_s.get(),
         place,
     };
     match had {

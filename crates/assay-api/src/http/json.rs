@@ -32,7 +32,7 @@ pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Op
 }
 
 async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
-    let body = tokio::time::timeout(app.settings.body_idle, to_bytes(body, MAX_BODY_BYTES)).await;
+    let body = tokio::time::timeout(app.settings.uploads.idle_s.get(), to_bytes(body, MAX_BODY_BYTES)).await;
     let body = body.map_err(|_| ApiError::new(Code::Timeout, "the body did not come in time"))?;
     body.map_err(|_| {
         ApiError::new(Code::PayloadTooLarge, format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"))

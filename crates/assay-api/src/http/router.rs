@@ -39,7 +39,7 @@ pub fn router(state: AppState) -> Router {
         };
         router.route(endpoint.path, handler)
     });
-    let limit = usize::try_from(app.settings.max_upload_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
+    let limit = usize::try_from(app.settings.uploads.max_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
     Router::new()
         .nest("/v1", routes.clone())
         .merge(routes)

@@ -76,7 +76,7 @@ fn scenario(app: &App, form: &Form) -> Result<Arc<ScenarioCard>, ApiError> {
 fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, ApiError> {
     let target = share(form, "max_violation_probability")?;
     let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
-    let max = app.settings.max_episodes;
+    let max = app.settings.job.max_episodes;
     let given = count(form, "num_episodes", max)?;
     let wanted = Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES.min(max));
     let episodes = given.unwrap_or(wanted);

@@ -98,14 +98,14 @@ fn check_headers(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     let room = (TEXTS.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
-    if length.is_some_and(|n| n > app.settings.max_upload_bytes.saturating_add(room)) {
+    if length.is_some_and(|n| n > app.settings.uploads.max_bytes.saturating_add(room)) {
         return Err(too_large(app));
     }
     Ok(())
 }
 
 fn too_large(app: &App) -> ApiError {
-    let limit = app.settings.max_upload_bytes;
+    let limit = app.settings.uploads.max_bytes;
     ApiError::new(Code::PayloadTooLarge, format!("the policy archive may have at most {limit} bytes"))
 }
 
@@ -116,7 +116,7 @@ async fn receive_file(app: &App, mut field: Field<'_>) -> Result<Upload, ApiErro
     let mut size = 0_u64;
     while let Some(chunk) = in_time(app, field.chunk()).await? {
         size = size.saturating_add(chunk.len() as u64);
-        if size > app.settings.max_upload_bytes {
+        if size > app.settings.uploads.max_bytes {
             return Err(too_large(app));
         }
         sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
@@ -138,12 +138,12 @@ async fn receive_text(app: &App, name: &'static str, mut field: Field<'_>) -> Re
 
 /// A client that stops sending does not keep us for ever.
 async fn in_time<T>(app: &App, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
-    match tokio::time::timeout(app.settings.body_idle, next).await {
+    match tokio::time::timeout(app.settings.uploads.idle_s.get(), next).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app)),
         Ok(Err(e)) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
         Err(_) => {
-            let limit = app.settings.body_idle.as_secs();
+            let limit = app.settings.uploads.idle_s;
             Err(ApiError::new(Code::Timeout, format!("nothing came for {limit} s")))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_api::ApiSettings;
+use assay_api::{AccountLimits, ApiSettings, EventSettings};
 use assay_store::KeyId;
 use assay_store::testing::{episode, outcome};
 use axum::body::Body;
@@ -222,7 +222,10 @@ async fn others_jobs_are_not_there() {
 
 #[tokio::test]
 async fn silence_has_a_sound() {
-    let app = TestApp::with(ApiSettings { heartbeat: Duration::from_millis(30), ..ApiSettings::default() });
+    let app = TestApp::with(ApiSettings {
+        events: EventSettings { heartbeat_s: Duration::from_millis(30).into(), ..EventSettings::default() },
+        ..ApiSettings::default()
+    });
     let key = app.key("lab", "verify,read").await;
     let path = create(&app, &key, 1).await;
     let mut stream = open(&app, &path, &key, None).await;
@@ -258,7 +261,11 @@ async fn a_revoked_key_follows_nothing() {
 
 #[tokio::test]
 async fn streams_are_bounded_and_places_are_given_back() {
-    let app = TestApp::with(ApiSettings { max_streams_of_account: 2, max_streams: 3, ..ApiSettings::default() });
+    let app = TestApp::with(ApiSettings {
+        account: AccountLimits { streams: 2, ..AccountLimits::default() },
+        events: EventSettings { max_streams: 3, ..EventSettings::default() },
+        ..ApiSettings::default()
+    });
     let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
     let (path, others) = (create(&app, &lab, 1).await, create(&app, &other, 1).await);
     let first = open(&app, &path, &lab, None).await;

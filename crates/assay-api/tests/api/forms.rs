@@ -1,6 +1,6 @@
 //! Forms that are wrong, part by part.
 
-use assay_api::ApiSettings;
+use assay_api::{ApiSettings, Uploads};
 use axum::body::Body;
 use serde_json::json;
 
@@ -97,7 +97,10 @@ async fn broken_and_cut_forms_leave_nothing() {
 
 #[tokio::test]
 async fn too_much_is_413_with_or_without_a_length() {
-    let app = TestApp::with(ApiSettings { max_upload_bytes: 1000, ..ApiSettings::default() });
+    let app = TestApp::with(ApiSettings {
+        uploads: Uploads { max_bytes: 1000, ..Uploads::default() },
+        ..ApiSettings::default()
+    });
     let key = app.key("lab", "verify,read").await;
     let fits = [b"PK".to_vec(), vec![0; 998]].concat();
     let (larger, huge) = ([fits.clone(), vec![0]].concat(), [fits.clone(), vec![0; 3 << 20]].concat());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_api::{ApiSettings, serve};
+use assay_api::{ApiSettings, Uploads, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -67,7 +67,11 @@ async fn a_client_that_waits_for_the_go_is_told_no_at_once() {
 
 #[tokio::test]
 async fn a_client_that_stops_sending_gets_408_and_leaves_nothing() {
-    let running = run(ApiSettings { body_idle: Duration::from_millis(100), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings {
+        uploads: Uploads { idle_s: Duration::from_millis(100).into(), ..Uploads::default() },
+        ..ApiSettings::default()
+    })
+    .await;
     let key = running.app.key("lab", "verify").await;
     let body = encode(&[SCENARIO, POLICY]);
     let answer = exchange(running.address, &head(&key, body.len()), &body[..body.len() - 30]).await;

@@ -18,11 +18,13 @@ use std::path::PathBuf;
 
 use assay_model::Isolation;
 use assay_worker::{Engine, EngineOptions, Installation};
+use clap::ArgMatches;
 
 use crate::cli::Command;
 use crate::exit::{Code, Failure, OrFail};
 
-pub(crate) fn run(command: Command) -> Result<Code, Failure> {
+/// Runs `command`, which was made from `matches`.
+pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failure> {
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -31,7 +33,9 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Stl(arguments) => stl::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Serve(arguments) => {
+            serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
+        }
         Command::Keys(command) => keys::run(&command),
         Command::Report(arguments) => report::run(&arguments),
         Command::Attest(command) => attest::run(&command),

@@ -1,18 +1,40 @@
 //! `assay serve`.
 
 use assay_policy::remote::Guard;
+use clap::ArgMatches;
 
 use crate::cli::Serve;
 use crate::exit::{Code, Failure, OrFail};
+use crate::settings::{Effective, Settings, Sources, example};
 use crate::{judge, service};
 
-pub(crate) fn run(arguments: &Serve) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failure> {
+    if arguments.example_settings {
+        super::print(&example());
+        return Ok(Code::Success);
+    }
+    let effective = Effective::load(&Sources::gather(arguments, matches).usage()?).usage()?;
+    effective.settings.server.data().usage()?;
+    if arguments.check {
+        let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.lines() };
+        super::print(&text);
+    }
+    for warning in &effective.warnings {
+        eprintln!("assay: warning: {warning}");
+    }
+    if arguments.check {
+        return Ok(Code::Success);
+    }
+    serve(&effective.settings)
+}
+
+fn serve(settings: &Settings) -> Result<Code, Failure> {
     let installation = super::installation()?;
-    let judge = judge::of(&arguments.judge)?;
-    let guard = Guard::new(arguments.policy_networks.clone());
-    let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?;
+    let judge = judge::of(&settings.judge.arguments())?;
+    let guard = Guard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
+    let engine = super::engine(&installation, settings.server.lanes, settings.server.isolation().accepted())?;
     let engine = engine.guarded_by(guard).ours()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().ours()?;
-    runtime.block_on(service::run(arguments, engine, judge)).ours()?;
+    runtime.block_on(service::run(settings, engine, judge)).ours()?;
     Ok(Code::Success)
 }

@@ -8,6 +8,7 @@ mod jobs;
 mod judge;
 mod keys;
 mod servers;
+mod settings;
 mod spare;
 mod stopping;
 mod strangers;

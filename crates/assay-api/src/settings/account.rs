@@ -1,0 +1,42 @@
+//! `[limits.account]`: what an account may have at the same time, and in a day.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::BadSetting;
+
+/// The section `[limits.account]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AccountLimits {
+    /// Jobs accepted in a day (UTC). A job that fails through our own fault is given back.
+    pub jobs_per_day: u32,
+    /// Jobs that have not ended.
+    pub active_jobs: u32,
+    /// Simulated seconds of all jobs that have not ended, as if no episode ended early.
+    pub queued_sim_s: u64,
+    /// Streams of events that are open at the same time.
+    pub streams: usize,
+    /// Policies and evidence kept on the disk, in MiB.
+    pub disk_mib: u64,
+}
+
+impl Default for AccountLimits {
+    fn default() -> Self {
+        Self { jobs_per_day: 1000, active_jobs: 100, queued_sim_s: 200_000, streams: 100, disk_mib: 51_200 }
+    }
+}
+
+impl AccountLimits {
+    /// Checks what the types can't.
+    ///
+    /// # Errors
+    /// [`BadSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        BadSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
+        BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
+        BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
+        BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;
+        BadSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))
+    }
+}

@@ -1,0 +1,99 @@
+//! All that the API is told.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use assay_model::Isolation;
+
+use super::{AccountLimits, DiskLimits, EventSettings, JobLimits, RateLimits, Uploads};
+
+/// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
+const MAX_SHARD_EPISODES: u32 = 16;
+
+/// What the API is told: sections of the settings' file, and what the program knows by itself.
+#[derive(Debug, Clone)]
+pub struct ApiSettings {
+    /// Where clients reach the service, such as `https://assay.example.org`; makes addresses in answers absolute.
+    pub public_url: Option<String>,
+    /// How long a client may take to send the head of a request.
+    pub header_read: Duration,
+    /// How long a stopping server waits for requests that are under way.
+    pub drain: Duration,
+    /// What clients send.
+    pub uploads: Uploads,
+    /// Streams of events.
+    pub events: EventSettings,
+    /// How often a key may ask.
+    pub rate: RateLimits,
+    /// What an account may have.
+    pub account: AccountLimits,
+    /// How large a job may be.
+    pub job: JobLimits,
+    /// When the disk counts as full.
+    pub disk: DiskLimits,
+    /// Lanes that a job should keep busy: it is cut into at least this many shards.
+    pub lanes: NonZeroU32,
+    /// How policies are kept apart here; `/readyz` tells.
+    pub isolation: Isolation,
+    /// Whether uploaded policies are run here; `/readyz` tells.
+    pub runs_uploads: bool,
+}
+
+impl Default for ApiSettings {
+    fn default() -> Self {
+        Self {
+            public_url: None,
+            header_read: Duration::from_secs(10),
+            drain: Duration::from_secs(5),
+            uploads: Uploads::default(),
+            events: EventSettings::default(),
+            rate: RateLimits::default(),
+            account: AccountLimits::default(),
+            job: JobLimits::default(),
+            disk: DiskLimits::default(),
+            lanes: NonZeroU32::MIN,
+            isolation: Isolation::Namespaces,
+            runs_uploads: true,
+        }
+    }
+}
+
+impl ApiSettings {
+    /// The address of `path` (which starts with `/`) as clients see it.
+    #[must_use]
+    pub fn address(&self, path: &str) -> String {
+        match &self.public_url {
+            Some(base) => format!("{}{path}", base.trim_end_matches('/')),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Episodes of a shard, for a job of `episodes`.
+    #[must_use]
+    pub fn shard_episodes(&self, episodes: u32) -> NonZeroU32 {
+        let fair = episodes.div_ceil(self.lanes.get()).clamp(1, MAX_SHARD_EPISODES);
+        NonZeroU32::new(fair).unwrap_or(NonZeroU32::MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn shards_keep_all_lanes_busy() {
+        let settings = ApiSettings { lanes: NonZeroU32::new(2).unwrap(), ..ApiSettings::default() };
+        for (episodes, shard) in [(1, 1), (2, 1), (3, 2), (10, 5), (1000, 16)] {
+            assert_eq!(settings.shard_episodes(episodes).get(), shard, "{episodes}");
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        let mut settings = ApiSettings::default();
+        assert_eq!(settings.address("/verify"), "/verify");
+        settings.public_url = Some("https://x.org/assay/".into());
+        assert_eq!(settings.address("/verify"), "https://x.org/assay/verify");
+    }
+}

@@ -1,0 +1,31 @@
+//! `[limits.disk]`: when the disk counts as full.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::BadSetting;
+
+/// The section `[limits.disk]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DiskLimits {
+    /// Free space, in MiB, that the disk of the data folder must have. With less, nothing that would be stored is taken in
+    /// (503), and `/readyz` says so.
+    pub min_free_mib: u64,
+}
+
+impl Default for DiskLimits {
+    fn default() -> Self {
+        Self { min_free_mib: 1024 }
+    }
+}
+
+impl DiskLimits {
+    /// Checks what the types can't.
+    ///
+    /// # Errors
+    /// [`BadSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        BadSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))
+    }
+}

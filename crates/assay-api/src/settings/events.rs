@@ -1,0 +1,34 @@
+//! `[events]`: streams of what happens to jobs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BadSetting, Seconds};
+
+/// The section `[events]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EventSettings {
+    /// A stream that has nothing to say says so this often.
+    pub heartbeat_s: Seconds,
+    /// Streams that all accounts may have open together.
+    pub max_streams: usize,
+}
+
+impl Default for EventSettings {
+    fn default() -> Self {
+        Self { heartbeat_s: Seconds::new(15), max_streams: 8192 }
+    }
+}
+
+impl EventSettings {
+    /// Checks what the types can't.
+    ///
+    /// # Errors
+    /// [`BadSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        let least = Seconds::from(std::time::Duration::from_millis(10));
+        BadSetting::unless_in("heartbeat_s", self.heartbeat_s, &(least..=Seconds::new(3600)))?;
+        BadSetting::unless_in("max_streams", self.max_streams, &(1..=1_000_000))
+    }
+}

@@ -1,0 +1,26 @@
+//! What an operator may change: a struct a section of `assay.toml`, each in a file of its own, and [`ApiSettings`], which
+//! has them together with what the program knows by itself. Nothing here reads files or the environment: the program does.
+//!
+//! A section derives `Serialize`, `Deserialize` and `JsonSchema` with `#[serde(default, deny_unknown_fields)]`, has its
+//! defaults in `Default`, and says in `validate` what its types can't. The comments on its fields are the documentation
+//! of the settings' file.
+
+mod account;
+mod api;
+mod bad;
+mod disk;
+mod events;
+mod job;
+mod rate;
+mod seconds;
+mod uploads;
+
+pub use account::AccountLimits;
+pub use api::ApiSettings;
+pub use bad::BadSetting;
+pub use disk::DiskLimits;
+pub use events::EventSettings;
+pub use job::JobLimits;
+pub use rate::RateLimits;
+pub use seconds::Seconds;
+pub use uploads::Uploads;

@@ -1,0 +1,55 @@
+//! `[limits.rate]`: how often a key may ask.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::BadSetting;
+
+/// The section `[limits.rate]`: requests of a key in a fixed window of 60 s, by kind.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateLimits {
+    /// `POST /verify`.
+    pub verify_per_minute: u32,
+    /// `POST /submissions`.
+    pub submissions_per_minute: u32,
+    /// Every GET with a key; a stream of events counts once.
+    pub get_per_minute: u32,
+    /// All other changes.
+    pub write_per_minute: u32,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self { verify_per_minute: 10, submissions_per_minute: 10, get_per_minute: 60, write_per_minute: 60 }
+    }
+}
+
+impl RateLimits {
+    /// The same limit for all kinds.
+    #[must_use]
+    pub fn all(per_minute: u32) -> Self {
+        Self {
+            verify_per_minute: per_minute,
+            submissions_per_minute: per_minute,
+            get_per_minute: per_minute,
+            write_per_minute: per_minute,
+        }
+    }
+
+    /// Checks what the types can't.
+    ///
+    /// # Errors
+    /// [`BadSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        for (key, value) in [
+            ("verify_per_minute", self.verify_per_minute),
+            ("submissions_per_minute", self.submissions_per_minute),
+            ("get_per_minute", self.get_per_minute),
+            ("write_per_minute", self.write_per_minute),
+        ] {
+            BadSetting::unless_in(key, value, &(1..=1_000_000_000))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! `[uploads]`: what clients send.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BadSetting, Seconds};
+
+/// The section `[uploads]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Uploads {
+    /// Largest policy archive in bytes (100 MiB).
+    pub max_bytes: u64,
+    /// How long a client may take to send the next piece of a body.
+    pub idle_s: Seconds,
+    /// How long a client may take to send a whole body, however steadily it sends.
+    pub total_s: Seconds,
+}
+
+impl Default for Uploads {
+    fn default() -> Self {
+        Self { max_bytes: 100 << 20, idle_s: Seconds::new(30), total_s: Seconds::new(900) }
+    }
+}
+
+impl Uploads {
+    /// Checks what the types can't.
+    ///
+    /// # Errors
+    /// [`BadSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), BadSetting> {
+        BadSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
+        let day = Seconds::new(86_400);
+        let least = Seconds::from(std::time::Duration::from_millis(10));
+        BadSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;
+        BadSetting::unless_in("total_s", self.total_s, &(least..=day))
+    }
+}

@@ -1,0 +1,74 @@
+//! `[judge]`: a vision model that looks at episodes too.
+
+use std::path::PathBuf;
+
+use assay_api::BadSetting;
+use assay_judge::JudgeOptions;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::types::SecretText;
+use crate::cli::JudgeArgs;
+
+/// The section `[judge]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct JudgeSettings {
+    /// Base address of an OpenAI-compatible endpoint; without it there is no second judge.
+    #[schemars(example = "https://judge.example.org/v1")]
+    pub(crate) url: Option<String>,
+    /// The model's name there.
+    #[schemars(example = "qwen2.5-vl")]
+    pub(crate) model: Option<String>,
+    /// The endpoint's key; better in the environment or in a file of its own than here.
+    pub(crate) key: Option<SecretText>,
+    /// A file that holds the key.
+    #[schemars(example = "/etc/assay/judge-key")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Frames of an episode that it sees.
+    pub(crate) frames: u8,
+    /// Episodes of a job that it sees: those nearest to a limit, or furthest beyond it.
+    pub(crate) episodes: u8,
+    /// Tokens that a job may use, by the endpoint's count.
+    pub(crate) tokens: u64,
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        Self {
+            url: None,
+            model: None,
+            key: None,
+            key_file: None,
+            frames: JudgeOptions::FRAMES,
+            episodes: JudgeOptions::EPISODES,
+            tokens: JudgeOptions::TOKENS,
+        }
+    }
+}
+
+impl JudgeSettings {
+    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+        if self.url.is_some() && self.model.is_none() {
+            return Err(BadSetting::new("model", "(not set)", "set together with judge.url"));
+        }
+        if self.key.is_some() && self.key_file.is_some() {
+            return Err(BadSetting::new("key_file", "(set)", "left out where judge.key is set"));
+        }
+        BadSetting::unless_in("frames", self.frames, &(1..=JudgeOptions::MAX_FRAMES))?;
+        BadSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))
+    }
+
+    /// As the command line has them.
+    pub(crate) fn arguments(&self) -> JudgeArgs {
+        JudgeArgs {
+            judge_url: self.url.clone(),
+            judge_model: self.model.clone(),
+            judge_key: self.key.as_ref().map(|key| key.reveal().to_owned()),
+            judge_key_file: self.key_file.clone(),
+            judge_frames: self.frames,
+            judge_episodes: self.episodes,
+            judge_tokens: self.tokens,
+        }
+    }
+}

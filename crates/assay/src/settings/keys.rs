@@ -1,0 +1,178 @@
+//! Every setting there is, read off the types of the sections: path, kind, default, comment.
+
+use assay_model::sanitise;
+use schemars::generate::SchemaSettings;
+use serde_json::Value as Json;
+use toml::Value;
+
+use super::Settings;
+
+/// One setting.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    /// Such as `limits.rate.get_per_minute`.
+    pub(super) path: String,
+    pub(super) kind: Kind,
+    /// What is so unless it is set; `None` where not being set means something of its own.
+    pub(super) default: Option<Value>,
+    /// What it may look like where there is no default.
+    pub(super) example: Option<Value>,
+    /// The comment on the field.
+    pub(super) about: String,
+    /// Its value is never printed.
+    pub(super) secret: bool,
+}
+
+/// What a setting may hold, as far as the form goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    Flag,
+    Whole,
+    Number,
+    Text,
+    Texts,
+    OneOf(Vec<String>),
+}
+
+/// A section's path and the comment on it, before its settings.
+#[derive(Debug, Clone)]
+pub(super) struct Heading {
+    pub(super) path: String,
+    pub(super) about: String,
+    pub(super) keys: Vec<Key>,
+}
+
+/// Longest value that is shown, in bytes.
+const MAX_SHOWN: usize = 200;
+
+impl Key {
+    /// Its name in the environment: `ASSAY_` and the path; `server` goes without saying.
+    pub(super) fn variable(&self) -> String {
+        let short = self.path.strip_prefix("server.").unwrap_or(&self.path);
+        format!("ASSAY_{}", short.replace('.', "_").to_ascii_uppercase())
+    }
+
+    /// A value of it as it may be shown.
+    pub(super) fn shown(&self, value: &Value) -> String {
+        if self.secret { "[secret]".to_owned() } else { sanitise(&value.to_string(), MAX_SHOWN) }
+    }
+}
+
+impl Kind {
+    pub(super) fn fits(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Flag, Value::Boolean(_))
+            | (Self::Whole | Self::Number, Value::Integer(_))
+            | (Self::Number, Value::Float(_))
+            | (Self::Text, Value::String(_)) => true,
+            (Self::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
+            (Self::OneOf(words), Value::String(text)) => words.contains(text),
+            _ => false,
+        }
+    }
+
+    /// A value from the text of a variable or a flag; as text where it does not look like its kind.
+    pub(super) fn parse(&self, text: &str) -> Value {
+        let trimmed = text.trim();
+        let found = match self {
+            Self::Flag => match trimmed.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Some(Value::Boolean(true)),
+                "false" | "0" | "no" | "off" | "" => Some(Value::Boolean(false)),
+                _ => None,
+            },
+            Self::Whole => trimmed.parse().ok().map(Value::Integer),
+            Self::Number => {
+                let whole = trimmed.parse().ok().map(Value::Integer);
+                whole.or_else(|| trimmed.parse().ok().map(Value::Float))
+            }
+            Self::Texts => {
+                let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Some(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
+            }
+            Self::Text | Self::OneOf(_) => None,
+        };
+        found.unwrap_or_else(|| Value::String(text.to_owned()))
+    }
+
+    pub(super) fn allowed(&self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Whole => "a whole number".to_owned(),
+            Self::Number => "a number".to_owned(),
+            Self::Text => "text in quotes".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
+            Self::OneOf(words) => words.join(" or "),
+        }
+    }
+}
+
+/// All sections in the order of their declaration, each with the settings that have a default first.
+pub(super) fn headings() -> Vec<Heading> {
+    let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
+    let schema = generator.into_root_schema_for::<Settings>().to_value();
+    let defaults = Value::try_from(Settings::default()).unwrap_or(Value::Table(toml::Table::new()));
+    let mut found = Vec::new();
+    descend("", &schema, &defaults, &mut found);
+    found
+}
+
+/// All settings.
+pub(super) fn all() -> Vec<Key> {
+    headings().into_iter().flat_map(|heading| heading.keys).collect()
+}
+
+fn descend(path: &str, schema: &Json, defaults: &Value, found: &mut Vec<Heading>) {
+    let Some(properties) = schema["properties"].as_object() else { return };
+    // The schema's are sorted by name; the defaults come as they are declared.
+    let declared = defaults.as_table().into_iter().flat_map(toml::Table::keys);
+    let optional = properties.keys().filter(|name| defaults.get(name).is_none());
+    let mut heading = Heading { path: path.to_owned(), about: text(schema), keys: Vec::new() };
+    let place = found.len();
+    for name in declared.chain(optional) {
+        let inner = &properties[name.as_str()];
+        let inner_path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        if inner.get("properties").is_some() {
+            descend(&inner_path, inner, defaults.get(name).unwrap_or(defaults), found);
+        } else {
+            heading.keys.push(key(inner_path, inner, defaults.get(name).cloned()));
+        }
+    }
+    if !heading.keys.is_empty() {
+        found.insert(place, heading);
+    }
+}
+
+fn key(path: String, schema: &Json, default: Option<Value>) -> Key {
+    let example = schema["examples"].get(0).and_then(|example| Value::try_from(example).ok());
+    let schema_of_value = non_null(schema);
+    let secret = schema_of_value["writeOnly"] == Json::Bool(true);
+    Key { path, kind: kind(schema_of_value), default, example, about: text(schema), secret }
+}
+
+/// What an optional setting holds if it is set.
+fn non_null(schema: &Json) -> &Json {
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    choices.into_iter().find(|choice| choice["type"] != "null").unwrap_or(schema)
+}
+
+fn kind(schema: &Json) -> Kind {
+    if let Some(words) = schema["enum"].as_array() {
+        return Kind::OneOf(words.iter().filter_map(Json::as_str).map(str::to_owned).collect());
+    }
+    let types = match &schema["type"] {
+        Json::Array(types) => types.iter().filter_map(Json::as_str).collect(),
+        Json::String(one) => vec![one.as_str()],
+        _ => vec![],
+    };
+    match types.into_iter().find(|name| *name != "null") {
+        Some("boolean") => Kind::Flag,
+        Some("integer") => Kind::Whole,
+        Some("number") => Kind::Number,
+        Some("array") => Kind::Texts,
+        _ => Kind::Text,
+    }
+}
+
+fn text(schema: &Json) -> String {
+    schema["description"].as_str().unwrap_or_default().replace('\n', " ")
+}

@@ -1,0 +1,182 @@
+//! Values over values: defaults, then the file, then the environment, then flags.
+
+use std::fmt;
+
+use toml::Value;
+
+use super::keys::{Key, Kind};
+use super::sources::Sources;
+
+/// Names in the environment that are no settings of the service.
+const OTHERS: [&str; 8] = [
+    "ASSAY_CONFIG",
+    "ASSAY_HOME",
+    "ASSAY_LOG",
+    "ASSAY_BOOTSTRAP_KEY",
+    "ASSAY_SIGNING_KEYS",
+    "ASSAY_POLICY_API_KEY",
+    "ASSAY_SEAL_FD",
+    "ASSAY_PYTHON_RUNTIME",
+];
+/// A name at most this much like a wrong one is offered instead of it.
+const ALIKE: f64 = 0.85;
+
+/// Who said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    Default,
+    /// The file's path.
+    File(String),
+    /// The variable's name.
+    Variable(String),
+    /// The flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(name) | Self::Variable(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A setting as it stands.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) key: Key,
+    pub(super) value: Option<Value>,
+    pub(super) origin: Origin,
+}
+
+impl Entry {
+    /// Its value as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        self.value.as_ref().map_or_else(|| "(not set)".to_owned(), |value| self.key.shown(value))
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} ({})", self.key.path, self.shown(), self.origin)
+    }
+}
+
+/// All settings, what is wrong with them, and what looks odd.
+#[derive(Debug)]
+pub(super) struct Layers {
+    pub(super) entries: Vec<Entry>,
+    pub(super) problems: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Layers {
+    /// Lays all sources over the defaults.
+    pub(super) fn of(keys: Vec<Key>, sources: &Sources) -> Self {
+        let entry = |key: Key| Entry { value: key.default.clone(), key, origin: Origin::Default };
+        let entries = keys.into_iter().map(entry).collect();
+        let mut layers = Self { entries, problems: Vec::new(), warnings: Vec::new() };
+        if let Some((path, text)) = &sources.file {
+            layers.file(&path.display().to_string(), text);
+        }
+        for (name, value) in &sources.variables {
+            layers.variable(name, value);
+        }
+        for (flag, path, value) in &sources.flags {
+            let parsed = layers.kind(path).map_or(Value::String(value.clone()), |kind| kind.parse(value));
+            layers.set(path, parsed, Origin::Flag(flag.clone()));
+        }
+        layers
+    }
+
+    fn file(&mut self, name: &str, text: &str) {
+        match text.parse::<toml::Table>() {
+            Ok(table) => self.table("", &table, name),
+            // The error shows the line, which may hold a secret.
+            Err(error) => {
+                let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+                let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}, line {line}"));
+                self.problems.push(format!("{place}: {}", error.message()));
+            }
+        }
+    }
+
+    fn table(&mut self, path: &str, table: &toml::Table, file: &str) {
+        for (name, value) in table {
+            let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match value {
+                Value::Table(table) if self.kind(&inner).is_none() && self.is_section(&inner) => {
+                    self.table(&inner, table, file);
+                }
+                _ => self.set(&inner, value.clone(), Origin::File(file.to_owned())),
+            }
+        }
+    }
+
+    /// A variable that can only be meant for a section must name a setting. Others may belong to somebody else: an
+    /// orchestrator sets `ASSAY_PORT` for a service that is called assay.
+    fn variable(&mut self, name: &str, text: &str) {
+        if OTHERS.contains(&name) {
+            return;
+        }
+        let key = self.entries.iter().map(|entry| &entry.key).find(|key| key.variable() == name);
+        if let Some((path, value)) = key.map(|key| (key.path.clone(), key.kind.parse(text))) {
+            return self.set(&path, value, Origin::Variable(name.to_owned()));
+        }
+        let sections = self.entries.iter().filter_map(|entry| entry.key.path.split_once('.'));
+        let of_section = |section: &str| name.starts_with(&format!("ASSAY_{}_", section.to_ascii_uppercase()));
+        let ours = sections.map(|(section, _)| section).any(|section| section != "server" && of_section(section));
+        let variables: Vec<_> = self.entries.iter().map(|entry| entry.key.variable()).collect();
+        let said = format!("{name} in the environment names no setting{}", instead(name, variables.iter()));
+        if ours { self.problems.push(said) } else { self.warnings.push(said) }
+    }
+
+    fn set(&mut self, path: &str, value: Value, origin: Origin) {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.key.path == path) else {
+            let advice = instead(path, self.entries.iter().map(|entry| &entry.key.path));
+            self.problems.push(format!("{origin}: there is no setting {path}{advice}"));
+            return;
+        };
+        if entry.key.kind.fits(&value) {
+            (entry.value, entry.origin) = (Some(value), origin);
+        } else {
+            let (shown, allowed) = (entry.key.shown(&value), entry.key.kind.allowed());
+            self.problems.push(format!("{origin}: {path} = {shown}: must be {allowed}"));
+        }
+    }
+
+    fn kind(&self, path: &str) -> Option<Kind> {
+        self.entries.iter().find(|entry| entry.key.path == path).map(|entry| entry.key.kind.clone())
+    }
+
+    fn is_section(&self, path: &str) -> bool {
+        let start = format!("{path}.");
+        self.entries.iter().any(|entry| entry.key.path.starts_with(&start))
+    }
+
+    /// The values as the file would have them.
+    pub(super) fn table_of_values(&self) -> toml::Table {
+        let mut whole = toml::Table::new();
+        for entry in &self.entries {
+            let Some(value) = &entry.value else { continue };
+            let mut names: Vec<_> = entry.key.path.split('.').collect();
+            let last = names.pop().unwrap_or_default();
+            let inner = names.into_iter().fold(Some(&mut whole), |table, name| {
+                let inner = table?.entry(name).or_insert_with(|| Value::Table(toml::Table::new()));
+                inner.as_table_mut()
+            });
+            if let Some(inner) = inner {
+                inner.insert(last.to_owned(), value.clone());
+            }
+        }
+        whole
+    }
+}
+
+/// What may have been meant.
+fn instead<'a>(wrong: &str, right: impl Iterator<Item = &'a String>) -> String {
+    let scored = right.map(|name| (strsim::jaro_winkler(wrong, name), name));
+    let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
+}

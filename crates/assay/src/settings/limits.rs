@@ -1,0 +1,28 @@
+//! `[limits.*]`: how much clients may ask for.
+
+use assay_api::{AccountLimits, BadSetting, DiskLimits, JobLimits, RateLimits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The sections `[limits.*]`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Requests of a key in a fixed window of 60 s.
+    pub(crate) rate: RateLimits,
+    /// What an account may have at the same time, and in a day.
+    pub(crate) account: AccountLimits,
+    /// How large one job may be.
+    pub(crate) job: JobLimits,
+    /// When the disk counts as full.
+    pub(crate) disk: DiskLimits,
+}
+
+impl Limits {
+    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+        self.rate.validate().map_err(|bad| bad.within("rate"))?;
+        self.account.validate().map_err(|bad| bad.within("account"))?;
+        self.job.validate().map_err(|bad| bad.within("job"))?;
+        self.disk.validate().map_err(|bad| bad.within("disk"))
+    }
+}

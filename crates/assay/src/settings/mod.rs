@@ -1,0 +1,61 @@
+//! The settings of `assay serve`: one file (`assay.toml`), the environment and flags over it, each value with its origin.
+//!
+//! To add a section, write its struct in a file of its own (here, or in `assay-api` if requests need it), give it a field in
+//! [`Settings`] and a line in [`Settings::validate`], and run
+//! `assay serve --example-settings > docs/assay.example.toml`. Names in the environment, `--set`, `--check`, the example
+//! file and the refusal of unknown keys follow from the struct and its comments.
+//!
+//! Where to begin: [`Effective::load`].
+
+mod example;
+mod judge;
+mod keys;
+mod layers;
+mod limits;
+mod load;
+mod server;
+mod show;
+mod sources;
+mod types;
+
+use assay_api::{BadSetting, EventSettings, Uploads};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::example::example;
+pub(crate) use self::judge::JudgeSettings;
+pub(crate) use self::limits::Limits;
+pub(crate) use self::load::Effective;
+pub(crate) use self::server::ServerSettings;
+pub(crate) use self::sources::Sources;
+
+/// All sections.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// Where the service listens, what it keeps where, and what it runs policies with.
+    pub(crate) server: ServerSettings,
+    /// What clients send.
+    pub(crate) uploads: Uploads,
+    /// Streams of what happens to jobs.
+    pub(crate) events: EventSettings,
+    /// How much clients may ask for.
+    pub(crate) limits: Limits,
+    /// A second judge: a vision model that looks at episodes too. It can only ask for a person's review.
+    pub(crate) judge: JudgeSettings,
+}
+
+impl Settings {
+    /// What no section's types can check.
+    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+        self.server.validate().map_err(|bad| bad.within("server"))?;
+        self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
+        self.events.validate().map_err(|bad| bad.within("events"))?;
+        self.limits.validate().map_err(|bad| bad.within("limits"))?;
+        self.judge.validate().map_err(|bad| bad.within("judge"))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;

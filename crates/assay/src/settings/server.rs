@@ -1,0 +1,91 @@
+//! `[server]`: the process itself.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use assay_api::{BadSetting, Seconds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::types::{Network, WeakerIsolation};
+use crate::cli::IsolationOptions;
+
+/// The section `[server]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerSettings {
+    /// Address to listen on.
+    #[schemars(with = "String")]
+    pub(crate) listen: SocketAddr,
+    /// Folder for the database, policies and evidence; must be given.
+    #[schemars(example = "/var/lib/assay")]
+    pub(crate) data: Option<PathBuf>,
+    /// Where clients reach the service; makes addresses in answers absolute.
+    #[schemars(example = "https://assay.example.org")]
+    pub(crate) public_url: Option<String>,
+    /// Simulators that run at the same time, 1 to 256; one per processor if not set.
+    #[schemars(example = 4)]
+    pub(crate) lanes: Option<u16>,
+    /// Networks that clients' policy servers may be in, beside the public Internet, such as "10.0.0.0/8".
+    #[schemars(with = "Vec<String>")]
+    pub(crate) policy_networks: Vec<Network>,
+    /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left out.
+    pub(crate) max_evidence_mib: u64,
+    /// How long a client may take to send the head of a request.
+    pub(crate) header_s: Seconds,
+    /// How long a stopping server waits for requests that are under way.
+    pub(crate) drain_s: Seconds,
+    /// Run policies with Landlock instead of namespaces where those don't work.
+    pub(crate) accept_weaker_isolation: Option<WeakerIsolation>,
+    /// Run policies even where neither works. Only for policies of your own.
+    pub(crate) run_untrusted_code_without_isolation: bool,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            data: None,
+            public_url: None,
+            lanes: None,
+            policy_networks: Vec::new(),
+            max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
+            header_s: Seconds::new(10),
+            drain_s: Seconds::new(5),
+            accept_weaker_isolation: None,
+            run_untrusted_code_without_isolation: false,
+        }
+    }
+}
+
+impl ServerSettings {
+    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+        if let Some(url) = &self.public_url {
+            let scheme = url.starts_with("http://") || url.starts_with("https://");
+            if !scheme || url.contains(['?', '#', ' ']) {
+                let allowed = "an address that starts with http:// or https://, without a query";
+                return Err(BadSetting::new("public_url", url, allowed));
+            }
+        }
+        if let Some(lanes) = self.lanes {
+            BadSetting::unless_in("lanes", lanes, &(1..=256))?;
+        }
+        BadSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=1 << 20))?;
+        BadSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;
+        BadSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
+    }
+
+    /// The folder of everything that is kept.
+    pub(crate) fn data(&self) -> Result<&PathBuf, BadSetting> {
+        let allowed = "the folder for database, policies and evidence: --data DIR, ASSAY_DATA, or data in [server]";
+        self.data.as_ref().ok_or_else(|| BadSetting::new("server.data", "(not set)", allowed))
+    }
+
+    /// What the operator puts up with where user namespaces do not work.
+    pub(crate) fn isolation(&self) -> IsolationOptions {
+        IsolationOptions {
+            accept_weaker_isolation: self.accept_weaker_isolation.map(|_| "landlock".to_owned()),
+            run_untrusted_code_without_isolation: self.run_untrusted_code_without_isolation,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Where settings come from, gathered in one place: the file, the environment, the command line.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::cli::Serve;
+
+/// The file that is read if no other is named and it exists.
+const DEFAULT_FILE: &str = "assay.toml";
+/// Longest file, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Flags of `assay serve`, by the ids that clap knows them by, and what they set.
+const FLAGS: [(&str, &str); 14] = [
+    ("listen", "server.listen"),
+    ("data", "server.data"),
+    ("lanes", "server.lanes"),
+    ("policy_networks", "server.policy_networks"),
+    ("max_evidence_mib", "server.max_evidence_mib"),
+    ("accept_weaker_isolation", "server.accept_weaker_isolation"),
+    ("run_untrusted_code_without_isolation", "server.run_untrusted_code_without_isolation"),
+    ("judge_url", "judge.url"),
+    ("judge_model", "judge.model"),
+    ("judge_key", "judge.key"),
+    ("judge_key_file", "judge.key_file"),
+    ("judge_frames", "judge.frames"),
+    ("judge_episodes", "judge.episodes"),
+    ("judge_tokens", "judge.tokens"),
+];
+
+/// What was found, before anybody understood it.
+#[derive(Default)]
+pub(crate) struct Sources {
+    /// The file and its text.
+    pub(super) file: Option<(PathBuf, String)>,
+    /// Variables that begin with `ASSAY_`.
+    pub(super) variables: Vec<(String, String)>,
+    /// Flag, path, value.
+    pub(super) flags: Vec<(String, String, String)>,
+}
+
+/// Keys and passwords may be among them.
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").field("file", &self.file.as_ref().map(|(path, _)| path)).finish_non_exhaustive()
+    }
+}
+
+impl Sources {
+    /// Of this process.
+    pub(crate) fn gather(arguments: &Serve, matches: &ArgMatches) -> anyhow::Result<Self> {
+        let file = match &arguments.config {
+            Some(path) => Some((path.clone(), read(path)?)),
+            None => match Path::new(DEFAULT_FILE) {
+                path if path.exists() => Some((path.to_owned(), read(path)?)),
+                _ => None,
+            },
+        };
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        };
+        let variables = std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("ASSAY_")).collect();
+        Ok(Self { file, variables, flags: flags(arguments, matches)? })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let size = std::fs::metadata(path).with_context(|| format!("can't read the settings in {}", path.display()))?.len();
+    anyhow::ensure!(size <= MAX_FILE_BYTES, "{} has more than {MAX_FILE_BYTES} bytes: no settings", path.display());
+    std::fs::read_to_string(path).with_context(|| format!("can't read the settings in {}", path.display()))
+}
+
+/// Those that stand on the command line; clap also knows defaults and variables, which are not flags.
+fn flags(arguments: &Serve, matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
+    let mut found = Vec::new();
+    for (id, path) in FLAGS {
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let words: Vec<_> = matches.get_raw(id).into_iter().flatten().map(|raw| raw.to_string_lossy()).collect();
+        // A switch has no words.
+        let value = if words.is_empty() { "true".to_owned() } else { words.join(",") };
+        found.push((format!("--{}", id.replace('_', "-")), path.to_owned(), value));
+    }
+    for pair in &arguments.set {
+        let (path, value) = pair.split_once('=').with_context(|| format!("--set {pair}: write --set PATH=VALUE"))?;
+        found.push(("--set".to_owned(), path.trim().to_owned(), value.to_owned()));
+    }
+    Ok(found)
+}

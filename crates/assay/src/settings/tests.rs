@@ -1,0 +1,173 @@
+//! Settings from all sources.
+
+use std::path::PathBuf;
+
+use super::{Effective, Sources, example};
+
+fn sources(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
+    let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Sources {
+        file: file.map(|text| (PathBuf::from("/etc/assay.toml"), text.to_owned())),
+        variables: variables.iter().map(pair).collect(),
+        flags: flags.iter().map(|(path, value)| ("--set".into(), (*path).into(), (*value).into())).collect(),
+    }
+}
+
+fn refusal(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> String {
+    Effective::load(&sources(file, variables, flags)).unwrap_err().to_string()
+}
+
+#[test]
+fn the_example_holds_the_defaults_and_is_published() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/assay.example.toml");
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|wish| wish == "always") {
+        std::fs::write(path, example()).unwrap();
+    }
+    let published = std::fs::read_to_string(path).unwrap();
+    assert!(published == example(), "run `assay serve --example-settings > docs/assay.example.toml`");
+    let (read, default) = (sources(Some(&published), &[], &[]), Sources::default());
+    let values = |sources: &Sources| format!("{:?}", Effective::load(sources).unwrap().settings);
+    assert_eq!(values(&read), values(&default));
+    // Also what is commented out because it has no default, where it shows a value.
+    let uncommented: Vec<_> =
+        published.lines().map(|line| line.strip_prefix("# ").filter(|l| is_setting(l)).unwrap_or(line)).collect();
+    let without = |name: &&&str| !name.starts_with("key_file");
+    let whole = uncommented.iter().filter(without).copied().collect::<Vec<_>>().join("\n");
+    let effective = Effective::load(&sources(Some(&whole), &[], &[])).unwrap();
+    assert!(effective.entries.iter().all(|entry| entry.key.path == "judge.key_file" || entry.value.is_some()));
+}
+
+/// `name = value`, as opposed to words.
+fn is_setting(line: &str) -> bool {
+    line.split_once(" = ").is_some_and(|(name, _)| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file() {
+    let file = "[limits.rate]\nget_per_minute = 1\nwrite_per_minute = 2\nverify_per_minute = 3\n";
+    let variables = [("ASSAY_LIMITS_RATE_GET_PER_MINUTE", "10"), ("ASSAY_LIMITS_RATE_WRITE_PER_MINUTE", "20")];
+    let flags = [("limits.rate.get_per_minute", "100")];
+    let effective = Effective::load(&sources(Some(file), &variables, &flags)).unwrap();
+    let rate = &effective.settings.limits.rate;
+    assert_eq!((rate.get_per_minute, rate.write_per_minute, rate.verify_per_minute), (100, 20, 3));
+    assert_eq!(rate.submissions_per_minute, 10);
+    let shown = effective.json();
+    let origin = |key: &str| {
+        let setting = &shown["settings"][format!("limits.rate.{key}")];
+        format!("{} {}", setting["origin"], setting["name"])
+    };
+    assert_eq!(origin("get_per_minute"), "\"flag\" \"--set\"");
+    assert_eq!(origin("write_per_minute"), "\"environment\" \"ASSAY_LIMITS_RATE_WRITE_PER_MINUTE\"");
+    assert_eq!(origin("verify_per_minute"), "\"file\" \"/etc/assay.toml\"");
+    assert_eq!(origin("submissions_per_minute"), "\"default\" null");
+}
+
+#[test]
+fn each_kind_comes_from_text() {
+    let variables = [
+        ("ASSAY_LISTEN", "0.0.0.0:9"),
+        ("ASSAY_DATA", "12"),
+        ("ASSAY_LANES", "7"),
+        ("ASSAY_POLICY_NETWORKS", "10.0.0.0/8, 192.168.1.7"),
+        ("ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION", "yes"),
+        ("ASSAY_ACCEPT_WEAKER_ISOLATION", "landlock"),
+        ("ASSAY_UPLOADS_IDLE_S", "0.5"),
+    ];
+    let settings = Effective::load(&sources(None, &variables, &[])).unwrap().settings;
+    assert_eq!(settings.server.listen.port(), 9);
+    assert_eq!(settings.server.data.as_deref(), Some(std::path::Path::new("12")));
+    assert_eq!(settings.server.lanes, Some(7));
+    assert_eq!(settings.server.policy_networks.len(), 2);
+    assert!(settings.server.run_untrusted_code_without_isolation);
+    assert!(settings.server.accept_weaker_isolation.is_some());
+    assert_eq!(settings.uploads.idle_s.get().as_millis(), 500);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_path_value_and_source() {
+    let file = |text| refusal(Some(text), &[], &[]);
+    let variable = |name, value| refusal(None, &[(name, value)], &[]);
+    for (said, parts) in [
+        (
+            file("[limits.rate]\nverify_per_minutes = 1"),
+            &["/etc/assay.toml: ", "limits.rate.verify_per_minutes", "did you mean limits.rate.verify_per_minute?"][..],
+        ),
+        (file("[limit]\nx = 1"), &["/etc/assay.toml: there is no setting limit"]),
+        (file("listen = \"x\""), &["there is no setting listen"]),
+        (file("limits = 3"), &["there is no setting limits"]),
+        (file("[uploads]\nmax_bytes = \"lots\""), &["uploads.max_bytes = \"lots\": must be a whole number"]),
+        (file("[uploads]\nmax_bytes = 0"), &["uploads.max_bytes = 0: must be from 1 to 1099511627776"]),
+        (file("[uploads]\nidle_s = -1"), &["uploads.idle_s = -1: a number of seconds, 0 or more"]),
+        (file("[server]\nlanes = 257"), &["server.lanes = 257: must be from 1 to 256"]),
+        (file("[server]\nlanes = -1"), &["server.lanes = -1: ", "u16"]),
+        (file("[server]\nlisten = \"here\""), &["server.listen = \"here\": invalid socket address"]),
+        (
+            file("[server]\npublic_url = \"x.org\""),
+            &["server.public_url = \"x.org\": must be an address that starts with http"],
+        ),
+        (
+            file("[server]\npolicy_networks = [\"10.0.0.0/8\", \"x\"]"),
+            &["server.policy_networks[1] = ", "a network such as"],
+        ),
+        (file("[server]\naccept_weaker_isolation = \"none\""), &["must be landlock"]),
+        (file("[judge]\nurl = \"https://x.org\""), &["judge.model = (not set): must be set together with judge.url"]),
+        (file("[server\n"), &["/etc/assay.toml, line 1: "]),
+        (variable("ASSAY_LANES", "many"), &["ASSAY_LANES: server.lanes = \"many\": must be a whole number"]),
+        (
+            variable("ASSAY_LIMITS_RATE_GET_PER_MINUT", "1"),
+            &[
+                "ASSAY_LIMITS_RATE_GET_PER_MINUT in the environment names no setting; did you mean ASSAY_LIMITS_RATE_GET_PER_MINUTE?",
+            ],
+        ),
+        (refusal(None, &[], &[("no.such", "1")]), &["--set: there is no setting no.such"]),
+        (
+            refusal(None, &[], &[("limits.rate.get_per_minute", "0")]),
+            &["--set: limits.rate.get_per_minute = 0: must be from 1"],
+        ),
+    ] {
+        for part in parts {
+            assert!(said.contains(part), "{part:?} is missing in {said}");
+        }
+    }
+    let two = refusal(Some("[server]\na = 1\nb = 2"), &[], &[]);
+    assert!(two.contains("server.a") && two.contains("server.b"), "everything wrong is told at once: {two}");
+}
+
+#[test]
+fn a_variable_that_may_be_somebody_elses_is_only_told() {
+    let variables = [("ASSAY_SERVICE_HOST", "10.0.0.1"), ("ASSAY_LANE", "3"), ("ASSAY_LOG", "debug")];
+    let effective = Effective::load(&sources(None, &variables, &[])).unwrap();
+    assert_eq!(effective.warnings.len(), 2, "{:?}", effective.warnings);
+    assert!(effective.warnings[1].contains("did you mean ASSAY_LANES?"), "{:?}", effective.warnings);
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let key = "k-3141592653";
+    let file = format!("[judge]\nkey = \"{key}\"\n");
+    let by_file = sources(Some(&file), &[], &[]);
+    let by_variable = sources(None, &[("ASSAY_JUDGE_KEY", key)], &[]);
+    for sources in [by_file, by_variable] {
+        let effective = Effective::load(&sources).unwrap();
+        assert_eq!(effective.settings.judge.key.as_ref().unwrap().reveal(), key);
+        let settings = format!("{:?}", effective.settings);
+        for text in [
+            effective.lines(),
+            effective.json().to_string(),
+            settings,
+            format!("{effective:?}"),
+            format!("{sources:?}"),
+        ] {
+            assert!(!text.contains(key), "{text}");
+        }
+        assert!(effective.lines().contains("[secret]"));
+    }
+    for wrong in [
+        format!("[judge]\nkey = [\"{key}\"]"),
+        format!("[judge]\nkey = \"{key}\n"),
+        format!("[judge]\nkey = \"{key}\"\nkey_file = \"x\""),
+    ] {
+        let said = refusal(Some(&wrong), &[], &[]);
+        assert!(!said.contains(key), "{said}");
+    }
+}
