@@ -160,15 +160,16 @@ impl Layers {
         let mut whole = toml::Table::new();
         for entry in &self.entries {
             let Some(value) = &entry.value else { continue };
-            let mut names: Vec<_> = entry.key.path.split('.').collect();
-            let last = names.pop().unwrap_or_default();
-            let inner = names.into_iter().fold(Some(&mut whole), |table, name| {
-                let inner = table?.entry(name).or_insert_with(|| Value::Table(toml::Table::new()));
-                inner.as_table_mut()
-            });
-            if let Some(inner) = inner {
-                inner.insert(last.to_owned(), value.clone());
+            let (sections, name) = entry.key.path.rsplit_once('.').unwrap_or(("", &entry.key.path));
+            let mut inner = &mut whole;
+            for section in sections.split('.') {
+                let Value::Table(table) = inner.entry(section).or_insert_with(|| Value::Table(toml::Table::new()))
+                else {
+                    break;
+                };
+                inner = table;
             }
+            inner.insert(name.to_owned(), value.clone());
         }
         whole
     }
