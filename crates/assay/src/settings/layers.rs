@@ -160,18 +160,24 @@ impl Layers {
         let mut whole = toml::Table::new();
         for entry in &self.entries {
             let Some(value) = &entry.value else { continue };
-            let (sections, name) = entry.key.path.rsplit_once('.').unwrap_or(("", &entry.key.path));
-            let mut inner = &mut whole;
-            for section in sections.split('.') {
-                let Value::Table(table) = inner.entry(section).or_insert_with(|| Value::Table(toml::Table::new()))
-                else {
-                    break;
-                };
-                inner = table;
-            }
-            inner.insert(name.to_owned(), value.clone());
+            let names: Vec<_> = entry.key.path.split('.').collect();
+            put(&mut whole, &names, value);
         }
         whole
+    }
+}
+
+/// Puts `value` where `names` lead.
+fn put(table: &mut toml::Table, names: &[&str], value: &Value) {
+    match names {
+        [] => {}
+        [name] => drop(table.insert((*name).to_owned(), value.clone())),
+        [section, rest @ ..] => {
+            let inner = table.entry(*section).or_insert_with(|| Value::Table(toml::Table::new()));
+            if let Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
     }
 }
 
