@@ -1,5 +1,6 @@
 //! Addresses of evidence that need no key: signed, for one artifact, for ten minutes.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,6 +9,7 @@ use std::path::Path;
 use assay_model::{Entropy, JobId};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use sha2::Sha256;
 
 /// How long an address leads somewhere.
@@ -75,12 +77,59 @@ impl UrlSigner {
         bytes.is_some_and(|bytes| self.mac(job, sha256, name, expires).verify_slice(&bytes).is_ok())
     }
 
+    /// Stands for what is added to it; nobody without the secret can try what it might be.
+    pub(crate) fn content(&self) -> Content {
+        let mut content = Content(self.keyed());
+        content.add(b"assay/content/1");
+        content
+    }
+
     fn mac(&self, job: JobId, sha256: &str, name: &str, expires: i64) -> Hmac<Sha256> {
-        let mut key = [0; BLOCK];
-        key[..SECRET].copy_from_slice(&self.0);
-        let mut mac = Hmac::<Sha256>::new(&key.into());
+        let mut mac = self.keyed();
         mac.update(format!("assay/artifact/1\n{job}\n{sha256}\n{name}\n{expires}").as_bytes());
         mac
+    }
+
+    fn keyed(&self) -> Hmac<Sha256> {
+        let mut key = [0; BLOCK];
+        key[..SECRET].copy_from_slice(&self.0);
+        Hmac::<Sha256>::new(&key.into())
+    }
+}
+
+/// A keyed hash over pieces that can't run into each other.
+pub(crate) struct Content(Hmac<Sha256>);
+
+impl Content {
+    pub(crate) fn add(&mut self, piece: &[u8]) {
+        self.0.update(&(piece.len() as u64).to_le_bytes());
+        self.0.update(piece);
+    }
+
+    /// The value, however its fields are ordered and spaced.
+    pub(crate) fn add_json(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let sorted: BTreeMap<_, _> = fields.iter().collect();
+                self.add(b"{");
+                for (name, value) in sorted {
+                    self.add(name.as_bytes());
+                    self.add_json(value);
+                }
+                self.add(b"}");
+            }
+            Value::Array(items) => {
+                self.add(b"[");
+                items.iter().for_each(|item| self.add_json(item));
+                self.add(b"]");
+            }
+            // With its quotes, so that a text is no number.
+            other => self.add(other.to_string().as_bytes()),
+        }
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into_bytes().into()
     }
 }
 

@@ -15,6 +15,7 @@
 //!
 //! Where to begin: [`Records`], then [`Claim`] and [`Fence`].
 
+mod answers;
 mod blobs;
 mod conclusion;
 mod error;
@@ -32,6 +33,9 @@ pub mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use answers::{
+    ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, Once,
+};
 pub use blobs::{BlobError, Blobs};
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
 pub use error::StoreError;

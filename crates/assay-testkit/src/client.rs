@@ -97,6 +97,21 @@ impl Client {
         self.try_form("/verify", Some(zip), parts)
     }
 
+    /// POST /verify under an idempotency key; `None` as above.
+    #[must_use]
+    pub fn try_verify_once(&self, key: &str, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
+        let request = self.agent.post(format!("http://{}/verify", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.key)).header("idempotency-key", key);
+        let (kind, body) = Self::form(zip, parts);
+        answer(request.header("content-type", kind).send(&body))
+    }
+
+    /// Content type and bytes of a form with an archive.
+    #[must_use]
+    pub fn form(zip: &[u8], parts: &[(&str, &str)]) -> (String, Vec<u8>) {
+        (format!("multipart/form-data; boundary={BOUNDARY}"), form(Some(zip), parts))
+    }
+
     /// POST of a form with text parts, and an archive if there is one; `None` when the server went away before it
     /// answered.
     #[must_use]

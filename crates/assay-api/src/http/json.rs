@@ -5,7 +5,7 @@ use axum::extract::Request;
 use axum::http::header;
 use serde_json::Value;
 
-use super::{ApiError, Code};
+use super::{ApiError, Code, OnceOnly};
 use crate::state::App;
 
 /// Longest body, in bytes.
@@ -17,7 +17,12 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
     if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("application/json")) {
         return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"));
     }
-    parse(&read(app, request.into_body()).await?)
+    let once = OnceOnly::of(&request);
+    let value = parse(&read(app, request.into_body()).await?)?;
+    if let Some(once) = once {
+        once.begin(|content| content.add_json(&value)).await?;
+    }
+    Ok(value)
 }
 
 /// The same of a request that may have no body at all.
@@ -25,10 +30,22 @@ pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Op
     if request.headers().contains_key(header::CONTENT_TYPE) {
         return json_body(app, request).await.map(Some);
     }
+    let once = OnceOnly::of(&request);
     if read(app, request.into_body()).await?.is_empty() {
+        if let Some(once) = once {
+            once.begin(|_| ()).await?;
+        }
         return Ok(None);
     }
     Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"))
+}
+
+/// A request that needs no body: whatever comes is left unread.
+pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
+    match OnceOnly::of(&request) {
+        Some(once) => once.begin(|_| ()).await,
+        None => Ok(()),
+    }
 }
 
 async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {

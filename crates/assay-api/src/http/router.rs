@@ -16,6 +16,7 @@ use super::drain::drain;
 use super::envelope::envelope;
 use super::error::{ApiError, Code};
 use super::observe::observe;
+use super::once::once;
 use crate::AppState;
 use crate::routes::table;
 use crate::state::App;
@@ -28,6 +29,11 @@ pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
+        let handler = if endpoint.method == "POST" && endpoint.scope.is_some() {
+            handler.route_layer(from_fn_with_state(app.clone(), once))
+        } else {
+            handler
+        };
         let handler = if endpoint.json {
             handler.route_layer(from_fn(envelope)).route_layer(from_fn(acceptable))
         } else {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, json_body, named_field};
+use crate::http::{ApiError, Caller, Code, KeepInstead, json_body, named_field};
 use crate::keys::mint;
 use crate::state::App;
 
@@ -36,8 +36,8 @@ pub(super) struct NewKey {
 /// A new key.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct CreatedKey {
-    /// The whole key, shown only now.
-    key: String,
+    /// The whole key, shown only in the first answer: null in those that repeat it.
+    key: Option<String>,
     #[serde(flatten)]
     shown: Shown,
 }
@@ -51,7 +51,7 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+) -> Result<(StatusCode, Extension<KeepInstead>, Json<CreatedKey>), ApiError> {
     let wish = receive(&app, request).await?;
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
@@ -74,7 +74,10 @@ pub(super) async fn handle(
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
     let shown = Shown::from(&record);
     app.records.create_key(record).await?;
-    Ok((StatusCode::CREATED, Json(CreatedKey { key: key.reveal().to_owned(), shown })))
+    let hidden = CreatedKey { key: None, shown };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
+    let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };
+    Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
 }
 
 async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {

@@ -76,7 +76,7 @@ pub fn endpoints() -> Vec<EndpointInfo> {
 }
 
 pub(crate) struct Endpoint {
-    method: &'static str,
+    pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     pub(crate) scope: Option<Scope>,
     rate: RateClass,

@@ -69,7 +69,7 @@ const ERRORS: [(&str, &str); 14] = [
     ("404", "NOT_FOUND: there is no such thing, or it is another account's"),
     ("406", "NOT_ACCEPTABLE: the Accept header excludes what would be answered"),
     ("408", "TIMEOUT: the request's body did not come in time"),
-    ("409", "CONFLICT: its state does not allow this"),
+    ("409", "CONFLICT: its state, or another request with the same Idempotency-Key, does not allow this"),
     ("410", "GONE: it was erased"),
     ("413", "PAYLOAD_TOO_LARGE: the request's body is too large"),
     ("415", "UNSUPPORTED_MEDIA_TYPE: the body has the wrong content type"),
@@ -99,6 +99,17 @@ fn document(settings: &ApiSettings) -> Value {
         "description": "Stands in the log with everything that the request did",
         "required": true,
         "schema": { "type": "string", "format": "uuid" },
+    }, "Replayed": {
+        "description": "`true` on the first answer to this request, given again for its Idempotency-Key",
+        "schema": { "type": "string", "const": "true" },
+    } });
+    document["components"]["parameters"] = json!({ "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The client's own name for this request, such as a UUID. Sent again under the same key within 24 h \
+            by the same account, it is not done again and gets the first answer; a key of another request, or of one \
+            that is still being done, is a CONFLICT. A request that was refused frees its key.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
     document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
     for endpoint in endpoints().into_iter().filter(|e| e.documented) {
@@ -142,6 +153,15 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
         operation["x-scope"] = json!(scope.as_str());
     }
     let mut added = vec!["406", "500", "503"];
+    let once = endpoint.method == "POST" && endpoint.scope.is_some();
+    if once {
+        added.extend(["400", "409"]);
+        let parameter = json!({ "$ref": "#/components/parameters/IdempotencyKey" });
+        match operation.get_mut("parameters").and_then(Value::as_array_mut) {
+            Some(parameters) => parameters.push(parameter),
+            None => operation["parameters"] = json!([parameter]),
+        }
+    }
     if endpoint.scope.is_some() {
         added.extend(["401", "403"]);
     }
@@ -155,7 +175,10 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
         }
     }
     if let Some(responses) = responses.as_object_mut() {
-        for response in responses.values_mut() {
+        for (status, response) in responses.iter_mut() {
+            if once && status.starts_with('2') {
+                response["headers"]["Idempotency-Replayed"] = json!({ "$ref": "#/components/headers/Replayed" });
+            }
             response["headers"]["X-Request-Id"] = json!({ "$ref": "#/components/headers/RequestId" });
             if response["description"].as_str().is_none_or(str::is_empty) {
                 response["description"] = json!("Success");

@@ -2,11 +2,11 @@
 
 use assay_model::{JobId, JobReport, JobStatus};
 use assay_store::Cancelled;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 
 use super::verify_get;
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, no_body};
 use crate::state::App;
 
 #[utoipa::path(
@@ -18,7 +18,9 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    request: Request,
 ) -> Result<Json<JobReport>, ApiError> {
+    no_body(request).await?;
     let missing = || ApiError::not_found("job");
     let job: JobId = id.parse().map_err(|_| missing())?;
     match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {

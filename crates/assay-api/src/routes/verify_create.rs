@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use jiff::Timestamp;
 
 use super::present;
-use crate::http::{ApiError, Caller};
+use crate::http::{self, ApiError, Caller, OnceOnly};
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};
 
@@ -72,14 +72,16 @@ pub(super) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let once = OnceOnly::of(&request);
     let form = upload::receive(&app, request).await?;
     let wish = VerifyRequest::read(&app, &form)?;
     let policy = match wish.server {
         Some(_) => None,
         None => Some(upload::accept(&app, form).await?),
     };
-    let job = accept(&app, &caller, wish, policy).await?;
-    let place = app.settings.address(&format!("{}/{}", uri.path().trim_end_matches('/'), job.job_id));
+    let job_id = JobId(app.new_id());
+    let place = app.settings.address(&format!("{}/{job_id}", uri.path().trim_end_matches('/')));
+    let job = accept(&app, &caller, (job_id, &place, once), wish, policy).await?;
     let mut response = (StatusCode::CREATED, Json(job)).into_response();
     if let Ok(value) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, value);
@@ -91,10 +93,10 @@ pub(super) async fn handle(
 async fn accept(
     app: &App,
     caller: &Caller,
+    (job_id, place, once): (JobId, &str, Option<OnceOnly>),
     wish: VerifyRequest,
     policy: Option<KeptPolicy>,
 ) -> Result<JobReport, ApiError> {
-    let job_id = JobId(app.new_id());
     let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
     let job = NewJob {
         account: caller.account.clone(),
@@ -105,12 +107,15 @@ async fn accept(
     if let Some(server) = wish.server {
         keep_call(app, job_id, server).await?;
     }
-    let shards = match app.records.create_job(job).await {
+    // Known later: the place in the queue.
+    let early = serde_json::to_vec(&JobReport::queued(&job.header)).map_err(|e| ApiError::internal("a new job", &e))?;
+    let early = || http::answer(StatusCode::CREATED, Some(place), &early);
+    let shards = match http::create_job(app, once.as_ref(), job, early).await {
         Ok(shards) => shards,
         Err(error) => {
             // There is no job, so nobody will call it.
             drop(app.servers.forget(job_id));
-            return Err(error.into());
+            return Err(error);
         }
     };
     for shard in 0..shards {

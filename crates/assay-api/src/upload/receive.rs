@@ -8,11 +8,13 @@ use assay_model::Secret;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
 use super::keep::{UPLOADS, disk_error};
-use crate::http::{ApiError, Code};
+use crate::artifacts::Content;
+use crate::http::{ApiError, Code, OnceOnly};
 use crate::state::App;
 
 /// Longest text part, in bytes.
@@ -51,10 +53,31 @@ impl Form {
     pub(crate) fn archive(&self) -> Option<PathBuf> {
         self.policy.as_ref().map(|upload| upload.file.path().to_owned())
     }
+
+    /// Takes the request's idempotency key for these parts.
+    async fn begin(&self, once: &OnceOnly) -> Result<(), ApiError> {
+        let parts = |content: &mut Content| {
+            for (name, value) in &self.texts {
+                content.add(name.as_bytes());
+                content.add(value.as_bytes());
+            }
+            if let Some(key) = &self.api_key {
+                content.add(API_KEY.as_bytes());
+                content.add(key.reveal().as_bytes());
+            }
+            if let Some(policy) = &self.policy {
+                content.add(b"policy");
+                content.add(&policy.sha256);
+            }
+        };
+        once.begin(parts).await
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Upload {
+    /// Of the file's content.
+    sha256: [u8; 32],
     pub(super) file: NamedTempFile,
     /// The name that the client gave, unchecked.
     pub(super) name: Option<String>,
@@ -63,6 +86,7 @@ pub(super) struct Upload {
 /// Reads the whole form, or says which part is wrong.
 pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiError> {
     check_headers(app, request.headers())?;
+    let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = Form::default();
@@ -87,6 +111,9 @@ pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiErro
             let message = format!("there is no part {shown:?}: use policy, {}", TEXTS.join(", "));
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
         }
+    }
+    if let Some(once) = once {
+        form.begin(&once).await?;
     }
     Ok(form)
 }
@@ -113,16 +140,17 @@ async fn receive_file(app: &App, mut field: Field<'_>) -> Result<Upload, ApiErro
     let name = field.file_name().map(str::to_owned);
     let file = NamedTempFile::with_suffix_in(".zip", app.data.join(UPLOADS)).map_err(|e| disk_error(&e))?;
     let mut sink = tokio::fs::File::from_std(file.as_file().try_clone().map_err(|e| disk_error(&e))?);
-    let mut size = 0_u64;
+    let (mut size, mut hash) = (0_u64, Sha256::new());
     while let Some(chunk) = in_time(app, field.chunk()).await? {
         size = size.saturating_add(chunk.len() as u64);
         if size > app.settings.uploads.max_bytes {
             return Err(too_large(app));
         }
+        hash.update(&chunk);
         sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
     }
     sink.flush().await.map_err(|e| disk_error(&e))?;
-    Ok(Upload { file, name })
+    Ok(Upload { file, name, sha256: hash.finalize().into() })
 }
 
 async fn receive_text(app: &App, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {

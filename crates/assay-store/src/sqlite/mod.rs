@@ -5,8 +5,9 @@
 //! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs` and `reconcile.rs`; the tables in `migrations/`.
+//! `conclusions.rs`, `reconcile.rs` and `answers.rs`; the tables in `migrations/`.
 
+mod answers;
 mod backend;
 mod checkpoint;
 mod conclusions;

@@ -45,6 +45,7 @@ impl SqliteRecords {
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| StoreError::file("sync", folder, e))?;
         super::reconcile::expire_all(&db).map_err(|fail| fail.while_doing("expiring old leases"))?;
+        super::answers::free_all(&db).map_err(|fail| fail.while_doing("freeing requests that died"))?;
         Self::assemble(db, file, Some(lock))
     }
 

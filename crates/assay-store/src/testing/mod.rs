@@ -1,6 +1,7 @@
 //! The conformance suites: what every backend must do. Run [`records`] and [`queue`] from a backend's tests.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
+mod answers;
 mod certifications;
 mod conclusions;
 mod events;
@@ -63,5 +64,9 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         events::count_over_all_jobs,
         reviews::stand_beside_the_result,
         reviews::are_bounded,
+        answers::are_given_again,
+        answers::come_with_their_job,
+        answers::block_nobody_for_ever,
+        answers::are_forgotten,
     ];
 }

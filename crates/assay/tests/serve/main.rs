@@ -7,6 +7,7 @@ mod folder;
 mod jobs;
 mod judge;
 mod keys;
+mod once;
 mod servers;
 mod settings;
 mod spare;

@@ -1,0 +1,222 @@
+//! `Idempotency-Key`: a request that carries one is done once, however often it is sent.
+//!
+//! The key is taken when the whole request is known, so the readers of bodies do it ([`OnceOnly::begin`]): what counts are
+//! the names and values of parts, not how they were packed. The layer keeps what came of it. Only successes are kept: a
+//! request that was refused may be put right and sent again under the same key.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use assay_store::{Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, NewJob, Once};
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::auth::Caller;
+use super::error::{ApiError, Code};
+use crate::artifacts::Content;
+use crate::state::App;
+
+/// The request's header.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Says that an answer is an earlier one.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// When to ask again after a request that is still being done, in s.
+const RETRY_S: u64 = 1;
+
+/// A request with a key, as an extension of the request.
+#[derive(Clone)]
+pub(crate) struct OnceOnly(Arc<Inner>);
+
+struct Inner {
+    app: App,
+    caller: Caller,
+    key: IdempotencyKey,
+    /// Method and path, without `/v1`.
+    route: String,
+    stage: Mutex<Stage>,
+}
+
+enum Stage {
+    /// Nothing is done yet.
+    Reading,
+    /// The key is ours.
+    Taken(Once),
+    /// It was done before.
+    Done(KeptAnswer),
+    /// The answer is kept.
+    Kept,
+}
+
+/// In an answer with a secret: the body that is kept instead.
+#[derive(Debug, Clone)]
+pub(crate) struct KeepInstead(pub(crate) Bytes);
+
+pub(super) async fn once(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let key = match key(request.headers()) {
+        Ok(Some(key)) => key,
+        Ok(None) => return next.run(request).await,
+        Err(error) => return error.into_response(),
+    };
+    let route = format!("{} {}", request.method(), request.uri().path());
+    let stage = Mutex::new(Stage::Reading);
+    let once = OnceOnly(Arc::new(Inner { app, caller, key, route, stage }));
+    request.extensions_mut().insert(once.clone());
+    let freed = FreedWhenDropped(once.clone());
+    let response = next.run(request).await;
+    let response = once.settle(response).await;
+    drop(freed);
+    response
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    let mut values = headers.get_all(KEY).iter();
+    let (first, second) = (values.next(), values.next());
+    let Some(value) = first else { return Ok(None) };
+    let key = value.to_str().ok().and_then(IdempotencyKey::parse).filter(|_| second.is_none());
+    key.map(Some).ok_or_else(|| {
+        let message =
+            format!("Idempotency-Key must be one text of 1 to {} visible characters", IdempotencyKey::MAX_BYTES);
+        ApiError::invalid("Idempotency-Key", value.to_str().ok(), message)
+    })
+}
+
+impl OnceOnly {
+    /// What the request's reader needs to know.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        request.extensions().get().cloned()
+    }
+
+    /// Takes the key for the request with this content. An error is the way out of the handler: the layer around it
+    /// knows what to answer.
+    pub(crate) async fn begin(&self, content: impl FnOnce(&mut Content)) -> Result<(), ApiError> {
+        let Inner { app, caller, key, route, .. } = &*self.0;
+        let mut hashed = app.signer.content();
+        hashed.add(route.as_bytes());
+        content(&mut hashed);
+        let (account, key) = (caller.account.clone(), key.clone());
+        let once = Once { account, key, request: hashed.finish(), attempt: app.new_id() };
+        match app.records.begin(once.clone(), app.clock.now()).await? {
+            Begun::New => {
+                *self.stage() = Stage::Taken(once);
+                Ok(())
+            }
+            Begun::Done(answer) => {
+                *self.stage() = Stage::Done(answer);
+                Err(ApiError::new(Code::Conflict, "the request was done before"))
+            }
+            Begun::Running => {
+                let message = "the first request with this Idempotency-Key is still being done; ask again";
+                Err(ApiError::try_again(Code::Conflict, message, RETRY_S))
+            }
+            Begun::Other => {
+                let message = "this Idempotency-Key belongs to a request with another route or content; use a new one";
+                Err(ApiError::new(Code::Conflict, message))
+            }
+        }
+    }
+
+    /// Accepts a job together with its answer.
+    async fn create_job(&self, job: NewJob, answer: KeptAnswer) -> Result<u32, ApiError> {
+        let taken = match &*self.stage() {
+            Stage::Taken(once) => Some(once.clone()),
+            _ => None,
+        };
+        let lost = || ApiError::new(Code::Conflict, "this Idempotency-Key was taken over by a later request");
+        let once = taken.ok_or_else(lost)?;
+        self.0.app.records.create_job_once(job, once, answer).await?.ok_or_else(lost)
+    }
+
+    async fn settle(&self, response: Response) -> Response {
+        let done = match &mut *self.stage() {
+            Stage::Done(answer) => Some(answer.clone()),
+            _ => None,
+        };
+        match done {
+            Some(answer) => replayed(answer),
+            None if response.status().is_success() => self.keep(response).await,
+            None => response,
+        }
+    }
+
+    async fn keep(&self, response: Response) -> Response {
+        let taken = std::mem::replace(&mut *self.stage(), Stage::Kept);
+        let Stage::Taken(once) = taken else { return response };
+        let (parts, body) = response.into_parts();
+        // Our own answer: its size is bounded where it is made.
+        let body = match axum::body::to_bytes(body, usize::MAX).await {
+            Ok(body) => body,
+            Err(error) => return ApiError::internal("an answer broke off", &error).into_response(),
+        };
+        let kept = parts.extensions.get::<KeepInstead>().map_or(&body, |instead| &instead.0);
+        let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let answer = answer(parts.status, location, kept);
+        if let Err(error) = self.0.app.records.finish(once, answer).await {
+            // A job has its answer already; anything else may be asked again when the key is free.
+            tracing::warn!(%error, "the answer to a request with an idempotency key was not kept");
+        }
+        Response::from_parts(parts, Body::from(body))
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.0.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Accepts a job; under an idempotency key together with what will be answered.
+pub(crate) async fn create_job(
+    app: &App,
+    once: Option<&OnceOnly>,
+    job: NewJob,
+    early: impl FnOnce() -> KeptAnswer,
+) -> Result<u32, ApiError> {
+    match once {
+        Some(once) => once.create_job(job, early()).await,
+        None => Ok(app.records.create_job(job).await?),
+    }
+}
+
+/// An answer as it is kept.
+pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) -> KeptAnswer {
+    let body = (body.len() <= MAX_ANSWER_BYTES).then(|| body.to_vec());
+    KeptAnswer { status: status.as_u16(), location: location.map(str::to_owned), body }
+}
+
+fn replayed(answer: KeptAnswer) -> Response {
+    let Some(body) = answer.body else {
+        let message = "the request was done, and its answer was too long to be kept; GET what it was about";
+        return ApiError::new(Code::Conflict, message).into_response();
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    if let Some(place) = answer.location.and_then(|place| HeaderValue::from_str(&place).ok()) {
+        headers.insert(header::LOCATION, place);
+    }
+    response
+}
+
+/// Frees the key of a request that failed, also when its client went away or its handler panicked.
+struct FreedWhenDropped(OnceOnly);
+
+impl Drop for FreedWhenDropped {
+    fn drop(&mut self) {
+        let taken = std::mem::replace(&mut *self.0.stage(), Stage::Kept);
+        let Stage::Taken(once) = taken else { return };
+        let app = self.0.0.app.clone();
+        tokio::spawn(async move {
+            if let Err(error) = app.records.abandon(once).await {
+                tracing::warn!(%error, "an idempotency key stays taken for a while");
+            }
+        });
+    }
+}
