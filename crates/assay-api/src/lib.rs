@@ -17,6 +17,7 @@ pub mod keys;
 mod places;
 mod ports;
 mod routes;
+mod seasons;
 mod server;
 mod settings;
 mod state;

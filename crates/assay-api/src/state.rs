@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use assay_model::{Clock, Entropy};
+use assay_model::{Clock, Entropy, Fingerprint};
 use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
@@ -42,6 +42,8 @@ pub struct AppState {
     pub signer: UrlSigner,
     /// Passes on what happens to jobs.
     pub events: EventHub,
+    /// What results of this server depend on.
+    pub fingerprint: Fingerprint,
     /// What the operator chose.
     pub settings: ApiSettings,
     /// Whether `/readyz` says yes.

@@ -53,7 +53,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
 }
 
 fn plan(target: Option<f64>) -> Plan {
-    Plan { episodes: 3, target, confidence_level: 0.95, max_violation_probability: 0.1 }
+    Plan { episodes: 100, target, confidence_level: 0.95, max_violation_probability: 0.1 }
 }
 
 fn safe(index: u32) -> EpisodeResult {
@@ -149,10 +149,20 @@ fn a_certification_ends_at_its_first_failure() {
 fn a_plan_that_cannot_reach_its_target_says_so() {
     assert_eq!(Plan::default_episodes(Some(0.05), 0.95, 3), 59);
     assert_eq!(Plan::default_episodes(None, 0.95, 3), 3);
-    let mut plan = plan(Some(0.05));
+    let mut plan = Plan { episodes: 3, ..plan(Some(0.05)) };
     assert!(plan.shortfall().unwrap().contains("59 are needed"));
     plan.episodes = 59;
     assert_eq!(plan.shortfall(), None);
+}
+
+#[test]
+fn the_showcase_does_not_count() {
+    let plan = Plan { episodes: 2, ..plan(None) };
+    let counted: Vec<_> = (0..2).map(safe).collect();
+    let bad = episode(2, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -5.0));
+    let with: Vec<_> = counted.iter().cloned().chain([bad]).collect();
+    let of = |episodes: &[EpisodeResult]| conclude(&plan, PolicyIdentity::Measured, episodes).unwrap();
+    assert_eq!(of(&with), of(&counted));
 }
 
 #[test]

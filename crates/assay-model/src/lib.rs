@@ -4,6 +4,7 @@
 //! Where to begin: [`EpisodeResult`] is what one rollout yields, [`conclude`] turns all of a job's episodes into a
 //! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object a client reads.
 
+mod arena;
 mod conclusion;
 mod episode;
 pub mod frame;
@@ -30,6 +31,7 @@ mod statistics;
 mod text;
 mod verdict;
 
+pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES, reduced_error};
 pub use conclusion::{Conclusion, Quadrants, conclude};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
@@ -49,7 +51,7 @@ pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, round4, severity};
 pub use secret::Secret;
-pub use seed::{EpisodeSeeds, Generator};
+pub use seed::{EpisodeSeeds, Generator, PUBLIC_SEED, SeasonSecret, SeedSource};
 pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, safe_side, sensitivity};
 pub use server_limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 pub use state::{InvalidTransition, JobEvent, JobStatus};

@@ -48,9 +48,12 @@ impl Plan {
     }
 
     /// The episodes that count, of those in `episodes` (by index): of a certification all up to its first failure.
-    /// Lanes may have gone further by then; what they found is not looked at, so their number does not matter.
+    /// Lanes may have gone further by then; what they found is not looked at, so their number does not matter. Episodes
+    /// behind the plan's (the arena's showcase) never count.
     #[must_use]
     pub fn counted<'a>(&self, episodes: &'a [EpisodeResult]) -> &'a [EpisodeResult] {
+        let planned = episodes.iter().take_while(|e| e.episode < self.episodes).count();
+        let episodes = &episodes[..planned];
         let end = episodes.iter().position(|e| self.ends_with(e)).map_or(episodes.len(), |failure| failure + 1);
         &episodes[..end]
     }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobStatus, Plan, Quadrants, Review,
-    ReviewReason, ScenarioId, Statistics, Verdict,
+    ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
+    Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, Statistics, Verdict,
 };
 
 /// How we know which policy was evaluated.
@@ -122,6 +122,28 @@ pub struct JobHeader {
     pub created_at: Timestamp,
     /// What the author should know about the request.
     pub warnings: Vec<String>,
+    /// Its place in the arena; `null` for a verification.
+    #[serde(default)]
+    pub arena: Option<ArenaEntry>,
+}
+
+impl JobHeader {
+    /// What kind of work it is.
+    #[must_use]
+    pub fn kind(&self) -> JobKind {
+        match &self.arena {
+            None => JobKind::Verify,
+            Some(entry) if entry.rerun => JobKind::Rerun,
+            Some(_) => JobKind::Submission,
+        }
+    }
+
+    /// Episodes to run: the plan's, and a submission's showcase behind them.
+    #[must_use]
+    pub fn episodes_to_run(&self) -> u32 {
+        let extra = if self.kind() == JobKind::Submission { SHOWCASE_EPISODES } else { 0 };
+        self.plan.episodes.saturating_add(extra)
+    }
 }
 
 /// The job object. Every field is present in every state, `null` when there is nothing to say yet.
@@ -183,6 +205,7 @@ impl JobReport {
     /// The object of a job that was just accepted.
     #[must_use]
     pub fn queued(header: &JobHeader) -> Self {
+        let episodes_total = header.episodes_to_run();
         let header = header.clone();
         Self {
             job_id: header.job_id,
@@ -211,7 +234,7 @@ impl JobReport {
             replan_steps: header.replan_steps,
             num_episodes: header.plan.episodes,
             seed: header.seed,
-            mode: "verify".to_owned(),
+            mode: if header.arena.is_some() { "arena" } else { "verify" }.to_owned(),
             statistics: None,
             unsafe_success_share: None,
             violation_severity: None,
@@ -219,7 +242,7 @@ impl JobReport {
             unsafe_time_s: None,
             sensitivity: Vec::new(),
             fingerprint: None,
-            progress: JobProgress::new(JobStatus::Queued, 0, header.plan.episodes),
+            progress: JobProgress::new(JobStatus::Queued, 0, episodes_total),
             queue_position: None,
             eta_s: None,
             waiting_for: Some("a free lane".to_owned()),

@@ -27,6 +27,12 @@ pub struct ScenarioCard {
     pub digest: String,
     /// The violation probability that its statistics refer to unless a request names another, in (0, 1).
     pub max_violation_probability: f64,
+    /// Episodes of a submission to the arena.
+    #[serde(default)]
+    pub arena_episodes: u32,
+    /// Mean progress of a policy that does nothing, in [0, 1): who does not exceed it is not ranked.
+    #[serde(default)]
+    pub idle_progress: f64,
     /// Actions of a policy server's answer that are carried out before it is asked again, unless a request says
     /// otherwise; `null` for all of them.
     #[serde(default)]

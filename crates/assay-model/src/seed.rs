@@ -1,11 +1,12 @@
 //! Seeds. Every episode has generators of its own, so results do not depend on the order or on the number of lanes.
 
+use hmac::{Hmac, KeyInit, Mac};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The two seeds of an episode. Neither reveals the other: both are cut from SHA-256 of the job's seed under a label.
+/// The two seeds of an episode. Neither reveals the other: both are cut from a hash under a label of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeSeeds {
     /// Draws the world: places, sizes, start state.
@@ -31,10 +32,116 @@ fn labelled(label: &[u8], job_seed: u64, episode: u32) -> u64 {
         .chain_update(job_seed.to_le_bytes())
         .chain_update(episode.to_le_bytes())
         .finalize();
-    // 53 bits, so that the seed survives JSON in every language.
+    seed_of(&digest)
+}
+
+/// 53 bits, so that the seed survives JSON in every language.
+fn seed_of(digest: &[u8]) -> u64 {
     let mut first = [0_u8; 8];
     first.copy_from_slice(&digest[..8]);
     u64::from_le_bytes(first) >> 11
+}
+
+/// Seed of the arena's showcase episode: the one that anybody gets who asks for none.
+pub const PUBLIC_SEED: u64 = 0;
+
+/// What the worlds of a season are drawn from: 256 bits that nobody outside learns before it is closed. Does not print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SeasonSecret([u8; 32]);
+
+impl SeasonSecret {
+    /// Keeps these bytes, which nobody can guess.
+    #[must_use]
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes themselves, for the records.
+    #[must_use]
+    pub fn reveal(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// As text: 64 hexadecimal digits.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// SHA-256 of the secret, hexadecimal: may be published from the start, and binds the host to the secret.
+    #[must_use]
+    pub fn commitment(&self) -> String {
+        hex(&Sha256::digest(self.0))
+    }
+
+    /// The seeds of episode `episode`: HMAC-SHA256 under `world` and `policy`.
+    #[must_use]
+    pub fn episode(&self, episode: u32) -> EpisodeSeeds {
+        let seed = |label| seed_of(&self.keyed(label, &episode.to_le_bytes()));
+        EpisodeSeeds { world: seed(b"world"), policy: seed(b"policy") }
+    }
+
+    /// Ten bytes that follow from the secret and `name`: an id that is the same whenever it is made.
+    #[must_use]
+    pub fn derived_id(&self, name: &str) -> [u8; 10] {
+        let mut bytes = [0; 10];
+        bytes.copy_from_slice(&self.keyed(b"id", name.as_bytes())[..10]);
+        bytes
+    }
+
+    fn keyed(&self, label: &[u8], message: &[u8]) -> [u8; 32] {
+        // RFC 2104: a key shorter than SHA-256's block is filled up with zeros.
+        let mut key = [0; 64];
+        key[..32].copy_from_slice(&self.0);
+        let mut mac = Hmac::<Sha256>::new(&key.into());
+        mac.update(label);
+        mac.update(message);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl std::fmt::Debug for SeasonSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// Where a job's episodes get their seeds from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeedSource {
+    /// One public number.
+    Job(u64),
+    /// A season's secret for the first `episodes`; those behind are showcases on [`PUBLIC_SEED`].
+    Season {
+        /// Whose worlds they are.
+        secret: SeasonSecret,
+        /// How many count.
+        episodes: u32,
+    },
+}
+
+impl SeedSource {
+    /// The seeds of episode `episode`, from 0.
+    #[must_use]
+    pub fn episode(&self, episode: u32) -> EpisodeSeeds {
+        match self {
+            Self::Job(seed) => EpisodeSeeds::derive(*seed, episode),
+            Self::Season { secret, episodes } => match episode.checked_sub(*episodes) {
+                Some(extra) => EpisodeSeeds::derive(PUBLIC_SEED, extra),
+                None => secret.episode(episode),
+            },
+        }
+    }
+
+    /// The episode is shown to everybody and does not count.
+    #[must_use]
+    pub fn is_showcase(&self, episode: u32) -> bool {
+        matches!(self, Self::Season { episodes, .. } if episode >= *episodes)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The world's random numbers (ChaCha12, RFC 8439's family: the same on every machine).
@@ -90,6 +197,20 @@ mod tests {
         assert_ne!(seeds, EpisodeSeeds::derive(7, 4));
         assert_ne!(seeds, EpisodeSeeds::derive(8, 3));
         assert!(seeds.world < 1 << 53);
+    }
+
+    #[test]
+    fn seasons_draw_by_hmac() {
+        let secret = SeasonSecret::new([7; 32]);
+        // printf 'world\0\0\0\0' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707..07, and the same for policy.
+        assert_eq!(secret.episode(0), EpisodeSeeds { world: 7_933_533_019_341_833, policy: 386_295_615_738_477 });
+        assert_ne!(secret.episode(0), secret.episode(1));
+        assert_ne!(secret.episode(0), SeasonSecret::new([8; 32]).episode(0));
+        assert_eq!(format!("{secret:?}"), "[secret]");
+        let source = SeedSource::Season { secret: secret.clone(), episodes: 3 };
+        assert_eq!((source.episode(2), source.is_showcase(2)), (secret.episode(2), false));
+        assert_eq!((source.episode(3), source.is_showcase(3)), (EpisodeSeeds::derive(PUBLIC_SEED, 0), true));
+        assert_eq!(SeedSource::Job(7).episode(3), EpisodeSeeds::derive(7, 3));
     }
 
     #[test]

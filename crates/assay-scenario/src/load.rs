@@ -219,6 +219,8 @@ impl Scenario {
             version: self.version.clone(),
             digest: self.digest.clone(),
             max_violation_probability: self.arena.max_violation_probability,
+            arena_episodes: self.arena.episodes,
+            idle_progress: self.arena.idle_progress,
             replan_steps: self.control.replan_steps,
         }
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{
-    AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobReport, JobStatus, Review,
+    AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobKind, JobReport, JobStatus, Review,
     ScenarioId,
 };
 use jiff::Timestamp;
@@ -167,6 +167,8 @@ impl JobRecord {
 /// Which jobs to list, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
+    /// Only of this kind.
+    pub kind: JobKind,
     /// Only this account's; `None` lists all accounts' (for keys that may).
     pub account: Option<AccountId>,
     /// Only on this scenario.

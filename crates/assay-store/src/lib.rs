@@ -16,6 +16,7 @@
 //! Where to begin: [`Records`], then [`Claim`] and [`Fence`].
 
 mod answers;
+mod arena;
 mod blobs;
 mod conclusion;
 mod error;
@@ -35,6 +36,9 @@ pub mod testing;
 
 pub use answers::{
     ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, Once,
+};
+pub use arena::{
+    Arena, Chosen, NewSeason, Rerun, Season, SeasonOpened, SeasonPins, SeasonSecrets, SeasonState, Submitted,
 };
 pub use blobs::{BlobError, Blobs};
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};

@@ -74,11 +74,12 @@ impl Finisher<'_> {
         let Finished { result, world_seed, written, .. } = finished;
         let Some(written) = written.take() else { return Ok(()) };
         written.take(result)?;
-        let wanted = match self.job.record {
-            Record::All => true,
-            Record::Violations => result.episode == 0 || !result.violations.is_empty(),
-            Record::None => false,
-        };
+        let wanted = self.job.seeds.is_showcase(result.episode)
+            || match self.job.record {
+                Record::All => true,
+                Record::Violations => result.episode == 0 || !result.violations.is_empty(),
+                Record::None => false,
+            };
         if wanted && result.steps > 0 {
             self.draw(result, *world_seed, &written.destination);
         }

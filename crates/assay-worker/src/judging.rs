@@ -6,7 +6,7 @@ use std::path::Path;
 use assay_jail::{SpawnError, give_to_jail};
 use assay_judge::{Frame, Judge, Question, Rule};
 use assay_model::lane::{StillsJob, files};
-use assay_model::{Artifact, EpisodeResult, EpisodeSeeds, Judgement, moments};
+use assay_model::{Artifact, EpisodeResult, Judgement, SeedSource, moments};
 use assay_scenario::Scenario;
 
 use crate::session::platform;
@@ -38,16 +38,16 @@ pub struct Judging<'a> {
     engine: &'a Engine,
     judge: &'a Judge,
     scenario: &'a Scenario,
-    seed: u64,
+    seeds: SeedSource,
     /// Tokens that the job may still use.
     tokens: u64,
 }
 
 impl<'a> Judging<'a> {
-    /// For a job of that scenario and seed.
+    /// For a job of that scenario and seeds.
     #[must_use]
-    pub fn new(engine: &'a Engine, judge: &'a Judge, scenario: &'a Scenario, seed: u64) -> Self {
-        Self { engine, judge, scenario, seed, tokens: judge.options().tokens }
+    pub fn new(engine: &'a Engine, judge: &'a Judge, scenario: &'a Scenario, seeds: SeedSource) -> Self {
+        Self { engine, judge, scenario, seeds, tokens: judge.options().tokens }
     }
 
     /// Counts an earlier judgement of the same job, so that a second try costs no more than the first.
@@ -101,7 +101,7 @@ impl<'a> Judging<'a> {
         let scratch = self.engine.scratch("stills")?;
         let inside = scratch.path();
         fs::copy(trace, inside.join(files::TRACE))?;
-        let world_seed = EpisodeSeeds::derive(self.seed, episode.episode).world;
+        let world_seed = self.seeds.episode(episode.episode).world;
         let job = StillsJob { world_seed, times_s: times_s.to_vec(), width: SIZE.0, height: SIZE.1 };
         fs::write(inside.join(files::STILLS_JOB), serde_json::to_vec(&job)?)?;
         give_to_jail(inside)?;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use assay_model::lane::Run;
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, StageResult,
-    Termination,
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, SeedSource,
+    StageResult, Termination,
 };
 use assay_policy::PolicyFailure;
 use assay_scenario::Scenario;
@@ -37,8 +37,8 @@ pub struct Job {
     pub scenario: Arc<Scenario>,
     /// What is evaluated.
     pub policy: PolicySource,
-    /// Seed of all episodes.
-    pub seed: u64,
+    /// Where its episodes get their seeds from.
+    pub seeds: SeedSource,
     /// Which episodes get a video.
     pub record: Record,
     /// Where evidence goes, `episodes/NNN/...` below it; `None` keeps none.
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
-        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        let seeds = self.job.seeds.episode(episode);
         self.job.policy.prepare(self.engine, &self.job.scenario, seeds.policy, self.core)
     }
 
@@ -197,7 +197,7 @@ impl<'a> Session<'a> {
         prepared: Upcoming,
         events: &dyn SessionEvents,
     ) -> Result<Option<Finished>, LaneError> {
-        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        let seeds = self.job.seeds.episode(episode);
         // It compiles its scenario while the policy is imported.
         let lane = match &mut self.lane {
             Some(lane) => lane,
@@ -239,7 +239,7 @@ impl<'a> Session<'a> {
 
     /// A scenario that kills the simulator at the same step twice is to blame for it.
     fn killed_by_scenario(&self, episode: u32, step: u32, exit: &str) -> Finished {
-        let seeds = EpisodeSeeds::derive(self.job.seed, episode);
+        let seeds = self.job.seeds.episode(episode);
         let message = format!("the simulator died twice ({exit}) after control step {step}");
         let error = EpisodeError { code: "simulator_died".to_owned(), message, log_tail: String::new() };
         let mut result = empty(&self.job.scenario, episode, seeds, error);

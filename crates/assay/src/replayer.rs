@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, Record};
+use assay_model::{EpisodeResult, JobHeader, Record, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::ReplayReport;
-use assay_store::{BlobError, Blobs, JobRecord};
+use assay_store::{BlobError, Blobs, JobRecord, Records, StoreError};
 use assay_worker::{Cancel, Engine, EvaluationEvents, Job, PolicySource, ReplayError, SessionError, replay};
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -25,6 +25,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(crate) struct LocalReplayer {
     engine: Arc<Engine>,
+    records: Arc<dyn Records>,
     blobs: Blobs,
     data: PathBuf,
     turn: Arc<Semaphore>,
@@ -49,8 +50,16 @@ impl EvaluationEvents for Silent {
 }
 
 impl LocalReplayer {
-    pub(crate) fn new(engine: Arc<Engine>, blobs: Blobs, data: PathBuf) -> Self {
-        Self { engine, blobs, data, turn: Arc::new(Semaphore::new(1)) }
+    pub(crate) fn new(engine: Arc<Engine>, records: Arc<dyn Records>, blobs: Blobs, data: PathBuf) -> Self {
+        Self { engine, records, blobs, data, turn: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Where the job's seeds came from; `None` if its season is gone.
+    async fn seeds(&self, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
+        let Some(entry) = &header.arena else { return Ok(Some(SeedSource::Job(header.seed))) };
+        let secrets = self.records.season_secrets(&header.scenario, entry.season).await?;
+        let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
+        Ok(secret.map(|secret| SeedSource::Season { secret, episodes: header.plan.episodes }))
     }
 
     /// The recording, as a file of its own.
@@ -82,10 +91,13 @@ impl Replayer for LocalReplayer {
         };
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let recording = recording.ok_or_else(|| refused("there is no recording of this episode (any more)"))?;
+        let seeds = self.seeds(&job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
+        let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to is gone"))?;
         let cancel = Cancel::new();
         let _guard = Guard(cancel.clone());
         let (engine, data) = (Arc::clone(&self.engine), self.data.clone());
-        let work = tokio::task::spawn_blocking(move || run(&engine, &data, &job, &episode, recording, &cancel, turn));
+        let work =
+            tokio::task::spawn_blocking(move || run(&engine, &data, (&job, seeds), &episode, recording, &cancel, turn));
         match tokio::time::timeout(LIMIT, work).await {
             Ok(done) => done.map_err(|e| ReplayFailure::Broken(e.into()))?,
             Err(_) => {
@@ -103,7 +115,7 @@ impl Replayer for LocalReplayer {
 fn run(
     engine: &Engine,
     data: &std::path::Path,
-    job: &JobRecord,
+    (job, seeds): (&JobRecord, SeedSource),
     episode: &EpisodeResult,
     recording: TempDir,
     cancel: &Cancel,
@@ -123,7 +135,7 @@ fn run(
     let again = Job {
         scenario: Arc::new(scenario.clone()),
         policy: PolicySource::Folder(unpacked),
-        seed: header.seed,
+        seeds,
         record: Record::None,
         folder: None,
         max_episode_bytes: 0,

@@ -173,7 +173,12 @@ fn state(
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     Ok(AppState {
-        replayer: Arc::new(LocalReplayer::new(Arc::clone(engine), blobs.clone(), data.to_owned())),
+        replayer: Arc::new(LocalReplayer::new(
+            Arc::clone(engine),
+            Arc::clone(&records),
+            blobs.clone(),
+            data.to_owned(),
+        )),
         blobs,
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
@@ -188,6 +193,7 @@ fn state(
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
+        fingerprint: engine.fingerprint().clone(),
         settings: api_settings(settings, engine),
         readiness: Readiness::default(),
     })

@@ -17,6 +17,11 @@ mod scenario;
 mod scenario_spec;
 mod scenarios;
 mod signing_keys;
+mod submission;
+mod submission_cancel;
+mod submission_get;
+mod submissions_create;
+mod submissions_list;
 mod verify_attestation;
 mod verify_cancel;
 mod verify_create;
@@ -58,6 +63,8 @@ pub enum RateClass {
     Get,
     /// `POST /verify`.
     Verify,
+    /// `POST /submissions`.
+    Submit,
     /// All other changes.
     Write,
 }
@@ -97,6 +104,7 @@ impl Endpoint {
 pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);
+    let submit = Some(Scope::Submit);
     let admin = Some(Scope::Admin);
     let review = Some(Scope::Review);
     let row = |method, path, scope, rate, handler| Endpoint {
@@ -134,6 +142,10 @@ pub(crate) fn table() -> Vec<Endpoint> {
             json: false,
             ..row("GET", "/verify/{job_id}/events", read, RateClass::Get, || get(verify_events::handle))
         },
+        row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
+        row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
+        row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
+        row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),

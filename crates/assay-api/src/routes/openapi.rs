@@ -36,6 +36,10 @@ use crate::state::App;
         super::scenario_spec::handle,
         super::scenarios::handle,
         super::signing_keys::handle,
+        super::submission_cancel::handle,
+        super::submission_get::handle,
+        super::submissions_create::handle,
+        super::submissions_list::handle,
         super::verify_attestation::handle,
         super::verify_cancel::handle,
         super::verify_create::handle,
@@ -51,6 +55,7 @@ use crate::state::App;
     components(schemas(ErrorAnswer)),
     tags(
         (name = "verify", description = "Verifications of a policy on a scenario"),
+        (name = "arena", description = "Submissions to a season, for ranking"),
         (name = "scenarios", description = "What policies are evaluated on"),
         (name = "keys", description = "Who may do what"),
         (name = "service", description = "The service itself"),
@@ -59,7 +64,7 @@ use crate::state::App;
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 4] = ["VerifyForm", "NewKey", "NewReplay", "ErrorBody"];
+const WITH_OPTIONAL_FIELDS: [&str; 5] = ["VerifyForm", "SubmissionForm", "NewKey", "NewReplay", "ErrorBody"];
 
 /// Each status of an error, and when it comes.
 const ERRORS: [(&str, &str); 14] = [

@@ -28,7 +28,7 @@ pub(super) async fn handle(
 ) -> Result<Json<Preflight>, ApiError> {
     // Before the body: who has to wait is told so at once.
     let place = app.preflight_places.enter(&caller.account)?;
-    let form = upload::receive(&app, request).await?;
+    let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form)?;
     let runner = app.clone();
     let task = tokio::task::spawn_blocking(move || {

@@ -23,6 +23,7 @@ pub(super) async fn handle(
     no_body(request).await?;
     let missing = || ApiError::not_found("job");
     let job: JobId = id.parse().map_err(|_| missing())?;
+    verify_get::verification(&app, caller.rules(), job).await?;
     match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.forget(job) {

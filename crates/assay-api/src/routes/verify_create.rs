@@ -73,7 +73,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     let once = OnceOnly::of(&request);
-    let form = upload::receive(&app, request).await?;
+    let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form)?;
     let policy = match wish.server {
         Some(_) => None,
@@ -144,6 +144,7 @@ fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&K
         plan: wish.plan,
         created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
         warnings: [wish.warnings.clone(), noticed].concat(),
+        arena: None,
     }
 }
 

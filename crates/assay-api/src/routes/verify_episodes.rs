@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::present;
 use super::query::Query;
+use super::verify_get::verification;
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
@@ -41,7 +42,7 @@ pub(super) async fn handle(
 ) -> Result<Json<Page>, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
+    let record = verification(&app, caller.sees(), id).await?;
     caller.audit(&record.account, "read a job's episodes");
     let query = Query::parse(query.as_deref());
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;

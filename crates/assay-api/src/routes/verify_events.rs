@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::verify_get::verification;
 use crate::events::{JobUpdate, follow};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
@@ -34,5 +35,6 @@ pub(super) async fn handle(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id: JobId = id.parse().map_err(|_| ApiError::not_found("job"))?;
+    verification(&app, caller.sees(), id).await?;
     follow(&app, &caller, id, &headers).await
 }

@@ -1,6 +1,7 @@
 //! `GET /verify/{job_id}`: where a job stands, and what it found.
 
-use assay_model::{JobId, JobReport};
+use assay_model::{AccountId, JobId, JobKind, JobReport};
+use assay_store::JobRecord;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 
@@ -27,8 +28,14 @@ pub(super) async fn handle(
 pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = app.records.job(caller.sees(), id).await?.ok_or_else(missing)?;
+    let record = verification(app, caller.sees(), id).await?;
     caller.audit(&record.account, "read a job");
     let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
     Ok(present::job(app, &record, &episodes))
+}
+
+/// A verification (of `account`); what was submitted to the arena is none.
+pub(super) async fn verification(app: &App, account: Option<&AccountId>, id: JobId) -> Result<JobRecord, ApiError> {
+    let found = app.records.job(account, id).await?;
+    found.filter(|job| job.header.kind() == JobKind::Verify).ok_or_else(|| ApiError::not_found("job"))
 }

@@ -1,6 +1,6 @@
 //! `GET /verify`: the account's jobs, newest first, without episode details.
 
-use assay_model::{JobId, JobReport, JobStatus, ScenarioId};
+use assay_model::{JobId, JobKind, JobReport, JobStatus, ScenarioId};
 use assay_store::JobFilter;
 use axum::extract::{RawQuery, State};
 use axum::{Extension, Json};
@@ -57,7 +57,15 @@ pub(super) async fn handle(
         Some(None) => return Ok(nothing()),
         other => other.flatten(),
     };
-    let filter = JobFilter { account: Some(caller.account.clone()), scenario, status, before, limit, offset };
+    let filter = JobFilter {
+        kind: JobKind::Verify,
+        account: Some(caller.account.clone()),
+        scenario,
+        status,
+        before,
+        limit,
+        offset,
+    };
     let (records, total) = app.records.jobs(&filter).await?;
     let jobs = records.iter().map(|record| present::job(&app, record, &[])).collect();
     Ok(Json(Page { jobs, total, limit, offset }))

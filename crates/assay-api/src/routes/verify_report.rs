@@ -11,6 +11,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use super::present;
+use super::verify_get::verification;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
@@ -78,7 +79,7 @@ pub(super) struct Completed {
 pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
     let missing = || ApiError::not_found("job");
     let job_id: JobId = id.parse().map_err(|_| missing())?;
-    let record = app.records.job(caller.sees(), job_id).await?.ok_or_else(missing)?;
+    let record = verification(app, caller.sees(), job_id).await?;
     if let JobState::Completed { attempt, .. } = record.state {
         return Ok(Completed { record, fence: ConclusionFence { job_id, attempt } });
     }

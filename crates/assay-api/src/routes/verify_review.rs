@@ -51,6 +51,7 @@ pub(super) async fn handle(
         reviewer: caller.account.to_string(),
         at: app.clock.now(),
     };
+    verify_get::verification(&app, caller.sees(), job).await?;
     match app.records.review_job(caller.sees(), job, &caller.key, review).await? {
         Reviewed::Done => {}
         Reviewed::Not(status) => {

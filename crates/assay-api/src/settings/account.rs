@@ -11,6 +11,8 @@ use super::BadSetting;
 pub struct AccountLimits {
     /// Jobs accepted in a day (UTC). A job that fails through our own fault is given back.
     pub jobs_per_day: u32,
+    /// Submissions to one scenario in a day (UTC). Those that fail through our own fault are given back.
+    pub submissions_per_day: u32,
     /// Jobs that have not ended.
     pub active_jobs: u32,
     /// Simulated seconds of all jobs that have not ended, as if no episode ended early.
@@ -23,7 +25,14 @@ pub struct AccountLimits {
 
 impl Default for AccountLimits {
     fn default() -> Self {
-        Self { jobs_per_day: 1000, active_jobs: 100, queued_sim_s: 200_000, streams: 100, disk_mib: 51_200 }
+        Self {
+            jobs_per_day: 1000,
+            submissions_per_day: 5,
+            active_jobs: 100,
+            queued_sim_s: 200_000,
+            streams: 100,
+            disk_mib: 51_200,
+        }
     }
 }
 
@@ -34,6 +43,7 @@ impl AccountLimits {
     /// [`BadSetting`] names the first that can't be.
     pub fn validate(&self) -> Result<(), BadSetting> {
         BadSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
+        BadSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;
         BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
         BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
         BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;

@@ -35,7 +35,7 @@ pub(crate) struct VerifyRequest {
 
 impl VerifyRequest {
     pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
-        let scenario = scenario(app, form)?;
+        let scenario = scenario(app, form, "scenario")?;
         let (server, mut warnings) = server::read(app, form)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
         warnings.extend(plan.shortfall());
@@ -47,7 +47,7 @@ impl VerifyRequest {
             plan,
             seed: seed.unwrap_or(DEFAULT_SEED),
             record: record.unwrap_or_default(),
-            policy_name: policy_name(form, server.as_ref())?,
+            policy_name: policy_name(form, "policy_name", server.as_ref())?,
             replan_steps: server.as_ref().and_then(|server| server.replan_steps.or(scenario.replan_steps)),
             server,
             scenario,
@@ -56,7 +56,8 @@ impl VerifyRequest {
     }
 }
 
-fn scenario(app: &App, form: &Form) -> Result<Arc<ScenarioCard>, ApiError> {
+/// The scenario that `scenario` or `scenario_id` names; `name` is the part that is missed where there is neither.
+pub(super) fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
     let (field, text) = match (form.texts.get("scenario"), form.texts.get("scenario_id")) {
         (Some(_), Some(other)) => {
             let message = "scenario and scenario_id are two names of one thing: send one of them";
@@ -64,7 +65,9 @@ fn scenario(app: &App, form: &Form) -> Result<Arc<ScenarioCard>, ApiError> {
         }
         (Some(text), None) => ("scenario", text),
         (None, Some(text)) => ("scenario_id", text),
-        (None, None) => return Err(ApiError::invalid("scenario", None, "scenario is missing: send a scenario's id")),
+        (None, None) => {
+            return Err(ApiError::invalid(name, None, format!("{name} is missing: send a scenario's id")));
+        }
     };
     let found = text.parse().ok().and_then(|id| app.catalog.get(&id));
     found.ok_or_else(|| {
@@ -102,13 +105,14 @@ fn share(form: &Form, field: &'static str) -> Result<Option<f64>, ApiError> {
     })
 }
 
-fn policy_name(form: &Form, server: Option<&ServerWish>) -> Result<String, ApiError> {
-    if let Some(text) = form.texts.get("policy_name") {
+/// What the part `part` says, or else the address of a server, or else the archive's file name.
+pub(super) fn policy_name(form: &Form, part: &'static str, server: Option<&ServerWish>) -> Result<String, ApiError> {
+    if let Some(text) = form.texts.get(part) {
         let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
         let clean = clean.trim();
         if clean.is_empty() || clean.len() > MAX_NAME_BYTES {
-            let message = format!("policy_name must have 1 to {MAX_NAME_BYTES} bytes of text");
-            return Err(ApiError::invalid("policy_name", Some(text), message));
+            let message = format!("{part} must have 1 to {MAX_NAME_BYTES} bytes of text");
+            return Err(ApiError::invalid(part, Some(text), message));
         }
         return Ok(clean.to_owned());
     }

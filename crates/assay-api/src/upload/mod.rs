@@ -4,9 +4,11 @@ mod fields;
 mod keep;
 mod receive;
 mod server;
+mod submission;
 
 pub(crate) use fields::VerifyRequest;
 pub(crate) use keep::{KeptPolicy, accept, disk_error, refusal};
 pub use keep::{PrepareError, prepare_folders};
-pub(crate) use receive::receive;
+pub(crate) use receive::{SUBMISSION_PARTS, VERIFY_PARTS, receive};
 pub(crate) use server::ServerWish;
+pub(crate) use submission::SubmissionRequest;

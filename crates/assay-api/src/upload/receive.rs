@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES: usize = 4096;
 const API_KEY: &str = "policy_api_key";
 
 /// The parts of `POST /verify` beside `policy`.
-const TEXTS: [&str; 12] = [
+pub(crate) const VERIFY_PARTS: &[&str] = &[
     "policy_url",
     API_KEY,
     "policy_concurrency",
@@ -38,6 +38,13 @@ const TEXTS: [&str; 12] = [
     "record",
     "policy_name",
 ];
+
+/// The parts of `POST /submissions` beside `policy`.
+pub(crate) const SUBMISSION_PARTS: &[&str] = &["scenario_id", "scenario", "name", "description"];
+
+/// What is told to whoever submits the address of a policy server.
+const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
+                          the zip in policy, or evaluate the server with POST /verify";
 
 /// A form that came in whole. Its file is deleted with it, unless it is kept.
 #[derive(Debug, Default)]
@@ -83,9 +90,9 @@ pub(super) struct Upload {
     pub(super) name: Option<String>,
 }
 
-/// Reads the whole form, or says which part is wrong.
-pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiError> {
-    check_headers(app, request.headers())?;
+/// Reads the whole form with the text parts `parts`, or says which part is wrong.
+pub(crate) async fn receive(app: &App, request: Request, parts: &'static [&'static str]) -> Result<Form, ApiError> {
+    check_headers(app, request.headers(), parts.len())?;
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
@@ -97,7 +104,7 @@ pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiErro
                 return Err(ApiError::invalid("policy", None, "policy is given twice"));
             }
             form.policy = Some(receive_file(app, field).await?);
-        } else if let Some(known) = TEXTS.into_iter().find(|known| **known == name) {
+        } else if let Some(known) = parts.iter().copied().find(|known| *known == name) {
             let text = receive_text(app, known, field).await?;
             let is_second = match known {
                 API_KEY => form.api_key.replace(Secret::new(text)).is_some(),
@@ -108,7 +115,10 @@ pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiErro
             }
         } else {
             let shown = assay_model::sanitise(&name, 64);
-            let message = format!("there is no part {shown:?}: use policy, {}", TEXTS.join(", "));
+            let message = match name.as_str() {
+                "policy_url" => NO_SERVERS.to_owned(),
+                _ => format!("there is no part {shown:?}: use policy, {}", parts.join(", ")),
+            };
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
         }
     }
@@ -118,13 +128,13 @@ pub(crate) async fn receive(app: &App, request: Request) -> Result<Form, ApiErro
     Ok(form)
 }
 
-fn check_headers(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_headers(app: &App, headers: &HeaderMap, parts: usize) -> Result<(), ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("multipart/form-data")) {
         return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as multipart/form-data"));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    let room = (TEXTS.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
+    let room = (parts as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
     if length.is_some_and(|n| n > app.settings.uploads.max_bytes.saturating_add(room)) {
         return Err(too_large(app));
     }

@@ -77,6 +77,7 @@ impl TestApp {
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
+            fingerprint: assay_store::testing::fingerprint(),
             settings,
             readiness: Readiness::default(),
         };
@@ -138,6 +139,24 @@ impl TestApp {
 
     pub(crate) async fn verify(&self, key: &str, parts: &[Part<'_>]) -> Answer {
         self.send(form(request("POST", "/verify", key), parts)).await
+    }
+
+    pub(crate) async fn submit(&self, key: &str, parts: &[Part<'_>]) -> Answer {
+        self.send(form(request("POST", "/submissions", key), parts)).await
+    }
+
+    /// Runs what waits to its end: every episode as `result` says.
+    pub(crate) async fn work(&self, result: impl Fn(u32) -> EpisodeResult) {
+        let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
+        while let Some(claim) = records.claim_shard("w", now, lease).await.unwrap() {
+            for index in claim.episodes {
+                records.record_episode(claim.fence, result(index), now).await.unwrap();
+            }
+        }
+        while let Some(taken) = records.claim_conclusion("w", now, lease).await.unwrap() {
+            let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
+            assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+        }
     }
 
     /// Files that should not outlive a request.
@@ -367,6 +386,8 @@ fn card(id: &str) -> ScenarioCard {
         version: "1.0.0".into(),
         digest: "ab".repeat(32),
         max_violation_probability: 0.1,
+        arena_episodes: 3,
+        idle_progress: 0.0,
         replan_steps: (id == "tabletop_reach").then_some(8),
     }
 }

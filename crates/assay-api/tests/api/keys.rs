@@ -24,7 +24,7 @@ async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) ->
 fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
-        ("POST", "/verify" | "/preflight" | "/keys" | "/verify/{job_id}/review") => 415,
+        ("POST", "/verify" | "/submissions" | "/preflight" | "/keys" | "/verify/{job_id}/review") => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}") => 403,
         ("GET", "/docs") => 303,
         (
@@ -36,6 +36,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/scenarios"
             | "/collections"
             | "/verify"
+            | "/submissions"
             | "/keys",
         ) => 200,
         _ => 404,

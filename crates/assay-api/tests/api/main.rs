@@ -15,4 +15,5 @@ mod preflight;
 mod review;
 mod serve;
 mod shape;
+mod submissions;
 mod verify;

@@ -199,6 +199,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         plan: Plan { episodes, target, confidence_level: 0.95, max_violation_probability: 0.1 },
         created_at: "2026-01-15T09:30:00Z".parse().unwrap(),
         warnings: vec![],
+        arena: None,
     }
 }
 

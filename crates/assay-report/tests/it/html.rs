@@ -18,6 +18,8 @@ fn card() -> ScenarioCard {
         version: "1.0.0".into(),
         digest: "5f".repeat(32),
         max_violation_probability: 0.1,
+        arena_episodes: 3,
+        idle_progress: 0.0,
         replan_steps: None,
     }
 }

@@ -8,7 +8,7 @@ use super::fail::{Sql, is_taken};
 use super::row::{all, change, first, json, json_or_null, micros, name, parsed, time, time_or_null, to_json, value};
 use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, StoreError};
 
-const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
+pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
                        conclusion, fingerprint, failure, judge_attempt, \
                        (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
                        ORDER BY number DESC LIMIT 1) AS review, \
@@ -16,15 +16,16 @@ const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_do
                        WHERE older.status = 'QUEUED' AND older.job_id <= jobs.job_id) END AS position";
 
 pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
-    let episodes = job.header.plan.episodes;
-    if episodes == 0 {
+    let episodes = job.header.episodes_to_run();
+    if job.header.plan.episodes == 0 {
         return Err(StoreError::Invalid("a job has at least one episode".into()).into());
     }
     let id = job.header.job_id.to_string();
     let inserted = db
         .prepare_cached(
-            "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at)
-             VALUES (:id, :account, :scenario, 'QUEUED', :header, :policy, :episodes, :created)",
+            "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at, kind,
+                               season)
+             VALUES (:id, :account, :scenario, 'QUEUED', :header, :policy, :episodes, :created, :kind, :season)",
         )?
         .execute(named_params! {
             ":id": id,
@@ -34,6 +35,8 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
             ":policy": job.policy_path,
             ":episodes": episodes,
             ":created": micros(job.header.created_at),
+            ":kind": job.header.kind().as_str(),
+            ":season": job.header.arena.as_ref().map(|entry| entry.season),
         });
     match inserted {
         Ok(_) => {}
@@ -66,7 +69,9 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, 
     let before = filter.before.map(|id| id.to_string());
     // Texts of their own for both cases: `?1 IS NULL OR` would keep SQLite from using the account's index.
     let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
-    let matching = format!("{owner} AND (?2 IS NULL OR scenario = ?2) AND (?3 IS NULL OR status = ?3)");
+    let kind = filter.kind.as_str();
+    let matching =
+        format!("{owner} AND kind = '{kind}' AND (?2 IS NULL OR scenario = ?2) AND (?3 IS NULL OR status = ?3)");
     let page = format!(
         "SELECT {COLUMNS} FROM jobs WHERE {matching} AND (?4 IS NULL OR job_id < ?4)
          ORDER BY job_id DESC LIMIT ?5 OFFSET ?6"
@@ -155,7 +160,7 @@ pub(super) fn status(row: &Row<'_>) -> Sql<JobStatus> {
         .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
 }
 
-fn read(row: &Row<'_>) -> Sql<JobRecord> {
+pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
     let state = match status(row)? {
         JobStatus::Queued => JobState::Queued { position: row.get("position")? },
         JobStatus::Running => JobState::Running { started_at: time(row, "started_at")? },

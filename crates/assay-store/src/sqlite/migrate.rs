@@ -15,6 +15,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_servers.sql"),
     include_str!("migrations/0004_events.sql"),
     include_str!("migrations/0005_answers.sql"),
+    include_str!("migrations/0006_arena.sql"),
 ];
 
 /// The schema that this version needs.

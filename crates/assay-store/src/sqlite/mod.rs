@@ -5,9 +5,10 @@
 //! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs`, `reconcile.rs` and `answers.rs`; the tables in `migrations/`.
+//! `conclusions.rs`, `seasons.rs`, `submissions.rs`, `reconcile.rs` and `answers.rs`; the tables in `migrations/`.
 
 mod answers;
+mod arena;
 mod backend;
 mod checkpoint;
 mod conclusions;
@@ -22,7 +23,9 @@ mod readers;
 mod reconcile;
 mod reviews;
 mod row;
+mod seasons;
 mod shards;
+mod submissions;
 mod writer;
 
 pub use lock::DataLock;

@@ -39,6 +39,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             plan: Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 },
             created_at: at(0),
             warnings: vec!["a warning".into()],
+            arena: None,
         },
         policy_path: Some(format!("policies/{number}.zip")),
         shard_episodes: NonZeroU32::new(shard).unwrap(),
@@ -82,16 +83,22 @@ pub fn episode(index: u32) -> EpisodeResult {
 pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
     Outcome {
         conclusion: conclude(&header.plan, header.policy_identity, episodes).unwrap(),
-        fingerprint: Fingerprint {
-            mujoco: "3.17.0".into(),
-            libmujoco_sha256: "22".repeat(32),
-            cpu_features: vec!["avx2".into()],
-            glibc: "2.36".into(),
-            numpy: "2.2.0".into(),
-            blas_core: "HASWELL".into(),
-            scorer_version: "1".into(),
-            isolation: Isolation::Namespaces,
-        },
+        fingerprint: fingerprint(),
+    }
+}
+
+/// What results of these tests depend on.
+#[must_use]
+pub fn fingerprint() -> Fingerprint {
+    Fingerprint {
+        mujoco: "3.17.0".into(),
+        libmujoco_sha256: "22".repeat(32),
+        cpu_features: vec!["avx2".into()],
+        glibc: "2.36".into(),
+        numpy: "2.2.0".into(),
+        blas_core: "HASWELL".into(),
+        scorer_version: "1".into(),
+        isolation: Isolation::Namespaces,
     }
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
 mod answers;
+mod arena;
 mod certifications;
 mod conclusions;
 mod events;
@@ -13,7 +14,7 @@ mod queue;
 mod reviews;
 mod shards;
 
-pub use fixtures::{at, episode, job, key, outcome};
+pub use fixtures::{at, episode, fingerprint, job, key, outcome};
 pub use queue::queue;
 
 use crate::Records;
@@ -68,5 +69,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         answers::come_with_their_job,
         answers::block_nobody_for_ever,
         answers::are_forgotten,
+        arena::seasons_follow_each_other,
+        arena::submissions_are_bounded_a_day,
+        arena::kinds_are_listed_apart,
+        arena::the_latest_counts_or_the_chosen,
+        arena::a_season_closes_after_its_last_runs,
     ];
 }

@@ -11,7 +11,7 @@ impl Shared {
     /// about to record what is already kept. Failing to is no reason to hold a verdict back.
     pub(super) fn forget_dropped(&self, header: &JobHeader, recorded: &[EpisodeResult]) {
         let end = recorded.last().filter(|last| header.plan.ends_with(last));
-        let wanted = end.map_or(header.plan.episodes, |last| last.episode + 1);
+        let wanted = end.map_or(header.episodes_to_run(), |last| last.episode + 1);
         if recorded.len() < wanted as usize {
             return;
         }

@@ -21,7 +21,8 @@ impl Shared {
         let Some(scenario) = scenario.filter(|scenario| scenario.digest == claim.header.scenario_digest) else {
             return Ok(());
         };
-        let mut judging = Judging::new(engine, judge, scenario, claim.header.seed);
+        let Ok(seeds) = self.seeds(&claim.header) else { return Ok(()) };
+        let mut judging = Judging::new(engine, judge, scenario, seeds);
         claim.episodes.iter().filter_map(|episode| episode.judge.as_ref()).for_each(|earlier| judging.already(earlier));
         let counted = claim.header.plan.counted(&claim.episodes);
         for index in worth_judging(counted, usize::from(judge.options().episodes)) {

@@ -8,6 +8,7 @@ mod claims;
 mod conclude;
 mod dropped;
 mod judge;
+mod seasons;
 mod servers;
 mod shard;
 mod spare;

@@ -90,7 +90,14 @@ impl<'a> Recorder<'a> {
     /// Evidence lies in `folder` until it is kept.
     pub(super) fn new(shared: &'a Shared, claim: &Claim, folder: PathBuf) -> Self {
         let plan = claim.header.plan;
-        Self { shared, fence: claim.fence, plan, end: AtomicU32::new(plan.episodes), folder, full: Cancel::new() }
+        Self {
+            shared,
+            fence: claim.fence,
+            plan,
+            end: AtomicU32::new(claim.header.episodes_to_run()),
+            folder,
+            full: Cancel::new(),
+        }
     }
 
     /// How the work on the shard ended.
@@ -237,10 +244,10 @@ impl Shared {
         Ok(Job {
             scenario: Arc::new(scenario),
             policy,
-            seed: header.seed,
+            seeds: self.seeds(header)?,
             record: header.record,
             folder: Some(work.join(EVIDENCE)),
-            max_episode_bytes: episode_share(self.options.max_job_bytes, header.plan.episodes),
+            max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobReport, Record};
+use assay_model::{EpisodeResult, JobReport, Record, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let job = Job {
         scenario: Arc::new(scenario),
         policy: PolicySource::Folder(unpacked),
-        seed: report.seed,
+        seeds: SeedSource::Job(report.seed),
         record: Record::None,
         folder: None,
         max_episode_bytes: 0,

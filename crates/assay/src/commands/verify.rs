@@ -9,7 +9,8 @@ use assay_api::OsEntropy;
 use assay_judge::Judge;
 use assay_model::lane::files;
 use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SystemClock, conclude, worth_judging,
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SeedSource, SystemClock, conclude,
+    worth_judging,
 };
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario, files};
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let job = Job {
         scenario: Arc::new(scenario),
         policy: policy.source,
-        seed: arguments.seed,
+        seeds: SeedSource::Job(arguments.seed),
         record: arguments.record,
         // A judge needs recordings, whether they are kept or not.
         folder: arguments.out.clone().or_else(|| judge.as_ref().map(|_| work.path().join("evidence"))),
@@ -131,6 +132,7 @@ fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -
         plan,
         created_at,
         warnings: plan.shortfall().into_iter().collect(),
+        arena: None,
     }
 }
 
@@ -149,7 +151,7 @@ fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<
 fn look(engine: &Engine, judge: &Judge, evaluation: &Evaluation, episodes: &mut [EpisodeResult], cancel: &Cancel) {
     let Evaluation { job, .. } = evaluation;
     let Some(folder) = &job.folder else { return };
-    let mut judging = Judging::new(engine, judge, &job.scenario, job.seed);
+    let mut judging = Judging::new(engine, judge, &job.scenario, job.seeds.clone());
     for index in worth_judging(episodes, usize::from(judge.options().episodes)) {
         let episode = &mut episodes[index];
         let Some(trace) = episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else { continue };

@@ -1,0 +1,131 @@
+//! A submission, as clients see it. While its season is open, nothing about a single episode leaves the server.
+
+use assay_model::{
+    AccountId, Blame, EpisodeResult, JobId, JobKind, JobProgress, JobStatus, ScenarioId, Statistics, Verdict,
+    reduced_error, round4,
+};
+use assay_store::{JobRecord, JobState};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::artifacts;
+use crate::http::ApiError;
+use crate::state::App;
+
+/// Episodes of a submission: as many as a scenario may ask for, and the showcase.
+const MAX_EPISODES: u32 = 1001;
+
+/// A submission in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = SubmissionEntry)]
+pub(super) struct Entry {
+    id: JobId,
+    scenario_id: ScenarioId,
+    status: JobStatus,
+    verdict: Option<Verdict>,
+    /// The scenario's `max_score` times the job's score.
+    score: Option<f64>,
+    created_at: Timestamp,
+    completed_at: Option<Timestamp>,
+    name: String,
+    season: u32,
+}
+
+/// A submission.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Submission)]
+pub(super) struct Detail {
+    #[serde(flatten)]
+    entry: Entry,
+    /// The showcase episode, on a public seed. It does not count.
+    video_url: Option<String>,
+    /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
+    confidence: Option<f64>,
+    /// Why it FAILED, or the first error of the policy; only its type and line before the season is closed.
+    error_message: Option<String>,
+    description: Option<String>,
+    scenario_version: String,
+    progress: JobProgress,
+    queue_position: Option<u32>,
+    eta_s: Option<f64>,
+    waiting_for: Option<String>,
+    warnings: Vec<String>,
+    statistics: Option<Statistics>,
+    blame: Option<Blame>,
+    reason: Option<String>,
+}
+
+/// A submission (of `account`).
+pub(super) async fn submission(app: &App, account: Option<&AccountId>, id: &str) -> Result<JobRecord, ApiError> {
+    let missing = || ApiError::not_found("submission");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let found = app.records.job(account, id).await?;
+    found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)
+}
+
+pub(super) fn entry(record: &JobRecord) -> Entry {
+    let report = record.report(&[]);
+    let arena = record.header.arena.as_ref();
+    let max_score = arena.map_or(0.0, |entry| f64::from(entry.max_score));
+    Entry {
+        id: report.job_id,
+        scenario_id: report.scenario,
+        status: report.status,
+        verdict: report.verdict,
+        score: record.conclusion().map(|(found, _)| round4(max_score * found.score)),
+        created_at: report.created_at,
+        completed_at: report.completed_at,
+        name: report.policy_name,
+        season: arena.map_or(0, |entry| entry.season),
+    }
+}
+
+pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiError> {
+    let report = record.report(&[]);
+    let (mut error_message, mut reason, mut video_url) = (report.error_message, report.reason, None);
+    if let JobState::Completed { outcome, .. } = &record.state {
+        let id = record.header.job_id;
+        let (showcase, episodes) = split(record, app.records.episodes(id, 0, MAX_EPISODES).await?);
+        video_url = showcase.and_then(|episode| video(app, id, &episode));
+        if !is_public(app, record).await? {
+            error_message = episodes.iter().find_map(|episode| episode.error.as_ref()).map(reduced_error);
+            reason = outcome.conclusion.aggregate_reason();
+        }
+    }
+    Ok(Detail {
+        entry: entry(record),
+        video_url,
+        confidence: report.statistics.map(|statistics| statistics.confidence),
+        error_message,
+        description: record.header.arena.as_ref().and_then(|entry| entry.description.clone()),
+        scenario_version: report.scenario_version,
+        progress: report.progress,
+        queue_position: report.queue_position,
+        eta_s: report.eta_s,
+        waiting_for: report.waiting_for,
+        warnings: report.warnings,
+        statistics: report.statistics,
+        blame: report.blame,
+        reason,
+    })
+}
+
+/// Whether the submission's season is closed, so that its episodes may be shown.
+pub(super) async fn is_public(app: &App, record: &JobRecord) -> Result<bool, ApiError> {
+    let Some(entry) = &record.header.arena else { return Ok(false) };
+    let season = app.records.season(&record.header.scenario, Some(entry.season)).await?;
+    Ok(season.is_some_and(|season| season.is_closed()))
+}
+
+/// The showcase, and the episodes that count.
+fn split(record: &JobRecord, mut episodes: Vec<EpisodeResult>) -> (Option<EpisodeResult>, Vec<EpisodeResult>) {
+    let counted = record.header.plan.counted(&episodes).len();
+    let showcase = episodes.drain(counted..).next();
+    (showcase, episodes)
+}
+
+fn video(app: &App, id: JobId, episode: &EpisodeResult) -> Option<String> {
+    let file = episode.evidence.iter().find(|file| Some(&file.name) == episode.video_url.as_ref())?;
+    let path = app.signer.sign(id, &file.sha256, &artifacts::file_name(&file.name), app.clock.now());
+    Some(app.settings.address(&path))
+}

@@ -1,0 +1,32 @@
+//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that ended otherwise is a conflict.
+
+use assay_model::JobStatus;
+use assay_store::Cancelled;
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+
+use super::submission::{Detail, detail, submission};
+use crate::http::{ApiError, Caller, Code};
+use crate::state::App;
+
+#[utoipa::path(
+    post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = Detail), (status = 400), (status = 404), (status = 409)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Detail>, ApiError> {
+    let job = submission(&app, caller.rules(), &id).await?.header.job_id;
+    match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
+        Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
+            detail(&app, &submission(&app, caller.rules(), &id).await?).await.map(Json)
+        }
+        Cancelled::Already(status) => {
+            Err(ApiError::new(Code::Conflict, format!("the submission is {} already", status.as_str())))
+        }
+        Cancelled::NotFound => Err(ApiError::not_found("submission")),
+    }
+}

@@ -1,0 +1,23 @@
+//! `GET /submissions/{id}`: where a submission stands, and what it found.
+
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+
+use super::submission::{Detail, detail, submission};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses((status = 200, description = "The submission; no episodes before its season is closed", body = Detail), (status = 400), (status = 404)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<Detail>, ApiError> {
+    let record = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&record.account, "read a submission");
+    detail(&app, &record).await.map(Json)
+}

@@ -1,0 +1,154 @@
+//! `POST /submissions`: takes a policy to the arena, answers 201 once it can't be lost.
+
+use assay_model::{ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, ScenarioId};
+use assay_store::{NewJob, Season, Submitted, Work};
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, Code};
+use crate::seasons::{not_open, open_season};
+use crate::state::App;
+use crate::upload::{self, KeptPolicy, SubmissionRequest};
+
+/// Confidence level of a submission's bounds.
+const CONFIDENCE: f64 = 0.95;
+/// Seconds of a day.
+const DAY_S: i64 = 24 * 60 * 60;
+
+/// The parts of the form.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
+pub(super) struct SubmissionForm {
+    /// Zip archive with `policy.py` at its root.
+    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    policy: Vec<u8>,
+    /// A scenario's id; `scenario` is another name of this part.
+    #[schema(max_length = 4096)]
+    scenario_id: String,
+    /// 1 to 100 bytes; the archive's file name if absent.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    name: Option<String>,
+    /// The author's words about it, at most 2000 bytes.
+    #[schema(max_length = 2000, nullable = false)]
+    description: Option<String>,
+}
+
+/// A submission that was accepted.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = NewSubmission)]
+pub(super) struct Created {
+    submission_id: JobId,
+    status: JobStatus,
+    scenario_id: ScenarioId,
+    created_at: Timestamp,
+    /// Number of the season.
+    season: u32,
+}
+
+#[utoipa::path(
+    post, path = "/submissions", operation_id = "submit", tag = "arena",
+    request_body(content = SubmissionForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 201, description = "Accepted; nothing is lost from here on", body = Created,
+            headers(("Location" = String, description = "Where the submission is"))),
+        (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
+    let wish = SubmissionRequest::read(&app, &form)?;
+    let season = open_season(&app, &wish.scenario).await?;
+    let policy = upload::accept(&app, form).await?;
+    let created = submit(&app, &caller, wish, policy, &season).await?;
+    let place = app.settings.address(&format!("{}/{}", uri.path().trim_end_matches('/'), created.submission_id));
+    let mut response = (StatusCode::CREATED, Json(created)).into_response();
+    if let Ok(value) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    Ok(response)
+}
+
+async fn submit(
+    app: &App,
+    caller: &Caller,
+    wish: SubmissionRequest,
+    policy: KeptPolicy,
+    season: &Season,
+) -> Result<Created, ApiError> {
+    let (job_id, now) = (JobId(app.new_id()), app.clock.now());
+    let header = header(job_id, now, wish, &policy, season);
+    let created_at = header.created_at;
+    let job = NewJob {
+        account: caller.account.clone(),
+        shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
+        policy_path: Some(policy.path),
+        header,
+    };
+    let today = now.as_second().div_euclid(DAY_S) * DAY_S;
+    let day = Timestamp::from_second(today).unwrap_or(now);
+    let daily = app.settings.account.submissions_per_day;
+    let shards = match app.records.submit(job, daily, day).await? {
+        Submitted::Accepted { shards } => shards,
+        Submitted::NotOpen => return Err(not_open(season)),
+        Submitted::TooMany => {
+            let free = day.saturating_add(SignedDuration::from_secs(DAY_S)).unwrap_or(now);
+            let message = format!(
+                "your account has {daily} submissions to {} today; the next may come at {free}",
+                season.scenario
+            );
+            let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);
+            return Err(ApiError::try_again(Code::RateLimited, &message, wait));
+        }
+    };
+    for shard in 0..shards {
+        app.queue.publish(Work::Shard { job_id, shard }).await;
+    }
+    Ok(Created {
+        submission_id: job_id,
+        status: JobStatus::Queued,
+        scenario_id: season.scenario.clone(),
+        created_at,
+        season: season.number,
+    })
+}
+
+fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &KeptPolicy, season: &Season) -> JobHeader {
+    let pins = &season.pins;
+    JobHeader {
+        job_id: id,
+        scenario: season.scenario.clone(),
+        scenario_version: pins.scenario_version.clone(),
+        scenario_digest: pins.scenario_digest.clone(),
+        policy_name: wish.name,
+        policy_sha256: Some(policy.sha256.clone()),
+        policy_identity: PolicyIdentity::Measured,
+        replan_steps: None,
+        // The showcase's. The others' seeds only the season knows.
+        seed: PUBLIC_SEED,
+        // The showcase gets a video all the same.
+        record: Record::None,
+        plan: Plan {
+            episodes: pins.episodes,
+            target: None,
+            confidence_level: CONFIDENCE,
+            max_violation_probability: pins.max_violation_probability,
+        },
+        created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
+        warnings: policy.warnings.clone(),
+        arena: Some(ArenaEntry {
+            season: season.number,
+            rerun: false,
+            max_score: pins.max_score,
+            description: wish.description,
+        }),
+    }
+}

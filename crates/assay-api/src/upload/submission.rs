@@ -1,0 +1,45 @@
+//! From texts to a submission.
+
+use std::sync::Arc;
+
+use assay_model::ScenarioCard;
+
+use super::fields::{policy_name, scenario};
+use super::receive::Form;
+use crate::http::ApiError;
+use crate::state::App;
+
+/// Longest description, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 2000;
+
+/// What a client submits, checked.
+#[derive(Debug)]
+pub(crate) struct SubmissionRequest {
+    pub(crate) scenario: Arc<ScenarioCard>,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+}
+
+impl SubmissionRequest {
+    pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+        if form.policy.is_none() {
+            let message = "policy is missing: send a zip archive with policy.py in it";
+            return Err(ApiError::invalid("policy", None, message));
+        }
+        Ok(Self {
+            scenario: scenario(app, form, "scenario_id")?,
+            name: policy_name(form, "name", None)?,
+            description: description(form)?,
+        })
+    }
+}
+
+fn description(form: &Form) -> Result<Option<String>, ApiError> {
+    let Some(text) = form.texts.get("description") else { return Ok(None) };
+    let clean = assay_model::sanitise(text.trim(), usize::MAX);
+    if clean.len() > MAX_DESCRIPTION_BYTES {
+        let message = format!("description may have at most {MAX_DESCRIPTION_BYTES} bytes");
+        return Err(ApiError::invalid("description", Some(text), message));
+    }
+    Ok(Some(clean).filter(|text| !text.is_empty()))
+}

@@ -1,0 +1,72 @@
+//! Jobs that are submissions to the arena.
+
+use assay_model::{AccountId, JobHeader, JobId, JobStatus, ScenarioId};
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use super::fail::Sql;
+use super::jobs::{self, COLUMNS};
+use super::row::{all, change, first, json, micros, parsed, value};
+use super::seasons;
+use crate::{Chosen, JobRecord, NewJob, SeasonState, StoreError, Submitted};
+
+pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) -> Sql<Submitted> {
+    let (scenario, account) = (&job.header.scenario, job.account.as_str());
+    let Some(entry) = &job.header.arena else {
+        return Err(StoreError::Invalid("a submission names its season".into()).into());
+    };
+    let season = seasons::get(db, scenario, Some(entry.season))?;
+    if season.is_none_or(|season| season.state != SeasonState::Open) {
+        return Ok(Submitted::NotOpen);
+    }
+    let sql = "SELECT count(*) FROM jobs
+               WHERE account = ?1 AND kind = 'submission' AND scenario = ?2 AND created_at >= ?3 AND status <> 'FAILED'";
+    if value::<u32>(db, sql, (account, scenario.as_str(), micros(day)))? >= daily {
+        return Ok(Submitted::TooMany);
+    }
+    Ok(Submitted::Accepted { shards: jobs::create(db, job)? })
+}
+
+pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) -> Sql<Chosen> {
+    let sql = "SELECT job_id, account, status, header FROM jobs
+               WHERE job_id = ?1 AND kind = 'submission' AND (?2 IS NULL OR account = ?2)";
+    let id = id.to_string();
+    let found = first(db, sql, (&id, account.map(AccountId::as_str)), |row| {
+        Ok((jobs::status(row)?, json::<JobHeader>(row, "header")?, row.get::<_, String>("account")?))
+    })?;
+    let Some((status, JobHeader { scenario, arena: Some(entry), .. }, owner)) = found else {
+        return Ok(Chosen::NotFound);
+    };
+    if status != JobStatus::Completed {
+        return Ok(Chosen::NotCompleted);
+    }
+    let season = seasons::get(db, &scenario, Some(entry.season))?;
+    if season.is_none_or(|season| season.state != SeasonState::Open) {
+        return Ok(Chosen::NotOpen);
+    }
+    let sql = "INSERT INTO choices (account, scenario, season, job_id) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET job_id = excluded.job_id";
+    change(db, sql, (owner, scenario.as_str(), entry.season, id))?;
+    Ok(Chosen::Done)
+}
+
+pub(super) fn standing(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<Vec<JobRecord>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM jobs
+         WHERE scenario = ?1 AND season = ?2 AND kind = 'submission' AND status = 'COMPLETED' AND job_id = coalesce(
+             (SELECT job_id FROM choices
+              WHERE choices.account = jobs.account AND choices.scenario = ?1 AND choices.season = ?2),
+             (SELECT max(job_id) FROM jobs AS later
+              WHERE later.scenario = ?1 AND later.season = ?2 AND later.kind = 'submission'
+                    AND later.account = jobs.account AND later.status = 'COMPLETED'))
+         ORDER BY job_id"
+    );
+    all(db, &sql, (scenario.as_str(), season), jobs::read)
+}
+
+pub(super) fn reruns(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<Vec<(JobId, JobRecord)>> {
+    let sql = format!(
+        "SELECT {COLUMNS}, rerun_of FROM jobs WHERE scenario = ?1 AND season = ?2 AND kind = 'rerun' ORDER BY job_id"
+    );
+    all(db, &sql, (scenario.as_str(), season), |row| Ok((parsed(row, "rerun_of")?, jobs::read(row)?)))
+}

@@ -1,0 +1,162 @@
+//! Seasons and submissions.
+
+use assay_model::{ArenaEntry, Blame, JobKind, SHOWCASE_EPISODES, SeasonSecret};
+
+use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome};
+use crate::{
+    Chosen, Failure, JobFilter, NewJob, NewSeason, Records, Rerun, SeasonOpened, SeasonPins, SeasonState, Submitted,
+};
+
+const DAILY: u32 = 2;
+
+fn season(secret: u8) -> NewSeason {
+    NewSeason {
+        scenario: "cartpole_keepin".parse().unwrap(),
+        pins: SeasonPins {
+            scenario_version: "1.0.0".into(),
+            scenario_digest: "00".repeat(32),
+            fingerprint: fingerprint(),
+            episodes: 2,
+            max_score: 500,
+            idle_progress: 0.1,
+            max_violation_probability: 0.1,
+        },
+        secret: SeasonSecret::new([secret; 32]),
+        opened_at: at(0),
+    }
+}
+
+fn submission(number: u64, account: &str, season: u32) -> NewJob {
+    let mut new = job(number, account, 2, 2);
+    new.header.arena = Some(ArenaEntry { season, rerun: false, max_score: 500, description: None });
+    new
+}
+
+/// Submits and runs it to its end.
+async fn completed(records: &dyn Records, new: NewJob) {
+    assert!(matches!(records.submit(new, 100, at(0)).await.unwrap(), Submitted::Accepted { .. }));
+    complete(records).await;
+}
+
+async fn complete(records: &dyn Records) {
+    while let Some(claim) = records.claim_shard("w", at(1), LEASE).await.unwrap() {
+        for index in claim.episodes {
+            records.record_episode(claim.fence, episode(index), at(2)).await.unwrap();
+        }
+    }
+    while let Some(claim) = records.claim_conclusion("w", at(3), LEASE).await.unwrap() {
+        let found = outcome(&claim.header, &claim.episodes);
+        assert_eq!(found.conclusion.statistics.episodes, 2, "the showcase does not count");
+        assert!(records.complete_job(claim.fence, found, at(4)).await.unwrap());
+    }
+}
+
+pub(super) async fn seasons_follow_each_other(records: &dyn Records) {
+    let scenario = season(1).scenario;
+    assert_eq!(records.season(&scenario, None).await.unwrap(), None);
+    let SeasonOpened::New(first) = records.open_season(season(1)).await.unwrap() else { panic!("not opened") };
+    assert_eq!((first.number, first.state, &first.pins), (1, SeasonState::Open, &season(1).pins));
+    assert_eq!(first.commitment, season(1).secret.commitment());
+    assert_eq!(records.open_season(season(2)).await.unwrap(), SeasonOpened::Already(first.clone()));
+    let secrets = records.season_secrets(&scenario, 1).await.unwrap().unwrap();
+    assert_eq!((secrets.season, secrets.rerun), (season(1).secret, None));
+
+    let fresh = SeasonSecret::new([9; 32]);
+    let closing = records.begin_closing(&scenario, 3, fresh.clone(), at(5)).await.unwrap().unwrap();
+    assert_eq!(closing.state, SeasonState::Closing { since: at(5), top: 3, reruns_begun: false });
+    assert_eq!(records.begin_closing(&scenario, 3, fresh.clone(), at(6)).await.unwrap(), None);
+    assert!(matches!(records.open_season(season(2)).await.unwrap(), SeasonOpened::Already(_)));
+    assert_eq!(records.season_secrets(&scenario, 1).await.unwrap().unwrap().rerun, Some(fresh));
+    assert!(!records.finish_closing(&scenario, 1, at(7)).await.unwrap(), "its last runs were not queued yet");
+    assert!(records.begin_reruns(&scenario, 1, vec![], at(7)).await.unwrap());
+    assert!(records.finish_closing(&scenario, 1, at(8)).await.unwrap());
+    assert!(!records.finish_closing(&scenario, 1, at(9)).await.unwrap(), "once");
+    let SeasonOpened::New(second) = records.open_season(season(2)).await.unwrap() else { panic!("not opened") };
+    let numbers: Vec<_> = records.seasons(None).await.unwrap().iter().map(|s| (s.number, s.state)).collect();
+    assert_eq!(numbers, [(2, SeasonState::Open), (1, SeasonState::Closed { at: at(8) })]);
+    assert_eq!(records.season(&scenario, None).await.unwrap(), Some(second));
+}
+
+pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
+    assert_eq!(records.submit(submission(1, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::NotOpen);
+    records.open_season(season(1)).await.unwrap();
+    for number in 1..=2 {
+        let shards = 1 + SHOWCASE_EPISODES.div_ceil(2);
+        let accepted = records.submit(submission(number, "lab", 1), DAILY, at(0)).await.unwrap();
+        assert_eq!(accepted, Submitted::Accepted { shards });
+    }
+    assert_eq!(records.submit(submission(3, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::TooMany);
+    let other = records.submit(submission(4, "other", 1), DAILY, at(0)).await.unwrap();
+    assert!(matches!(other, Submitted::Accepted { .. }), "each account has its own");
+    let ours = Failure { blame: Blame::Platform, message: "the disk is full".into() };
+    assert!(records.fail_job(submission(1, "lab", 1).header.job_id, ours, at(1)).await.unwrap());
+    let again = records.submit(submission(5, "lab", 1), DAILY, at(0)).await.unwrap();
+    assert!(matches!(again, Submitted::Accepted { .. }), "what we failed to do is given back");
+    records.cancel_job(None, submission(2, "lab", 1).header.job_id, at(1)).await.unwrap();
+    assert_eq!(records.submit(submission(6, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::TooMany);
+    assert!(matches!(records.submit(submission(7, "lab", 1), DAILY, at(1)).await.unwrap(), Submitted::Accepted { .. }));
+}
+
+pub(super) async fn kinds_are_listed_apart(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    records.create_job(job(1, "lab", 2, 1)).await.unwrap();
+    records.submit(submission(2, "lab", 1), DAILY, at(0)).await.unwrap();
+    for (kind, number) in [(JobKind::Verify, 1), (JobKind::Submission, 2)] {
+        let filter = JobFilter { kind, limit: 10, ..JobFilter::default() };
+        let (found, total) = records.jobs(&filter).await.unwrap();
+        assert_eq!((found.len(), total), (1, 1), "{kind:?}");
+        assert_eq!((found[0].header.kind(), found[0].header.job_id), (kind, job(number, "lab", 2, 1).header.job_id));
+    }
+}
+
+pub(super) async fn the_latest_counts_or_the_chosen(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    let scenario = season(1).scenario;
+    for (number, account) in [(1, "lab"), (2, "lab"), (3, "other")] {
+        completed(records, submission(number, account, 1)).await;
+    }
+    records.submit(submission(4, "lab", 1), 100, at(0)).await.unwrap();
+    let standing = async || {
+        let found = records.standing(&scenario, 1).await.unwrap();
+        found.into_iter().map(|job| job.header.policy_name).collect::<Vec<_>>()
+    };
+    assert_eq!(standing().await, ["policy 2", "policy 3"], "the one that has no result yet does not count");
+    let id = |number| submission(number, "lab", 1).header.job_id;
+    let (lab, other) = ("lab".parse().unwrap(), "other".parse().unwrap());
+    assert_eq!(records.choose(Some(&other), id(1)).await.unwrap(), Chosen::NotFound);
+    assert_eq!(records.choose(Some(&lab), id(4)).await.unwrap(), Chosen::NotCompleted);
+    assert_eq!(records.choose(Some(&lab), id(1)).await.unwrap(), Chosen::Done);
+    assert_eq!(standing().await, ["policy 1", "policy 3"]);
+    complete(records).await;
+    assert_eq!(standing().await, ["policy 1", "policy 3"], "a choice holds");
+    assert_eq!(records.choose(Some(&lab), id(4)).await.unwrap(), Chosen::Done);
+    assert_eq!(standing().await, ["policy 3", "policy 4"]);
+    records.begin_closing(&scenario, 1, SeasonSecret::new([2; 32]), at(9)).await.unwrap();
+    assert_eq!(records.choose(Some(&lab), id(1)).await.unwrap(), Chosen::NotOpen);
+    assert_eq!(records.submit(submission(8, "lab", 1), 100, at(0)).await.unwrap(), Submitted::NotOpen);
+}
+
+pub(super) async fn a_season_closes_after_its_last_runs(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    let scenario = season(1).scenario;
+    completed(records, submission(1, "lab", 1)).await;
+    records.submit(submission(2, "lab", 1), 100, at(0)).await.unwrap();
+    records.begin_closing(&scenario, 1, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
+    assert_eq!(records.unfinished(&scenario, 1).await.unwrap(), 1);
+    complete(records).await;
+    assert_eq!(records.unfinished(&scenario, 1).await.unwrap(), 0);
+    let again = || {
+        let mut job = submission(9, "lab", 1);
+        job.header.arena = Some(ArenaEntry { season: 1, rerun: true, max_score: 500, description: None });
+        vec![Rerun { of: submission(1, "lab", 1).header.job_id, job }]
+    };
+    assert!(records.begin_reruns(&scenario, 1, again(), at(6)).await.unwrap());
+    assert!(!records.begin_reruns(&scenario, 1, again(), at(6)).await.unwrap(), "once");
+    assert!(!records.finish_closing(&scenario, 1, at(7)).await.unwrap(), "they have not ended");
+    complete(records).await;
+    assert!(records.finish_closing(&scenario, 1, at(8)).await.unwrap());
+    let reruns = records.reruns(&scenario, 1).await.unwrap();
+    assert_eq!(reruns.len(), 1);
+    assert_eq!((reruns[0].0, reruns[0].1.header.kind()), (submission(1, "lab", 1).header.job_id, JobKind::Rerun));
+    assert_eq!(reruns[0].1.episodes_done, 2, "without a showcase");
+}
