@@ -11,6 +11,7 @@
 //! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
 
 mod artifacts;
+mod disk;
 mod events;
 mod http;
 pub mod keys;
@@ -25,7 +26,7 @@ mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
 pub use events::EventHub;
-pub use http::router;
+pub use http::{RateWindows, router};
 pub use places::PreflightPlaces;
 pub use ports::{
     Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightFailure, PreflightRequest,

@@ -7,7 +7,9 @@ use assay_model::{Clock, Entropy, Fingerprint};
 use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
-use crate::{ApiSettings, Catalog, EventHub, Intake, PreflightPlaces, Preflights, Replayer, SigningKeys, UrlSigner};
+use crate::{
+    ApiSettings, Catalog, EventHub, Intake, PreflightPlaces, Preflights, RateWindows, Replayer, SigningKeys, UrlSigner,
+};
 
 /// The service's parts.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub struct AppState {
     pub preflights: Arc<dyn Preflights>,
     /// Who may run a preflight now.
     pub preflight_places: PreflightPlaces,
+    /// How often each key has asked.
+    pub rate: RateWindows,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids and secrets.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
     ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, PreflightPlaces,
-    Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
@@ -190,6 +190,7 @@ fn state(
         intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
         preflights: Arc::new(preflights),
         preflight_places: PreflightPlaces::default(),
+        rate: RateWindows::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),

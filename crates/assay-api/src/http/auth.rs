@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 
 use super::error::{ApiError, Code};
+use super::rate;
 use crate::keys::{KeyText, Presented, hashes_equal};
 use crate::routes;
 use crate::state::App;
@@ -55,7 +56,8 @@ impl Caller {
     }
 }
 
-/// Everything but the endpoints that the table calls public needs a valid key, unknown paths included.
+/// Everything but the endpoints that the table calls public needs a valid key, unknown paths included, and counts against
+/// its rate limits.
 pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
     if routes::is_public(request.uri().path()) {
         return next.run(request).await;
@@ -65,7 +67,13 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
         Err(error) => return error.into_response(),
     };
     request.extensions_mut().insert(caller.clone());
-    let mut response = next.run(request).await;
+    let class = rate::class(request.method(), request.uri().path());
+    let admission = app.rate.admit(&caller.key, class, &app.settings.rate, app.clock.now());
+    let mut response = match admission.refusal() {
+        Some(error) => error.into_response(),
+        None => next.run(request).await,
+    };
+    admission.tell(response.headers_mut());
     response.extensions_mut().insert(caller);
     response
 }

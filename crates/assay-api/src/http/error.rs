@@ -6,6 +6,7 @@ use assay_store::StoreError;
 use axum::http::header::{HeaderName, HeaderValue};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -70,10 +71,33 @@ pub(crate) struct ErrorBody {
     code: String,
     /// For people: says what to do next.
     message: String,
-    /// On every VALIDATION_ERROR.
-    details: Option<ErrorDetails>,
+    /// On every VALIDATION_ERROR, and where a limit is used up.
+    details: Option<AnyDetails>,
     /// The same as in the header `X-Request-Id`.
     request_id: Uuid,
+}
+
+/// What there is to tell.
+#[derive(utoipa::ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) enum AnyDetails {
+    Field(ErrorDetails),
+    Limit(OverLimit),
+}
+
+/// A limit that is used up.
+#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct OverLimit {
+    /// Its name, such as `jobs_per_day`.
+    #[schema(example = "jobs_per_day")]
+    pub(crate) limit: &'static str,
+    /// How much there is.
+    pub(crate) maximum: u64,
+    /// How much is in use.
+    pub(crate) current: u64,
+    /// When it is free again; null where that depends on what else goes on.
+    pub(crate) frees_at: Option<Timestamp>,
 }
 
 /// Which part of the request is wrong.
@@ -121,6 +145,12 @@ impl ApiError {
     /// What can't be done now, and when to ask again.
     pub(crate) fn try_again(code: Code, message: &str, seconds: u64) -> Self {
         Self::new(code, message).with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// A limit that is used up, and when to try again.
+    pub(crate) fn over_limit(over: &OverLimit, message: impl Into<String>, seconds: u64) -> Self {
+        let error = Self { details: Some(json!(over)), ..Self::new(Code::RateLimited, message) };
+        error.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {

@@ -1,5 +1,6 @@
 //! What happens around every handler, outermost first: request id and log (`observe`), the rest of an unread body
-//! (`drain`), panics, keys (`auth`), acceptable answers (`accept`), requests that are done once (`once`); and the one shape of errors (`error`).
+//! (`drain`), panics, keys (`auth`) and how often they ask (`rate`), acceptable answers (`accept`), requests that are done
+//! once (`once`); and the one shape of errors (`error`).
 
 mod accept;
 mod auth;
@@ -11,6 +12,7 @@ mod json;
 mod observe;
 mod once;
 pub(crate) mod range;
+mod rate;
 mod router;
 
 pub(crate) use accept::takes;
@@ -18,4 +20,5 @@ pub(crate) use auth::Caller;
 pub(crate) use error::{ApiError, Code, ErrorAnswer};
 pub(crate) use json::{json_body, named_field, no_body, optional_json_body};
 pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job};
+pub use rate::RateWindows;
 pub use router::router;

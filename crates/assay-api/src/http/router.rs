@@ -54,6 +54,8 @@ pub fn router(state: AppState) -> Router {
             ApiError::new(Code::MethodNotAllowed, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(limit))
+        // Inside, so that the answer to a panic tells of the rate limits too.
+        .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), authenticate))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(drain))

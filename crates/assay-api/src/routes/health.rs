@@ -5,9 +5,9 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
-use crate::ApiSettings;
 use crate::http::{ApiError, Code};
 use crate::state::App;
+use crate::{ApiSettings, disk};
 
 /// How the service is.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -40,6 +40,9 @@ pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiErro
     if let Err(error) = app.records.ping().await {
         tracing::error!(%error, "the records do not answer");
         return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
+    }
+    if disk::room(&app).is_err() {
+        return Err(ApiError::new(Code::Unavailable, format!("not ready: {}", disk::FULL)));
     }
     let ApiSettings { isolation, runs_uploads, .. } = app.settings;
     Ok(Json(Ready { status: "ready", isolation, runs_uploads }))

@@ -100,14 +100,7 @@ fn document(settings: &ApiSettings) -> Value {
         "scheme": "bearer",
         "description": "An API key: Authorization: Bearer assay_<id>_<secret>",
     } });
-    document["components"]["headers"] = json!({ "RequestId": {
-        "description": "Stands in the log with everything that the request did",
-        "required": true,
-        "schema": { "type": "string", "format": "uuid" },
-    }, "Replayed": {
-        "description": "`true` on the first answer to this request, given again for its Idempotency-Key",
-        "schema": { "type": "string", "const": "true" },
-    } });
+    document["components"]["headers"] = headers();
     document["components"]["parameters"] = json!({ "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
@@ -130,6 +123,29 @@ fn document(settings: &ApiSettings) -> Value {
     }
     plain_formats(&mut document);
     document
+}
+
+/// Those that stand on many answers.
+fn headers() -> Value {
+    let number = |description: &str| {
+        let schema = json!({ "type": "integer", "minimum": 0 });
+        json!({ "description": description, "required": true, "schema": schema })
+    };
+    json!({
+        "RequestId": {
+            "description": "Stands in the log with everything that the request did",
+            "required": true,
+            "schema": { "type": "string", "format": "uuid" },
+        },
+        "Replayed": {
+            "description": "`true` on the first answer to this request, given again for its Idempotency-Key",
+            "schema": { "type": "string", "const": "true" },
+        },
+        "RateLimit": number("Requests of this kind that the key may send in a window of 60 s"),
+        "RateRemaining": number("How many of them are left"),
+        "RateReset": number("When the window ends, in Unix seconds"),
+        "RetryAfter": number("Seconds after which to try again"),
+    })
 }
 
 /// The registry of formats knows `uint32`; the library writes `u-int32`.
@@ -168,7 +184,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
         }
     }
     if endpoint.scope.is_some() {
-        added.extend(["401", "403"]);
+        added.extend(["401", "403", "429"]);
     }
     let responses = &mut operation["responses"];
     for (status, meaning) in ERRORS {
@@ -180,11 +196,20 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
         }
     }
     if let Some(responses) = responses.as_object_mut() {
-        for (status, response) in responses.iter_mut() {
+        for (status, response) in responses {
+            let header = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+            response["headers"]["X-Request-Id"] = header("RequestId");
             if once && status.starts_with('2') {
-                response["headers"]["Idempotency-Replayed"] = json!({ "$ref": "#/components/headers/Replayed" });
+                response["headers"]["Idempotency-Replayed"] = header("Replayed");
             }
-            response["headers"]["X-Request-Id"] = json!({ "$ref": "#/components/headers/RequestId" });
+            if endpoint.scope.is_some() && status != "401" {
+                response["headers"]["X-RateLimit-Limit"] = header("RateLimit");
+                response["headers"]["X-RateLimit-Remaining"] = header("RateRemaining");
+                response["headers"]["X-RateLimit-Reset"] = header("RateReset");
+            }
+            if status == "429" {
+                response["headers"]["Retry-After"] = header("RetryAfter");
+            }
             if response["description"].as_str().is_none_or(str::is_empty) {
                 response["description"] = json!("Success");
             }

@@ -14,6 +14,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::keep::{UPLOADS, disk_error};
 use crate::artifacts::Content;
+use crate::disk;
 use crate::http::{ApiError, Code, OnceOnly};
 use crate::state::App;
 
@@ -93,6 +94,7 @@ pub(super) struct Upload {
 /// Reads the whole form with the text parts `parts`, or says which part is wrong.
 pub(crate) async fn receive(app: &App, request: Request, parts: &'static [&'static str]) -> Result<Form, ApiError> {
     check_headers(app, request.headers(), parts.len())?;
+    disk::room(app)?;
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;

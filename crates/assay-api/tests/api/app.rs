@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
     ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, PreflightFailure,
-    PreflightPlaces, PreflightRequest, Preflights, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
-    UrlSigner, prepare_folders, router,
+    PreflightPlaces, PreflightRequest, Preflights, RateLimits, RateWindows, Readiness, ReplayFailure, Replayer,
+    SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
 };
 use assay_model::{
     ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding, FindingLevel,
@@ -56,7 +56,13 @@ impl TestApp {
         Self::with(ApiSettings::default())
     }
 
+    /// With these settings but for rate limits: the tests of other things ask often, and their clock stands still.
     pub(crate) fn with(settings: ApiSettings) -> Self {
+        Self::limited(ApiSettings { rate: RateLimits::all(1_000_000), ..settings })
+    }
+
+    /// With exactly these settings.
+    pub(crate) fn limited(settings: ApiSettings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
@@ -69,6 +75,7 @@ impl TestApp {
             intake: Arc::new(MagicIntake),
             preflights: Arc::new(Gated::default()),
             preflight_places: PreflightPlaces::default(),
+            rate: RateWindows::default(),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
             signing_keys: Arc::new(OneKey),

@@ -9,6 +9,7 @@ mod events;
 mod forms;
 mod jobs;
 mod keys;
+mod limits;
 mod once;
 mod openapi;
 mod preflight;

@@ -1,0 +1,153 @@
+//! How often a key may ask: fixed windows of 60 s, a count per key and class.
+//!
+//! The counts live in this process. A durable count would cost every GET a write, and what a restart forgets is at most
+//! one window. All windows begin with the minute, so the counts of a past one are thrown away together and the memory is
+//! bounded by the keys that asked within a minute.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use assay_store::KeyId;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use jiff::Timestamp;
+
+use super::error::{ApiError, OverLimit};
+use crate::RateLimits;
+use crate::routes::RateClass;
+
+const WINDOW_S: i64 = 60;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// The counts of the current window; shared by all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct RateWindows(Arc<Mutex<Window>>);
+
+#[derive(Debug, Default)]
+struct Window {
+    /// Minutes since 1970.
+    number: i64,
+    admitted: HashMap<(KeyId, RateClass), u32>,
+}
+
+/// What was decided about a request, and what its answer says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Admission {
+    class: RateClass,
+    admitted: bool,
+    limit: u32,
+    remaining: u32,
+    /// Unix seconds of the window's end.
+    reset: i64,
+    /// Seconds until then.
+    wait: i64,
+}
+
+impl RateWindows {
+    /// Counts a request of `key`, if there is room for it in the window that `now` lies in.
+    pub(super) fn admit(&self, key: &KeyId, class: RateClass, limits: &RateLimits, now: Timestamp) -> Admission {
+        let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit(class, limits));
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.number != number {
+            // Also when the clock was set back: that costs a window, and never keeps anybody out for long.
+            *window = Window { number, admitted: HashMap::new() };
+        }
+        let count = window.admitted.entry((key.clone(), class)).or_default();
+        let admitted = *count < limit;
+        *count += u32::from(admitted);
+        let remaining = limit - *count;
+        let reset = (number + 1) * WINDOW_S;
+        Admission { class, admitted, limit, remaining, reset, wait: reset - now.as_second() }
+    }
+}
+
+impl Admission {
+    /// The answer to a request that has no room.
+    pub(super) fn refusal(&self) -> Option<ApiError> {
+        if self.admitted {
+            return None;
+        }
+        let Self { class, limit, wait, reset, .. } = self;
+        let (what, setting) = match class {
+            RateClass::Get => ("GET requests", "get_per_minute"),
+            RateClass::Verify => ("POST /verify", "verify_per_minute"),
+            RateClass::Submit => ("POST /submissions", "submissions_per_minute"),
+            RateClass::Write | RateClass::Free => ("changing requests", "write_per_minute"),
+        };
+        let message = format!("the key's limit of {limit} {what} a minute is used up; try again in {wait} s");
+        let over = OverLimit {
+            limit: setting,
+            maximum: u64::from(*limit),
+            current: u64::from(*limit),
+            frees_at: Timestamp::from_second(*reset).ok(),
+        };
+        Some(ApiError::over_limit(&over, message, wait.unsigned_abs()))
+    }
+
+    /// Tells the client where it stands.
+    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert(REMAINING, HeaderValue::from(self.remaining));
+        headers.insert(RESET, HeaderValue::from(self.reset));
+    }
+}
+
+/// The class of any request with a key, also of one that no endpoint takes.
+pub(super) fn class(method: &Method, path: &str) -> RateClass {
+    let path = path.strip_prefix("/v1").unwrap_or(path).trim_end_matches('/');
+    match (method, path) {
+        (&Method::GET | &Method::HEAD | &Method::OPTIONS, _) => RateClass::Get,
+        (&Method::POST, "/verify") => RateClass::Verify,
+        (&Method::POST, "/submissions") => RateClass::Submit,
+        _ => RateClass::Write,
+    }
+}
+
+fn limit(class: RateClass, limits: &RateLimits) -> u32 {
+    match class {
+        RateClass::Get => limits.get_per_minute,
+        RateClass::Verify => limits.verify_per_minute,
+        RateClass::Submit => limits.submissions_per_minute,
+        // What needs no key does not come here.
+        RateClass::Write | RateClass::Free => limits.write_per_minute,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::routes::endpoints;
+
+    #[test]
+    fn classes_are_those_of_the_table() {
+        for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.scope.is_some()) {
+            let method: Method = endpoint.method.parse().unwrap();
+            for path in [endpoint.path.to_owned(), format!("/v1{}", endpoint.path)] {
+                assert_eq!(class(&method, &path), endpoint.rate, "{method} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn windows_begin_with_the_minute_and_forget_the_last_one() {
+        let windows = RateWindows::default();
+        let limits = RateLimits::all(2);
+        let (a, b) = (KeyId::parse("a").unwrap(), KeyId::parse("b").unwrap());
+        let at = |second: i64| Timestamp::from_second(1_200 + second).unwrap();
+        let ask = |key, class, second| {
+            let found = windows.admit(key, class, &limits, at(second));
+            (found.admitted, found.remaining, found.reset - 1_200, found.wait)
+        };
+        assert_eq!(ask(&a, RateClass::Get, 59), (true, 1, 60, 1));
+        assert_eq!(ask(&a, RateClass::Get, 59), (true, 0, 60, 1));
+        assert_eq!(ask(&a, RateClass::Get, 59), (false, 0, 60, 1));
+        assert_eq!(ask(&a, RateClass::Write, 59), (true, 1, 60, 1), "classes are counted apart");
+        assert_eq!(ask(&b, RateClass::Get, 59), (true, 1, 60, 1), "keys are counted apart");
+        assert_eq!(ask(&a, RateClass::Get, 60), (true, 1, 120, 60));
+        assert_eq!(windows.0.lock().unwrap().admitted.len(), 1, "a past window is forgotten");
+        assert_eq!(ask(&a, RateClass::Get, -1), (true, 1, 0, 1), "a clock that was set back keeps nobody out");
+    }
+}
