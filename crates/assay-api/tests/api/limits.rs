@@ -27,7 +27,7 @@ async fn every_answer_to_a_key_tells_where_it_stands() {
     let key = app.key("lab", &Scopes::all().to_string()).await;
     let weak = app.key("lab", "review").await;
     for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.scope.is_some()) {
-        let path = endpoint.path.replace('{', "").replace('}', "");
+        let path = endpoint.path.replace(['{', '}'], "");
         for prefix in ["", "/v1"] {
             for key in [&key, &weak] {
                 let sent = request(endpoint.method, &format!("{prefix}{path}"), key).body(Body::empty()).unwrap();
