@@ -22,6 +22,7 @@ mod seasons;
 mod server;
 mod settings;
 mod state;
+mod upkeep;
 mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
@@ -35,7 +36,8 @@ pub use ports::{
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BadSetting, DiskLimits, EventSettings, JobLimits, RateLimits, Seconds, Uploads,
+    AccountLimits, ApiSettings, BadSetting, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Seconds, Uploads,
 };
 pub use state::{AppState, Readiness};
+pub use upkeep::upkeep;
 pub use upload::{PrepareError, prepare_folders};

@@ -193,6 +193,12 @@ pub struct JobReport {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
+    /// When policy and evidence were erased on their owner's wish; only in lists, a single one is GONE.
+    #[serde(default)]
+    pub erased_at: Option<Timestamp>,
+    /// When the evidence was removed, by its owner or because of its age or size; the report stays.
+    #[serde(default)]
+    pub evidence_removed_at: Option<Timestamp>,
     pub video_url: Option<String>,
     pub report_url: Option<String>,
     pub attestation_url: Option<String>,
@@ -249,6 +255,8 @@ impl JobReport {
             created_at: header.created_at,
             started_at: None,
             completed_at: None,
+            erased_at: None,
+            evidence_removed_at: None,
             video_url: None,
             report_url: None,
             attestation_url: None,

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::{NewJob, StoreError};
+use crate::{NewJob, StoreError, Submitted};
 
 /// How long an answer is kept.
 pub const ANSWER_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
@@ -98,6 +98,16 @@ pub trait Answers {
     /// As [`crate::Records::create_job`], with the answer in the same transaction; `None`, and no job, when the key is
     /// not this attempt's any more.
     async fn create_job_once(&self, job: NewJob, once: Once, answer: KeptAnswer) -> Result<Option<u32>, StoreError>;
+
+    /// As [`crate::Arena::submit`], with the answer in the same transaction if it is accepted; `None`, and nothing
+    /// accepted, when the key is not this attempt's any more.
+    async fn submit_once(
+        &self,
+        job: NewJob,
+        (daily, day): (u32, Timestamp),
+        once: Once,
+        answer: KeptAnswer,
+    ) -> Result<Option<Submitted>, StoreError>;
 
     /// Keeps the answer, or replaces the one that was kept with the job; false when the key is not this attempt's.
     async fn finish(&self, once: Once, answer: KeptAnswer) -> Result<bool, StoreError>;

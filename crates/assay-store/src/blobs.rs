@@ -1,7 +1,7 @@
 //! Evidence, kept by the hash of its content: `jobs/JOB/SHA256`. Each job has its own, so that erasing one needs no look
 //! at any other, and nobody learns from an upload what others have.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const MAX_WHOLE_BYTES: u64 = 4 << 20;
 /// Pieces of a file that may be on their way at once.
 const MAX_PENDING: usize = 4;
+/// Folder of all jobs.
+const JOBS: &str = "jobs";
 /// Digits of a SHA-256.
 const DIGITS: usize = 64;
 
@@ -147,6 +149,22 @@ impl Blobs {
         Ok(())
     }
 
+    /// What each job's artifacts take, in bytes.
+    ///
+    /// # Errors
+    /// [`BlobError`] when the store can't be read.
+    pub async fn usage(&self) -> Result<HashMap<JobId, u64>, BlobError> {
+        let mut usage = HashMap::new();
+        let mut found = self.0.list(Some(&Path::from(JOBS)));
+        while let Some(blob) = found.try_next().await? {
+            let job = blob.location.parts().nth(1).and_then(|part| part.as_ref().parse().ok());
+            if let Some(job) = job {
+                *usage.entry(job).or_default() += blob.size;
+            }
+        }
+        Ok(usage)
+    }
+
     /// Removes all of a job's artifacts.
     ///
     /// # Errors
@@ -157,7 +175,7 @@ impl Blobs {
 }
 
 fn folder(job: JobId) -> Path {
-    Path::from_iter(["jobs", &job.to_string()])
+    Path::from_iter([JOBS, &job.to_string()])
 }
 
 fn place(job: JobId, sha256: &str) -> Result<Path, BlobError> {
@@ -206,6 +224,7 @@ mod tests {
         let nowhere = blobs.copy_to(job(2), &two, &data.path().join("nothing")).await;
         assert!(matches!(nowhere, Err(BlobError::Missing)));
 
+        assert_eq!(blobs.usage().await.unwrap(), HashMap::from([(job(1), 16), (job(2), 8)]));
         blobs.retain(job(1), &HashSet::from([two.as_str()])).await.unwrap();
         assert!(matches!(blobs.size(job(1), &one).await, Err(BlobError::Missing)));
         assert_eq!(blobs.size(job(1), &two).await.unwrap(), 8);

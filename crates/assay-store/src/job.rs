@@ -127,6 +127,8 @@ pub struct JobRecord {
     pub episodes_done: u32,
     /// What a person decided last.
     pub review: Option<Review>,
+    /// What was removed since.
+    pub removed: crate::Removed,
 }
 
 impl JobRecord {
@@ -138,6 +140,8 @@ impl JobRecord {
             JobReport::queued(&self.header).in_status(state.status(), state.waiting_for()).with_episodes(episodes);
         report.progress.episodes_done = self.episodes_done;
         report.review.clone_from(&self.review);
+        report.erased_at = self.removed.erased_at;
+        report.evidence_removed_at = self.removed.evidence_at;
         (report.started_at, report.completed_at) = state.times();
         match state {
             JobState::Queued { position } => report.queue_position = Some(*position),

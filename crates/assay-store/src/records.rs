@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter,
-    JobRecord, KeyId, KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Returned, Reviewed, StoreError,
+    JobRecord, KeyId, KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
@@ -14,7 +14,7 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Answers + Arena + Events {
+pub trait Records: Answers + Arena + Events + Removals {
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.

@@ -123,11 +123,13 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
             tokio::task::spawn_blocking(move || service.drain(DRAIN)).await
         }
     });
+    let upkeep = tokio::spawn(assay_api::upkeep(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // Also when serving failed by itself.
     stop.send_replace(true);
     drained.await??;
+    upkeep.await?;
     watcher.abort();
     Ok(served?)
 }
@@ -203,7 +205,7 @@ fn state(
 /// What the operator chose, and what the engine is.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    let Settings { server, uploads, events, limits, .. } = settings.clone();
+    let Settings { server, uploads, events, limits, retention, .. } = settings.clone();
     ApiSettings {
         public_url: server.public_url,
         header_read: server.header_s.get(),
@@ -214,6 +216,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         account: limits.account,
         job: limits.job,
         disk: limits.disk,
+        retention,
         lanes,
         isolation: engine.isolation(),
         runs_uploads: engine.runs_policies().is_ok(),

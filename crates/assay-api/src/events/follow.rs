@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use super::following::Following;
 use super::update::{Expected, Frame, RETRY};
 use crate::http::{ApiError, Caller, Code, takes};
+use crate::routes::erased;
 use crate::state::App;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -25,6 +26,7 @@ pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &Hea
     }
     let missing = || ApiError::not_found("job");
     let record = app.records.job(caller.sees(), job).await?.ok_or_else(missing)?;
+    erased::none(&record)?;
     caller.audit(&record.account, "followed a job");
     let hub = app.events.clone();
     if hub.is_stopping() {

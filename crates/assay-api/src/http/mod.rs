@@ -19,6 +19,6 @@ pub(crate) use accept::takes;
 pub(crate) use auth::Caller;
 pub(crate) use error::{ApiError, Code, ErrorAnswer};
 pub(crate) use json::{json_body, named_field, no_body, optional_json_body};
-pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job};
+pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job, submit};
 pub use rate::RateWindows;
 pub use router::router;

@@ -6,13 +6,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_store::{Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, NewJob, Once};
+use assay_store::{Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, NewJob, Once, Submitted};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 
 use super::auth::Caller;
 use super::error::{ApiError, Code};
@@ -125,13 +126,14 @@ impl OnceOnly {
 
     /// Accepts a job together with its answer.
     async fn create_job(&self, job: NewJob, answer: KeptAnswer) -> Result<u32, ApiError> {
-        let taken = match &*self.stage() {
-            Stage::Taken(once) => Some(once.clone()),
-            _ => None,
-        };
-        let lost = || ApiError::new(Code::Conflict, "this Idempotency-Key was taken over by a later request");
-        let once = taken.ok_or_else(lost)?;
-        self.0.app.records.create_job_once(job, once, answer).await?.ok_or_else(lost)
+        self.0.app.records.create_job_once(job, self.taken()?, answer).await?.ok_or_else(lost)
+    }
+
+    fn taken(&self) -> Result<Once, ApiError> {
+        match &*self.stage() {
+            Stage::Taken(once) => Ok(once.clone()),
+            _ => Err(lost()),
+        }
     }
 
     async fn settle(&self, response: Response) -> Response {
@@ -181,6 +183,24 @@ pub(crate) async fn create_job(
         Some(once) => once.create_job(job, early()).await,
         None => Ok(app.records.create_job(job).await?),
     }
+}
+
+/// The same for a submission of which an account has at most so many since that time.
+pub(crate) async fn submit(
+    app: &App,
+    once: Option<&OnceOnly>,
+    job: NewJob,
+    (daily, day): (u32, Timestamp),
+    early: impl FnOnce() -> KeptAnswer,
+) -> Result<Submitted, ApiError> {
+    match once {
+        Some(once) => app.records.submit_once(job, (daily, day), once.taken()?, early()).await?.ok_or_else(lost),
+        None => Ok(app.records.submit(job, daily, day).await?),
+    }
+}
+
+fn lost() -> ApiError {
+    ApiError::new(Code::Conflict, "this Idempotency-Key was taken over by a later request")
 }
 
 /// An answer as it is kept.

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::erased;
 use crate::artifacts::LIFETIME;
 use crate::http::range::{Wanted, wanted};
 use crate::http::{ApiError, Code};
@@ -36,7 +37,7 @@ pub(super) struct Signature {
         (status = 200, description = "The file; takes Range, If-Range and If-None-Match", content_type = "application/octet-stream"),
         (status = 206, description = "The bytes of the range", content_type = "application/octet-stream"),
         (status = 304, description = "The client has it already"),
-        (status = 403), (status = 404), (status = 416),
+        (status = 403), (status = 404), (status = 410), (status = 416),
     ),
 )]
 pub(super) async fn handle(
@@ -53,7 +54,10 @@ pub(super) async fn handle(
     if expires <= app.clock.now().as_second() {
         return Err(ApiError::new(Code::Forbidden, "this address has expired; ask for the job again to get a new one"));
     }
-    let length = app.blobs.size(job, &sha256).await.map_err(failed)?;
+    let length = match app.blobs.size(job, &sha256).await {
+        Err(BlobError::Missing) => return Err(missing(&app, job).await),
+        size => size.map_err(failed)?,
+    };
     let etag = format!("\"{sha256}\"");
     let mut response = Response::builder();
     if let Some(headers) = response.headers_mut() {
@@ -124,6 +128,19 @@ fn matches_etag(known: &str, etag: &str) -> bool {
 
 fn unsigned() -> ApiError {
     ApiError::new(Code::Forbidden, "this address is not one that the service gave out")
+}
+
+/// Why there is no such artifact.
+async fn missing(app: &App, job: JobId) -> ApiError {
+    let removed = match app.records.job(None, job).await {
+        Ok(record) => record.map(|record| record.removed).unwrap_or_default(),
+        Err(error) => return error.into(),
+    };
+    match (removed.erased_at, removed.evidence_at) {
+        (Some(at), _) => erased::erased(at),
+        (None, Some(at)) => erased::gone("the job's evidence was removed; its report stays", at),
+        (None, None) => ApiError::not_found("artifact"),
+    }
 }
 
 fn failed(error: BlobError) -> ApiError {

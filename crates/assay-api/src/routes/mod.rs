@@ -4,6 +4,7 @@ mod artifact;
 mod collection;
 mod collections;
 mod docs;
+pub(crate) mod erased;
 mod health;
 mod index;
 mod keys_create;
@@ -19,6 +20,7 @@ mod scenarios;
 mod signing_keys;
 mod submission;
 mod submission_cancel;
+mod submission_erase;
 mod submission_get;
 mod submissions_create;
 mod submissions_list;
@@ -26,6 +28,7 @@ mod verify_attestation;
 mod verify_cancel;
 mod verify_create;
 mod verify_episodes;
+mod verify_erase;
 mod verify_events;
 mod verify_get;
 mod verify_list;
@@ -145,6 +148,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
         row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
         row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
+        row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
         row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
@@ -157,6 +161,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle)),
         row("POST", "/verify/{job_id}/replay", verify, RateClass::Write, || post(verify_replay::handle)),
         row("POST", "/verify/{job_id}/review", review, RateClass::Write, || post(verify_review::handle)),
+        row("DELETE", "/verify/{job_id}", verify, RateClass::Write, || delete(verify_erase::handle)),
         row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
     ]
 }

@@ -16,11 +16,12 @@ pub(super) fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> 
 
 /// Puts addresses in the place of paths. What an address does not lead to is `null`.
 fn sign(app: &App, report: &mut JobReport) {
-    let (id, now) = (report.job_id, app.clock.now());
+    let (id, now, kept) = (report.job_id, app.clock.now(), report.evidence_removed_at.is_none());
     for episode in &mut report.episode_details {
         for file in &mut episode.evidence {
             let name = artifacts::file_name(&file.name);
-            file.url = Some(app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
+            // What was removed has no address.
+            file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
         }
         let EpisodeResult { evidence, video_url, log_url, .. } = episode;
         let url = |path: &Option<String>| {
@@ -30,7 +31,7 @@ fn sign(app: &App, report: &mut JobReport) {
         (*video_url, *log_url) = (url(video_url), url(log_url));
     }
     report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
-    let done = report.status == JobStatus::Completed;
+    let done = report.status == JobStatus::Completed && report.erased_at.is_none();
     let page = |name: &str| done.then(|| app.settings.address(&format!("/verify/{id}/{name}")));
     (report.report_url, report.attestation_url) = (page("report"), page("attestation"));
 }

@@ -8,6 +8,7 @@ use assay_store::{JobRecord, JobState};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::erased;
 use crate::artifacts;
 use crate::http::ApiError;
 use crate::state::App;
@@ -29,6 +30,8 @@ pub(super) struct Entry {
     completed_at: Option<Timestamp>,
     name: String,
     season: u32,
+    /// When its policy and evidence were erased on their owner's wish; such a submission is only listed.
+    erased_at: Option<Timestamp>,
 }
 
 /// A submission.
@@ -55,12 +58,14 @@ pub(super) struct Detail {
     reason: Option<String>,
 }
 
-/// A submission (of `account`).
+/// A submission (of `account`) that was not erased.
 pub(super) async fn submission(app: &App, account: Option<&AccountId>, id: &str) -> Result<JobRecord, ApiError> {
     let missing = || ApiError::not_found("submission");
     let id: JobId = id.parse().map_err(|_| missing())?;
     let found = app.records.job(account, id).await?;
-    found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)
+    let found = found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)?;
+    erased::none(&found)?;
+    Ok(found)
 }
 
 pub(super) fn entry(record: &JobRecord) -> Entry {
@@ -77,6 +82,7 @@ pub(super) fn entry(record: &JobRecord) -> Entry {
         completed_at: report.completed_at,
         name: report.policy_name,
         season: arena.map_or(0, |entry| entry.season),
+        erased_at: report.erased_at,
     }
 }
 
@@ -86,7 +92,7 @@ pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiE
     if let JobState::Completed { outcome, .. } = &record.state {
         let id = record.header.job_id;
         let (showcase, episodes) = split(record, app.records.episodes(id, 0, MAX_EPISODES).await?);
-        video_url = showcase.and_then(|episode| video(app, id, &episode));
+        video_url = showcase.filter(|_| record.removed.evidence_at.is_none()).and_then(|episode| video(app, id, &episode));
         if !is_public(app, record).await? {
             error_message = episodes.iter().find_map(|episode| episode.error.as_ref()).map(reduced_error);
             reason = outcome.conclusion.aggregate_reason();

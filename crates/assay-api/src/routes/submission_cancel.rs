@@ -2,23 +2,25 @@
 
 use assay_model::JobStatus;
 use assay_store::Cancelled;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, no_body};
 use crate::state::App;
 
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = String, Path, description = "The submission's id (UUID)")),
-    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = Detail), (status = 400), (status = 404), (status = 409)),
+    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = Detail), (status = 400), (status = 404), (status = 410), (status = 409)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    request: Request,
 ) -> Result<Json<Detail>, ApiError> {
+    no_body(request).await?;
     let job = submission(&app, caller.rules(), &id).await?.header.job_id;
     match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {

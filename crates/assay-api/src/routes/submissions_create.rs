@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{self, ApiError, Caller, Code, OnceOnly};
 use crate::seasons::{not_open, open_season};
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, SubmissionRequest};
@@ -64,12 +64,14 @@ pub(super) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let once = OnceOnly::of(&request);
     let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form)?;
     let season = open_season(&app, &wish.scenario).await?;
     let policy = upload::accept(&app, form).await?;
-    let created = submit(&app, &caller, wish, policy, &season).await?;
-    let place = app.settings.address(&format!("{}/{}", uri.path().trim_end_matches('/'), created.submission_id));
+    let id = JobId(app.new_id());
+    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
+    let created = submit(&app, &caller, (id, &place, once), wish, policy, &season).await?;
     let mut response = (StatusCode::CREATED, Json(created)).into_response();
     if let Ok(value) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, value);
@@ -80,23 +82,33 @@ pub(super) async fn handle(
 async fn submit(
     app: &App,
     caller: &Caller,
+    (job_id, place, once): (JobId, &str, Option<OnceOnly>),
     wish: SubmissionRequest,
     policy: KeptPolicy,
     season: &Season,
 ) -> Result<Created, ApiError> {
-    let (job_id, now) = (JobId(app.new_id()), app.clock.now());
+    let now = app.clock.now();
     let header = header(job_id, now, wish, &policy, season);
     let created_at = header.created_at;
     let job = NewJob {
         account: caller.account.clone(),
         shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
-        policy_path: Some(policy.path),
+        policy_path: Some(policy.path.clone()),
         header,
     };
     let today = now.as_second().div_euclid(DAY_S) * DAY_S;
     let day = Timestamp::from_second(today).unwrap_or(now);
     let daily = app.settings.account.submissions_per_day;
-    let shards = match app.records.submit(job, daily, day).await? {
+    let created = Created {
+        submission_id: job_id,
+        status: JobStatus::Queued,
+        scenario_id: season.scenario.clone(),
+        created_at,
+        season: season.number,
+    };
+    let early = serde_json::to_vec(&created).map_err(|e| ApiError::internal("a new submission", &e))?;
+    let early = || http::answer(StatusCode::CREATED, Some(place), &early);
+    let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
         Submitted::Accepted { shards } => shards,
         Submitted::NotOpen => return Err(not_open(season)),
         Submitted::TooMany => {
@@ -112,13 +124,7 @@ async fn submit(
     for shard in 0..shards {
         app.queue.publish(Work::Shard { job_id, shard }).await;
     }
-    Ok(Created {
-        submission_id: job_id,
-        status: JobStatus::Queued,
-        scenario_id: season.scenario.clone(),
-        created_at,
-        season: season.number,
-    })
+    Ok(created)
 }
 
 fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &KeptPolicy, season: &Season) -> JobHeader {

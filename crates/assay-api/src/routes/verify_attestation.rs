@@ -23,7 +23,7 @@ use crate::state::App;
                     "sig": "MEUCIQDd0sGm7Yk0cQ3q5Jr4hYx1mJ0e4mM3m0Qx1bK2vJ8fTQ==",
                 }],
             })),
-        (status = 400), (status = 404), (status = 409),
+        (status = 400), (status = 404), (status = 409), (status = 410),
     ),
 )]
 pub(super) async fn handle(

@@ -101,7 +101,7 @@ async fn accept(
     let job = NewJob {
         account: caller.account.clone(),
         shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
-        policy_path: policy.map(|policy| policy.path),
+        policy_path: policy.as_ref().map(|policy| policy.path.clone()),
         header,
     };
     if let Some(server) = wish.server {

@@ -5,8 +5,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::{Extension, Json};
 use serde::Serialize;
 
-use super::present;
 use super::query::Query;
+use super::present;
 use super::verify_get::verification;
 use crate::http::{ApiError, Caller};
 use crate::state::App;
@@ -32,7 +32,7 @@ pub(super) struct Page {
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, body = Page), (status = 400), (status = 404)),
+    responses((status = 200, body = Page), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,

@@ -5,7 +5,7 @@ use assay_store::JobRecord;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 
-use super::present;
+use super::{erased, present};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
@@ -15,7 +15,7 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = String, Path, description = "The job's id (UUID)")),
-    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport), (status = 400), (status = 404)),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
@@ -34,8 +34,10 @@ pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobRepo
     Ok(present::job(app, &record, &episodes))
 }
 
-/// A verification (of `account`); what was submitted to the arena is none.
+/// A verification (of `account`) that was not erased; what was submitted to the arena is none.
 pub(super) async fn verification(app: &App, account: Option<&AccountId>, id: JobId) -> Result<JobRecord, ApiError> {
     let found = app.records.job(account, id).await?;
-    found.filter(|job| job.header.kind() == JobKind::Verify).ok_or_else(|| ApiError::not_found("job"))
+    let found = found.filter(|job| job.header.kind() == JobKind::Verify).ok_or_else(|| ApiError::not_found("job"))?;
+    erased::none(&found)?;
+    Ok(found)
 }

@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::erased;
 use super::verify_report::completed;
 use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, Code, named_field, optional_json_body};
@@ -51,7 +52,7 @@ pub(super) struct NewReplay {
                     "cause": "policy",
                 },
             })),
-        (status = 400), (status = 404), (status = 408), (status = 409), (status = 413), (status = 415),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]
 pub(super) async fn handle(
@@ -63,6 +64,10 @@ pub(super) async fn handle(
     let wish = optional_json_body(&app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read(&body))?;
     let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
     caller.audit(&job.record.account, "replayed an episode");
+    let removed = job.record.removed;
+    if let Some(at) = removed.evidence_at.or(removed.policy_at) {
+        return Err(erased::gone("what a replay needs, the recording or the policy, was removed", at));
+    }
     let mut found = app.records.episodes(job.fence.job_id, wish.episode, 1).await?;
     let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {
         let message = format!("the job has no episode {}", wish.episode);

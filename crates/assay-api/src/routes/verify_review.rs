@@ -32,7 +32,7 @@ pub(super) struct NewReview {
     responses(
         (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
             old one, which stays on record", body = JobReport),
-        (status = 400), (status = 404), (status = 408), (status = 409), (status = 413), (status = 415),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]
 pub(super) async fn handle(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_model::Isolation;
 
-use super::{AccountLimits, DiskLimits, EventSettings, JobLimits, RateLimits, Uploads};
+use super::{AccountLimits, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Uploads};
 
 /// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
 const MAX_SHARD_EPISODES: u32 = 16;
@@ -31,6 +31,8 @@ pub struct ApiSettings {
     pub job: JobLimits,
     /// When the disk counts as full.
     pub disk: DiskLimits,
+    /// How long things are kept.
+    pub retention: Retention,
     /// Lanes that a job should keep busy: it is cut into at least this many shards.
     pub lanes: NonZeroU32,
     /// How policies are kept apart here; `/readyz` tells.
@@ -51,6 +53,7 @@ impl Default for ApiSettings {
             account: AccountLimits::default(),
             job: JobLimits::default(),
             disk: DiskLimits::default(),
+            retention: Retention::default(),
             lanes: NonZeroU32::MIN,
             isolation: Isolation::Namespaces,
             runs_uploads: true,

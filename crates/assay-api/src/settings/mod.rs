@@ -12,6 +12,7 @@ mod disk;
 mod events;
 mod job;
 mod rate;
+mod retention;
 mod seconds;
 mod uploads;
 
@@ -22,5 +23,6 @@ pub use disk::DiskLimits;
 pub use events::EventSettings;
 pub use job::JobLimits;
 pub use rate::RateLimits;
+pub use retention::Retention;
 pub use seconds::Seconds;
 pub use uploads::Uploads;

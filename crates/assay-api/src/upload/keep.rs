@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, RwLockReadGuard, Semaphore};
 
 use super::receive::Form;
 use crate::http::{ApiError, Code};
@@ -19,9 +19,14 @@ const POLICIES: &str = "policies";
 /// Archives looked into at a time: each takes a processor.
 static CHECKS: Semaphore = Semaphore::const_new(4);
 
-/// An archive that is on the disk for good.
+/// Read by whoever is about to accept a job with an archive, from before the archive is put in its place until the job has
+/// its row; written by whoever removes archives that no job needs.
+pub(crate) static POLICIES_IN_USE: RwLock<()> = RwLock::const_new(());
+
+/// An archive that is on the disk for good, once a job needs it: to be held until then.
 #[derive(Debug)]
 pub(crate) struct KeptPolicy {
+    _in_use: RwLockReadGuard<'static, ()>,
     /// Relative to the data folder.
     pub(crate) path: String,
     pub(crate) sha256: String,
@@ -62,10 +67,11 @@ pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError
         return Err(ApiError::invalid("policy", None, "policy is missing"));
     };
     let _turn = CHECKS.acquire().await.map_err(|e| ApiError::internal("no turn to check an archive", &e))?;
+    let in_use = POLICIES_IN_USE.read().await;
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
         let checked = app.intake.check(upload.file.path()).map_err(refusal)?;
-        keep(&app.data, upload.file, checked)
+        keep(&app.data, upload.file, checked, in_use)
     });
     task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
 }
@@ -79,7 +85,12 @@ pub(crate) fn refusal(failure: IntakeFailure) -> ApiError {
 }
 
 /// Always moves the file, also over one of the same content: then the folder's entry is on the disk in any case.
-fn keep(data: &Path, file: NamedTempFile, checked: CheckedPolicy) -> Result<KeptPolicy, ApiError> {
+fn keep(
+    data: &Path,
+    file: NamedTempFile,
+    checked: CheckedPolicy,
+    in_use: RwLockReadGuard<'static, ()>,
+) -> Result<KeptPolicy, ApiError> {
     let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     if checked.sha256.len() != 64 || !checked.sha256.bytes().all(hexadecimal) {
         let error = std::io::Error::other("not a SHA-256 in hexadecimal");
@@ -91,7 +102,7 @@ fn keep(data: &Path, file: NamedTempFile, checked: CheckedPolicy) -> Result<Kept
         File::open(data.join(POLICIES))?.sync_all()
     });
     moved.map_err(|e| disk_error(&e))?;
-    Ok(KeptPolicy { path, sha256: checked.sha256, warnings: checked.warnings })
+    Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, warnings: checked.warnings })
 }
 
 /// A full disk passes; anything else is a fault.

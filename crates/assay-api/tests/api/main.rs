@@ -6,6 +6,7 @@ mod artifacts;
 mod bootstrap;
 mod catalog;
 mod events;
+mod erase;
 mod forms;
 mod jobs;
 mod keys;

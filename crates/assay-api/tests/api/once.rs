@@ -1,12 +1,15 @@
 //! Requests with an idempotency key are done once.
 
 use assay_api::endpoints;
+use assay_model::Scopes;
 use assay_store::ANSWER_LIFETIME;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, POLICY, Part, SCENARIO, SERVER, TestApp, ZIP, form, request};
+
+const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
 
 fn keyed(path: &str, key: &str, name: &str) -> axum::http::request::Builder {
     request("POST", path, key).header("idempotency-key", name)
@@ -165,12 +168,15 @@ async fn the_forms_of_keys() {
 #[tokio::test]
 async fn every_post_is_done_once() {
     let app = TestApp::new();
-    let key = app.key("lab", "verify,read,review,admin").await;
+    let key = app.key("lab", &Scopes::all().to_string()).await;
     let id = app.completed(&key, 1).await;
     let open = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    let submitted = app.submit(&key, &[POLICY, ARENA]).await.body["submission_id"].as_str().unwrap().to_owned();
     for endpoint in endpoints().into_iter().filter(|e| e.method == "POST" && e.scope.is_some()) {
         let path = endpoint.path.replace("{job_id}", if endpoint.path.ends_with("/cancel") { &open } else { &id });
+        let path = path.replace("{id}", &submitted);
         let send = || match endpoint.path {
+            "/submissions" => form(keyed(&path, &key, endpoint.path), &[POLICY, ARENA]),
             "/verify" | "/preflight" => form(keyed(&path, &key, endpoint.path), &[POLICY, SCENARIO]),
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),
             "/verify/{job_id}/replay" => json_request(&path, &key, endpoint.path, "{}"),
@@ -178,7 +184,7 @@ async fn every_post_is_done_once() {
                 let wish = r#"{"decision": "accepted", "reason": "I looked at it."}"#;
                 json_request(&path, &key, endpoint.path, wish)
             }
-            "/verify/{job_id}/cancel" => keyed(&path, &key, endpoint.path).body(Body::empty()).unwrap(),
+            "/verify/{job_id}/cancel" | "/submissions/{id}/cancel" => keyed(&path, &key, endpoint.path).body(Body::empty()).unwrap(),
             other => panic!("POST {other} is not tried here"),
         };
         let first = app.send(send()).await;

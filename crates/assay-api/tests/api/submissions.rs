@@ -56,7 +56,7 @@ async fn a_submission_from_post_to_result() {
         queued,
         json!({
             "id": id, "scenario_id": "cartpole_keepin", "status": "QUEUED", "verdict": null, "score": null,
-            "created_at": created, "completed_at": null, "name": "swift", "season": 1, "video_url": null,
+            "created_at": created, "completed_at": null, "erased_at": null, "name": "swift", "season": 1, "video_url": null,
             "confidence": null, "error_message": null, "description": "An LQR.", "scenario_version": "1.0.0",
             "progress": { "episodes_done": 0, "episodes_total": 4, "stage": "queued" }, "queue_position": 1,
             "eta_s": null, "waiting_for": "a free lane", "warnings": [], "statistics": null, "blame": null,

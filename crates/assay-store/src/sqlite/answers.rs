@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::fail::Sql;
-use super::row::{all, change, first, micros, time};
-use super::{SqliteRecords, jobs};
-use crate::{ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, KeptAnswer, MAX_ANSWERS, NewJob, Once, StoreError};
+use super::row::{all, change, first, micros, time, value};
+use super::{SqliteRecords, jobs, submissions};
+use crate::{ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, KeptAnswer, MAX_ANSWERS, NewJob, Once, StoreError, Submitted};
 
 #[async_trait]
 impl Answers for SqliteRecords {
@@ -20,6 +20,26 @@ impl Answers for SqliteRecords {
             if finish(db, &once, &answer)? { jobs::create(db, &job).map(Some) } else { Ok(None) }
         };
         self.write("accepting a job", create).await
+    }
+
+    async fn submit_once(
+        &self,
+        job: NewJob,
+        (daily, day): (u32, Timestamp),
+        once: Once,
+        answer: KeptAnswer,
+    ) -> Result<Option<Submitted>, StoreError> {
+        let submit = move |db: &Connection| {
+            if !holds(db, &once)? {
+                return Ok(None);
+            }
+            let submitted = submissions::submit(db, &job, daily, day)?;
+            if matches!(submitted, Submitted::Accepted { .. }) {
+                finish(db, &once, &answer)?;
+            }
+            Ok(Some(submitted))
+        };
+        self.write("accepting a submission", submit).await
     }
 
     async fn finish(&self, once: Once, answer: KeptAnswer) -> Result<bool, StoreError> {
@@ -65,7 +85,12 @@ fn answer(row: &Row<'_>) -> Sql<Option<KeptAnswer>> {
     Ok(Some(KeptAnswer { status, location: row.get("location")?, body: row.get("body")? }))
 }
 
-pub(super) fn finish(db: &Connection, once: &Once, answer: &KeptAnswer) -> Sql<bool> {
+fn holds(db: &Connection, once: &Once) -> Sql<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM answers WHERE account = ?1 AND key = ?2 AND attempt = ?3)";
+    value(db, sql, (once.account.as_str(), once.key.as_str(), once.attempt.to_string()))
+}
+
+fn finish(db: &Connection, once: &Once, answer: &KeptAnswer) -> Sql<bool> {
     let sql = "UPDATE answers SET status = ?4, location = ?5, body = ?6
                WHERE account = ?1 AND key = ?2 AND attempt = ?3";
     let values = (

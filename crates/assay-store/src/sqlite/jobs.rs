@@ -10,6 +10,7 @@ use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, 
 
 pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
                        conclusion, fingerprint, failure, judge_attempt, \
+                       erased_at, evidence_removed_at, policy_removed_at, \
                        (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
                        ORDER BY number DESC LIMIT 1) AS review, \
                        CASE status WHEN 'QUEUED' THEN (SELECT count(*) FROM jobs AS older \
@@ -188,5 +189,6 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
         state,
         episodes_done: row.get("episodes_done")?,
         review: json_or_null(row, "review")?,
+        removed: super::removals::read(row)?,
     })
 }

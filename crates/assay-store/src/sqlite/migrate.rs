@@ -16,6 +16,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_events.sql"),
     include_str!("migrations/0005_answers.sql"),
     include_str!("migrations/0006_arena.sql"),
+    include_str!("migrations/0007_removals.sql"),
 ];
 
 /// The schema that this version needs.

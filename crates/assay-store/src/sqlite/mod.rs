@@ -21,6 +21,7 @@ mod migrate;
 mod open;
 mod readers;
 mod reconcile;
+mod removals;
 mod reviews;
 mod row;
 mod seasons;

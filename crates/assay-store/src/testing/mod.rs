@@ -11,6 +11,7 @@ mod jobs;
 mod keys;
 mod leases;
 mod queue;
+mod removals;
 mod reviews;
 mod shards;
 
@@ -65,6 +66,8 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         events::count_over_all_jobs,
         reviews::stand_beside_the_result,
         reviews::are_bounded,
+        removals::erase_all_but_the_record,
+        removals::go_by_age,
         answers::are_given_again,
         answers::come_with_their_job,
         answers::block_nobody_for_ever,

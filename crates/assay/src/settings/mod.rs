@@ -18,7 +18,7 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BadSetting, EventSettings, Uploads};
+use assay_api::{BadSetting, EventSettings, Retention, Uploads};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) events: EventSettings,
     /// How much clients may ask for.
     pub(crate) limits: Limits,
+    /// How long things are kept. What has not ended is never removed, and the records stay.
+    pub(crate) retention: Retention,
     /// A second judge: a vision model that looks at episodes too. It can only ask for a person's review.
     pub(crate) judge: JudgeSettings,
 }
@@ -52,6 +54,7 @@ impl Settings {
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;
         self.limits.validate().map_err(|bad| bad.within("limits"))?;
+        self.retention.validate().map_err(|bad| bad.within("retention"))?;
         self.judge.validate().map_err(|bad| bad.within("judge"))
     }
 }

@@ -1,0 +1,21 @@
+//! What is answered about what was removed.
+
+use assay_store::JobRecord;
+use jiff::Timestamp;
+
+use crate::http::{ApiError, Code};
+
+/// Refuses to speak of a job that was erased.
+pub(crate) fn none(job: &JobRecord) -> Result<(), ApiError> {
+    job.removed.erased_at.map_or(Ok(()), |at| Err(erased(at)))
+}
+
+/// What is answered about a job that was erased.
+pub(super) fn erased(at: Timestamp) -> ApiError {
+    gone("the job was erased", at)
+}
+
+/// What is answered about something that was removed.
+pub(super) fn gone(what: &str, at: Timestamp) -> ApiError {
+    ApiError::new(Code::Gone, format!("{what} at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
+}

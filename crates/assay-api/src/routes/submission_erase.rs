@@ -1,0 +1,33 @@
+//! `DELETE /submissions/{id}`: erases a submission's policy and evidence, once its season is closed: until then the season's
+//! end may have to run the policy again. Its record, and with it the board, stays.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::submission::{is_public, submission};
+use super::verify_erase::erase;
+use crate::http::{ApiError, Caller, Code};
+use crate::state::App;
+
+#[utoipa::path(
+    delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses(
+        (status = 204, description = "Policy and evidence are erased, also those of its run at the season's end. The record \
+            stays: the submission is listed with `erased_at`, everything else about it is GONE"),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let record = submission(&app, caller.rules(), &id).await?;
+    if !is_public(&app, &record).await? {
+        let message = "the submission's season is not closed, and its end may have to run the policy again";
+        return Err(ApiError::new(Code::Conflict, message));
+    }
+    erase(&app, &caller, record.header.job_id).await
+}

@@ -1,0 +1,49 @@
+//! Files go. Doing it again is harmless.
+
+use std::io::{self, ErrorKind};
+
+use assay_store::{BlobError, Removal, StoreError, signed_folders};
+
+use crate::state::App;
+use crate::upload::POLICIES_IN_USE;
+
+/// Why files of a job are still there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RemoveError {
+    /// The records can't tell, or can't be told.
+    #[error("the records")]
+    Records(#[from] StoreError),
+    /// Evidence.
+    #[error("the store of artifacts")]
+    Blobs(#[from] BlobError),
+    /// Anything else.
+    #[error("a file")]
+    File(#[from] io::Error),
+}
+
+/// Removes what is to go of a job.
+pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveError> {
+    let job = removal.job_id;
+    if removal.evidence {
+        app.blobs.erase(job).await?;
+    }
+    if removal.erased {
+        gone(tokio::fs::remove_dir_all(signed_folders(&app.data, job)).await)?;
+        app.servers.forget(job)?;
+    }
+    if let Some(path) = &removal.policy_path {
+        // Nobody may be about to accept a job with this archive between the look and the removal.
+        let _nobody = POLICIES_IN_USE.write().await;
+        if !app.records.needs_policy(path).await? {
+            gone(tokio::fs::remove_file(app.data.join(path)).await)?;
+        }
+    }
+    Ok(app.records.removed(job, app.clock.now()).await?)
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,108 @@
+//! Columns that tell what was removed of a job.
+
+use assay_model::{AccountId, JobId};
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rusqlite::{Connection, Row};
+
+use super::SqliteRecords;
+use super::fail::Sql;
+use super::jobs::{expect_one, status};
+use super::row::{all, change, first, micros, parsed, time_or_null, value};
+use crate::{Erased, Removal, Removals, Removed, SETTLED, StoreError};
+
+/// What a season that is not closed may still have to run or to show is needed, however old.
+const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
+    WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
+
+#[async_trait]
+impl Removals for SqliteRecords {
+    async fn erase_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Result<Erased, StoreError> {
+        let account = account.cloned();
+        self.write("erasing a job", move |db| erase(db, account.as_ref(), id, now)).await
+    }
+
+    async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
+        let sql = "UPDATE jobs SET evidence_removed_at = ?2, removing = 1
+                   WHERE job_id = ?1 AND completed_at IS NOT NULL AND evidence_removed_at IS NULL";
+        let decide = move |db: &Connection| Ok(change(db, sql, (id.to_string(), micros(now)))? == 1);
+        self.write("dropping evidence", decide).await
+    }
+
+    async fn drop_policies(&self, before: Timestamp, limit: u32, now: Timestamp) -> Result<u64, StoreError> {
+        let sql = format!(
+            "UPDATE jobs SET policy_removed_at = ?3, removing = 1 WHERE job_id IN (
+                       SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL
+                           AND completed_at < ?1 AND {UNNEEDED} ORDER BY completed_at LIMIT ?2)"
+        );
+        let decide = move |db: &Connection| Ok(change(db, &sql, (micros(before), limit, micros(now)))? as u64);
+        self.write("dropping policies", decide).await
+    }
+
+    async fn with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+        let sql = format!(
+            "SELECT job_id FROM jobs
+             WHERE completed_at IS NOT NULL AND evidence_removed_at IS NULL AND completed_at < ?1 AND {UNNEEDED}
+             ORDER BY completed_at LIMIT ?2"
+        );
+        self.read("looking for old evidence", |db| all(db, &sql, (micros(before), limit), |row| parsed(row, "job_id")))
+    }
+
+    async fn removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {
+        let sql = "SELECT job_id, erased_at, evidence_removed_at, policy_removed_at, policy_path FROM jobs
+                   WHERE removing = 1 ORDER BY job_id LIMIT ?1";
+        self.read("looking for removals", |db| all(db, sql, [limit], removal))
+    }
+
+    async fn removed(&self, id: JobId, now: Timestamp) -> Result<(), StoreError> {
+        let settled = now.saturating_sub(SETTLED).unwrap_or(Timestamp::MIN);
+        let sql = "UPDATE jobs SET removing = 0
+                   WHERE job_id = ?1 AND completed_at <= ?2 AND coalesce(erased_at, 0) <= ?2";
+        let done = move |db: &Connection| change(db, sql, (id.to_string(), micros(settled))).map(drop);
+        self.write("noting a removal", done).await
+    }
+
+    async fn needs_policy(&self, policy_path: &str) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE policy_path = ?1 AND policy_removed_at IS NULL)";
+        self.read("looking who needs a policy", |db| value(db, sql, [policy_path]))
+    }
+}
+
+fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Sql<Erased> {
+    let sql = "SELECT job_id, status, erased_at FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)";
+    let id = id.to_string();
+    let found = first(db, sql, (&id, account.map(AccountId::as_str)), |row| {
+        Ok((status(row)?, time_or_null(row, "erased_at")?))
+    })?;
+    match found {
+        None => return Ok(Erased::NotFound),
+        Some((_, Some(at))) => return Ok(Erased::Already(at)),
+        Some((open, None)) if !open.is_final() => return Ok(Erased::Open(open)),
+        Some(_) => {}
+    }
+    let sql = "UPDATE jobs SET erased_at = ?2, evidence_removed_at = coalesce(evidence_removed_at, ?2),
+               policy_removed_at = coalesce(policy_removed_at, ?2), removing = 1 WHERE job_id = ?1";
+    expect_one(change(db, sql, (&id, micros(now)))?, "a job to erase")?;
+    // The same policy again, at the end of a season.
+    change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
+    Ok(Erased::Done)
+}
+
+fn removal(row: &Row<'_>) -> Sql<Removal> {
+    let removed = read(row)?;
+    let archive: Option<String> = row.get("policy_path")?;
+    Ok(Removal {
+        job_id: parsed(row, "job_id")?,
+        erased: removed.erased_at.is_some(),
+        evidence: removed.evidence_at.is_some(),
+        policy_path: archive.filter(|_| removed.policy_at.is_some()),
+    })
+}
+
+pub(super) fn read(row: &Row<'_>) -> Sql<Removed> {
+    Ok(Removed {
+        erased_at: time_or_null(row, "erased_at")?,
+        evidence_at: time_or_null(row, "evidence_removed_at")?,
+        policy_at: time_or_null(row, "policy_removed_at")?,
+    })
+}
