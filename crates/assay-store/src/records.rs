@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter,
-    JobRecord, KeyId, KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed, StoreError,
+    JobRecord, KeyId, KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed,
+    StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.

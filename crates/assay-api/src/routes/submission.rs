@@ -92,7 +92,8 @@ pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiE
     if let JobState::Completed { outcome, .. } = &record.state {
         let id = record.header.job_id;
         let (showcase, episodes) = split(record, app.records.episodes(id, 0, MAX_EPISODES).await?);
-        video_url = showcase.filter(|_| record.removed.evidence_at.is_none()).and_then(|episode| video(app, id, &episode));
+        video_url =
+            showcase.filter(|_| record.removed.evidence_at.is_none()).and_then(|episode| video(app, id, &episode));
         if !is_public(app, record).await? {
             error_message = episodes.iter().find_map(|episode| episode.error.as_ref()).map(reduced_error);
             reason = outcome.conclusion.aggregate_reason();

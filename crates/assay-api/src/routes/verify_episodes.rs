@@ -5,8 +5,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::{Extension, Json};
 use serde::Serialize;
 
-use super::query::Query;
 use super::present;
+use super::query::Query;
 use super::verify_get::verification;
 use crate::http::{ApiError, Caller};
 use crate::state::App;

@@ -7,7 +7,9 @@ use rusqlite::{Connection, Row};
 use super::fail::Sql;
 use super::row::{all, change, first, micros, time, value};
 use super::{SqliteRecords, jobs, submissions};
-use crate::{ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, KeptAnswer, MAX_ANSWERS, NewJob, Once, StoreError, Submitted};
+use crate::{
+    ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, KeptAnswer, MAX_ANSWERS, NewJob, Once, StoreError, Submitted,
+};
 
 #[async_trait]
 impl Answers for SqliteRecords {
