@@ -1,4 +1,4 @@
-"""Runs one policy in its jail: frames come in on descriptor 0, actions go out on it.
+"""Runs one policy in its jail: frames come in on descriptor 0, actions go out on descriptor 1.
 
 The host trusts nothing that is said here: whatever runs in this process can forge any frame, which gives it no more
 than returning an action does. What this file owes is speed, fair errors for honest authors, and that no file of theirs
@@ -12,8 +12,9 @@ import os
 import resource
 import sys
 
-STREAM = os.dup(0)
-os.set_inheritable(STREAM, False)
+REQUESTS, ANSWERS = os.dup(0), os.dup(1)
+os.set_inheritable(REQUESTS, False)
+os.set_inheritable(ANSWERS, False)
 NULL = os.open("/dev/null", os.O_RDWR)
 os.dup2(NULL, 0)
 os.close(NULL)
@@ -81,7 +82,7 @@ LANDLOCK_RESTRICT_SELF = 446
 
 
 class HostGone(Exception):
-    """The other end of the stream was closed, or does not speak frames: there is nobody to tell."""
+    """The other end of the streams was closed, or does not speak frames: there is nobody to tell."""
 
 
 class BadAction(Exception):
@@ -96,9 +97,9 @@ class NoPolicy(Exception):
 
 
 def receive_into(view: memoryview) -> None:
-    """Fill `view` from the stream."""
+    """Fill `view` with what the host says."""
     while view:
-        n = os.readv(STREAM, (view,))
+        n = os.readv(REQUESTS, (view,))
         if n == 0:
             raise HostGone
         view = view[n:]
@@ -107,7 +108,7 @@ def receive_into(view: memoryview) -> None:
 def send(kind: int, seq: int, nonce: int, payload: bytes) -> None:
     frame = memoryview(HEADER.pack(MAGIC, kind, 0, 0, seq, len(payload), nonce) + payload)
     while frame:
-        frame = frame[os.write(STREAM, frame) :]
+        frame = frame[os.write(ANSWERS, frame) :]
 
 
 def request(expected: tuple[int, ...]) -> tuple[int, int, dict]:
@@ -298,14 +299,14 @@ def run(found: object, init: dict, nonce: int) -> None:
     send(READY, 0, nonce, b"")
 
     # Bound once: these run at every control step.
-    readv, write, stream = os.readv, os.write, STREAM
+    readv, write, requests, answers = os.readv, os.write, REQUESTS, ANSWERS
     views = [(name, viewer(dtype, shape, offset)) for name, dtype, shape, offset in rows]
     unpack, unpack_times, pack, header_bytes = HEADER.unpack_from, TIMES.unpack_from, HEADER.pack, HEADER.size
     action_bytes = 8 * dim
     while True:
         # A new buffer each time: the policy may keep or change the arrays, which are views of it.
         frame = bytearray(length)
-        n = readv(stream, (frame,))
+        n = readv(requests, (frame,))
         if n < length:
             if n < header_bytes:
                 receive_into(memoryview(frame)[n:header_bytes])
@@ -328,9 +329,9 @@ def run(found: object, init: dict, nonce: int) -> None:
             close_policy(closer)
             return
         frame = pack(MAGIC, ACTION, 0, 0, seq, action_bytes, nonce) + action
-        n = write(stream, frame)
+        n = write(answers, frame)
         while n < len(frame):
-            n += write(stream, frame[n:])
+            n += write(answers, frame[n:])
 
 
 def seal() -> None:

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use assay_model::Isolation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
@@ -21,7 +21,7 @@ use crate::namespaces::first_in_need_of_memory;
 use crate::orphans::own_name;
 use crate::output::Output;
 use crate::program::LOADER;
-use crate::spawn::io;
+use crate::spawn::{connect, io};
 use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, Child, Jail, SpawnError, Spec, ruleset};
 
@@ -51,13 +51,12 @@ pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
     let mut command = Command::new(&loader);
     command.arg0(own_name()).args(arguments(&spec, &view)).env_clear().current_dir("/");
     command.envs(environment(&spec, &view)).envs(seal_fd.map(|fd| (SEAL_VARIABLE, fd.to_string())));
-    command.stdout(log_writer.try_clone().map_err(io("dup"))?).stderr(log_writer);
     die_with(&mut command, std::process::id());
     // Without a pid namespace of its own no call may act on a process.
     let filters = jail.filters().stack(spec.profile, false).map(Program::of);
     Before::of(&spec, [seal_fd, None, None, None])?.add_to(&mut command);
     restrict(&mut command, start.as_ref().map(AsRawFd::as_raw_fd), filters);
-    command.stdin(spec.pass_fd.map_or_else(Stdio::null, Stdio::from));
+    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
     let child = command.spawn().map_err(io("start the program"))?;
     drop((command, start, seal));
 

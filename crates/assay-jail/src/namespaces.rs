@@ -3,7 +3,7 @@
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -13,7 +13,7 @@ use crate::bwrap::{Descriptors, arguments};
 use crate::child::wait_readable;
 use crate::orphans::{kill_children, own_name};
 use crate::output::Output;
-use crate::spawn::io;
+use crate::spawn::{connect, io};
 use crate::{Child, Jail, SpawnError, Spec, ruleset};
 
 /// bubblewrap takes 5 ms; more than this is a broken machine.
@@ -39,10 +39,9 @@ pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
 
     let mut command = Command::new(jail.bubblewrap().unwrap_or("bwrap".as_ref()));
     command.arg0(own_name()).args(arguments(&spec, &used)).env_clear().current_dir("/");
-    command.stdout(log_writer.try_clone().map_err(io("dup"))?).stderr(log_writer);
     let [kill, allow] = used.filters;
     Before::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
-    command.stdin(spec.pass_fd.map_or_else(Stdio::null, Stdio::from));
+    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
     // Ctrl-C on a terminal is for us to answer: it must not look like the end of a policy.
     command.process_group(0);
     let monitor = command.spawn().map_err(io("start bubblewrap"))?;

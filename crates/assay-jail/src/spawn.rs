@@ -1,6 +1,9 @@
 //! Starting a jail: in namespaces by bubblewrap, or without them.
 
+use std::io::PipeWriter;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use assay_model::Isolation;
 
@@ -60,6 +63,21 @@ impl Jail {
             Isolation::Landlock | Isolation::None => bare::spawn(self, spec),
         }
     }
+}
+
+/// Gives the program its descriptors 0, 1 and 2; what it was not given a place for goes to the log.
+pub(crate) fn connect(
+    command: &mut Command,
+    (stdin, stdout): (Option<OwnedFd>, Option<OwnedFd>),
+    log: PipeWriter,
+) -> std::io::Result<()> {
+    command.stdin(stdin.map_or_else(Stdio::null, Stdio::from));
+    command.stdout(match stdout {
+        Some(stdout) => Stdio::from(stdout),
+        None => Stdio::from(log.try_clone()?),
+    });
+    command.stderr(log);
+    Ok(())
 }
 
 fn check_sources(spec: &Spec) -> Result<(), SpawnError> {

@@ -42,8 +42,10 @@ pub struct Spec {
     pub env: Vec<(String, String)>,
     /// Its resource limits.
     pub limits: Limits,
-    /// Becomes its descriptor 0; `/dev/null` without. Nothing else of ours is inherited; 1 and 2 are its log.
-    pub pass_fd: Option<OwnedFd>,
+    /// Becomes its descriptor 0; `/dev/null` without. Nothing else of ours is inherited; 2 is its log.
+    pub stdin: Option<OwnedFd>,
+    /// Becomes its descriptor 1; its log without.
+    pub stdout: Option<OwnedFd>,
     /// Pins it to one processor.
     pub core: Option<usize>,
     /// Its niceness, 0 to 19.
@@ -68,7 +70,8 @@ impl Spec {
             binds: Vec::new(),
             env: Vec::new(),
             limits: Limits::of(profile),
-            pass_fd: None,
+            stdin: None,
+            stdout: None,
             core: None,
             nice,
             seals_itself: false,

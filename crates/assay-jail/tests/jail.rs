@@ -112,7 +112,7 @@ fn descriptor_0_is_the_stream_and_there_is_no_other() {
     let script = "read word; echo got $word >&0; for n in 3 4 5 6 7 8 9; do \
                   if (: <&$n) 2>/dev/null || eval \": <&$n\" 2>/dev/null; then echo open $n; fi; done";
     let mut spec = shell(Profile::Policy, script);
-    spec.pass_fd = Some(theirs.into());
+    spec.stdin = Some(theirs.into());
     let mut child = spawn(spec);
     ours.write_all(b"hello\n").unwrap();
     let mut answer = String::new();

@@ -1,4 +1,4 @@
-//! The lane's end of the control socket: length-prefixed JSON, and a policy's socket beside it.
+//! The lane's end of the control socket: length-prefixed JSON, and a policy's stream beside it.
 
 use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::OwnedFd;
@@ -16,10 +16,11 @@ impl ControlSocket {
         Self(stream)
     }
 
-    /// The next command, and the descriptor that came with it. `None` when the worker hung up.
-    pub(crate) fn receive(&mut self) -> io::Result<Option<(Command, Option<OwnedFd>)>> {
+    /// The next command, and the descriptors that came with it: what is written to a policy, what is read from
+    /// it. `None` when the worker hung up.
+    pub(crate) fn receive(&mut self) -> io::Result<Option<(Command, Option<[OwnedFd; 2]>)>> {
         let mut length = [0; 4];
-        let Some(descriptor) = self.receive_start(&mut length)? else { return Ok(None) };
+        let Some(descriptors) = self.receive_start(&mut length)? else { return Ok(None) };
         let length = u32::from_le_bytes(length);
         if length > MAX_MESSAGE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a command longer than allowed"));
@@ -27,12 +28,12 @@ impl ControlSocket {
         let mut body = vec![0; length as usize];
         self.0.read_exact(&mut body)?;
         let command = serde_json::from_slice(&body).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-        Ok(Some((command, descriptor)))
+        Ok(Some((command, descriptors)))
     }
 
-    /// Reads the length; the descriptor rides on its first byte. `None` at the end of the stream.
-    fn receive_start(&mut self, length: &mut [u8; 4]) -> io::Result<Option<Option<OwnedFd>>> {
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    /// Reads the length; the descriptors ride on its first byte. `None` at the end of the stream.
+    fn receive_start(&mut self, length: &mut [u8; 4]) -> io::Result<Option<Option<[OwnedFd; 2]>>> {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let got = rustix::io::retry_on_intr(|| {
             recvmsg(&self.0, &mut [IoSliceMut::new(length)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
@@ -40,12 +41,12 @@ impl ControlSocket {
         if got.bytes == 0 {
             return Ok(None);
         }
-        let descriptor = ancillary.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        let descriptors = ancillary.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>().try_into().ok(),
             _ => None,
         });
         self.0.read_exact(&mut length[got.bytes..])?;
-        Ok(Some(descriptor))
+        Ok(Some(descriptors))
     }
 
     pub(crate) fn send(&mut self, reply: &Reply) -> io::Result<()> {

@@ -1,5 +1,5 @@
 //! The lane: one simulator on one thread in a jail of its own. It serves one scenario version: for each episode the
-//! worker hands it a policy's socket, it steps the physics, evaluates the clauses at every physics step and writes the
+//! worker hands it a policy's stream, it steps the physics, evaluates the clauses at every physics step and writes the
 //! trace. A second entry draws the video of a recorded episode.
 //!
 //! Where to begin: [`step`] (the process), `episode` (the loop), `trace` (the one truth that all evidence is written

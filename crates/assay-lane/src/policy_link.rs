@@ -1,14 +1,16 @@
-//! The lane's end of a policy's socket: sends observations, waits for actions within the budget, and turns whatever
+//! The lane's end of a policy's stream: sends observations, waits for actions within the budget, and turns whatever
 //! else comes back into a result.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault};
 use assay_model::{EpisodeError, sanitise};
 use assay_scenario::Budget;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::cpu_clock::CpuClock;
 
@@ -36,7 +38,8 @@ pub(crate) enum Fault {
 /// A connected policy.
 #[derive(Debug)]
 pub(crate) struct PolicyLink {
-    stream: UnixStream,
+    to: File,
+    from: File,
     nonce: u64,
     clock: Option<CpuClock>,
     budget: Budget,
@@ -58,14 +61,20 @@ pub(crate) struct Answered {
 }
 
 impl PolicyLink {
-    pub(crate) fn new(descriptor: OwnedFd, nonce: u64, pid: Option<i32>, budget: Budget) -> io::Result<Self> {
-        let stream = UnixStream::from(descriptor);
-        stream.set_read_timeout(Some(TICK))?;
-        stream.set_write_timeout(Some(WATCHDOG))?;
+    /// Over the descriptors that are written to and read from.
+    pub(crate) fn new(
+        (to, from): (OwnedFd, OwnedFd),
+        nonce: u64,
+        pid: Option<i32>,
+        budget: Budget,
+    ) -> io::Result<Self> {
+        // A policy that does not read must not hold the lane.
+        fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
+        let (to, from) = (File::from(to), File::from(from));
         let clock = pid.map(CpuClock::of);
         let cpu_at_answer = clock.and_then(CpuClock::read).unwrap_or_default();
         let cpu_at_start = cpu_at_answer;
-        Ok(Self { stream, nonce, clock, budget, seq: 0, cpu_at_answer, cpu_at_start, buffer: Vec::new(), misses: 0 })
+        Ok(Self { to, from, nonce, clock, budget, seq: 0, cpu_at_answer, cpu_at_start, buffer: Vec::new(), misses: 0 })
     }
 
     /// Control steps over the budget so far.
@@ -118,14 +127,21 @@ impl PolicyLink {
 
     fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) -> Result<(), Fault> {
         let bytes = frame::frame(kind, seq, self.nonce, payload);
-        match self.stream.write_all(&bytes) {
-            Ok(()) => Ok(()),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Err(Fault::Stalled(error("timeout", "the policy did not read its observation", "")))
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            match self.to.write(rest) {
+                Ok(n) => rest = &rest[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if !is_ready(&self.to, PollFlags::OUT, WATCHDOG) {
+                        return Err(Fault::Stalled(error("timeout", "the policy did not read its observation", "")));
+                    }
+                }
+                // It may have said why before it went.
+                Err(_) => return Err(self.last_words()),
             }
-            // It may have said why before it went.
-            Err(_) => Err(self.last_words()),
         }
+        Ok(())
     }
 
     /// Waits for the frame `kind` with `length` bytes of payload, left in `buffer`. Returns the CPU time that the
@@ -172,16 +188,18 @@ impl PolicyLink {
     /// Reads towards `wanted` bytes; `false` when nothing came within a tick. Reading no more than the expected frame
     /// leaves whatever was sent too early to be found (and refused) by the next read.
     fn read_more(&mut self, wanted: usize) -> Result<bool, Fault> {
+        if !is_ready(&self.from, PollFlags::IN, TICK) {
+            return Ok(false);
+        }
         let filled = self.buffer.len();
         self.buffer.resize(wanted, 0);
-        let result = self.stream.read(&mut self.buffer[filled..]);
+        let result = self.from.read(&mut self.buffer[filled..]);
         let got = result.as_ref().map_or(0, |n| *n);
         self.buffer.truncate(filled + got);
         match result {
             Ok(0) => Err(gone()),
             Ok(_) => Ok(true),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(true),
             Err(_) => Err(gone()),
         }
     }
@@ -231,6 +249,13 @@ impl PolicyLink {
             Err(_) => broken("an error frame that is no JSON"),
         }
     }
+}
+
+/// Waits until `file` can be read or written, or its other end is gone; false after `limit`.
+fn is_ready(file: &File, events: PollFlags, limit: Duration) -> bool {
+    let limit = Timespec::try_from(limit).ok();
+    // A signal is as good as a tick.
+    poll(&mut [PollFd::new(file, events)], limit.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 fn error(code: &str, message: &str, log: &str) -> EpisodeError {

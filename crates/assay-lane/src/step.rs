@@ -1,7 +1,6 @@
 //! The stepping process: one scenario, episode after episode, until the worker hangs up.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +26,7 @@ pub enum StepError {
     /// The control socket broke.
     #[error("the control socket")]
     Control(#[from] io::Error),
-    /// A run command without a policy's socket.
+    /// A run command without a policy's stream.
     #[error("a run command that makes no sense: {0}")]
     Command(&'static str),
     /// The evidence could not be written.
@@ -64,9 +63,10 @@ pub fn step(places: &Places) -> Result<(), StepError> {
         }
     };
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
-    while let Some((Command::Run(run), descriptor)) = control.receive()? {
-        let descriptor = descriptor.ok_or(StepError::Command("no policy socket"))?;
-        let mut rollout = roll_out(&world, &run, descriptor, &mut control)?;
+    while let Some((Command::Run(run), descriptors)) = control.receive()? {
+        let [to, from] = descriptors.ok_or(StepError::Command("no policy stream"))?;
+        let link = PolicyLink::new((to, from), run.nonce, run.policy_pid, world.scenario().budget)?;
+        let mut rollout = roll_out(&world, &run, link, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
             evidence::write(&places.scratch, folder, world.scenario(), &rollout)?;
@@ -94,11 +94,10 @@ fn stdin_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(rustix::io::dup(rustix::stdio::stdin())?))
 }
 
-fn roll_out(world: &World, run: &Run, descriptor: OwnedFd, control: &mut ControlSocket) -> Result<Rollout, StepError> {
+fn roll_out(world: &World, run: &Run, link: PolicyLink, control: &mut ControlSocket) -> Result<Rollout, StepError> {
     let mut meter = Meter::start();
     let simulation = world.simulation(run.seeds.world)?;
     meter.lap(Part::World);
-    let link = PolicyLink::new(descriptor, run.nonce, run.policy_pid, world.scenario().budget)?;
     let of = world.scenario().control_steps();
     let mut told = Instant::now();
     let mut broken = None;

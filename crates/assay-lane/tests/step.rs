@@ -73,9 +73,9 @@ impl Lane {
         let body = serde_json::to_vec(&Command::Run(run)).unwrap();
         let mut message = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
         message.extend(body);
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [theirs.as_fd()];
+        let descriptors = [theirs.as_fd(); 2];
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
         sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::empty()).unwrap();
         drop(theirs);

@@ -7,7 +7,6 @@
 #![expect(clippy::print_stdout, reason = "its purpose")]
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Init, Kind, frame};
-use assay_policy::{Load, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
+use assay_policy::{Load, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, Runtime};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -47,6 +47,8 @@ const TIMES_BYTES: usize = 16;
 /// Both sides take turns, so that what else the machine does meets both.
 const ROUNDS: usize = 20;
 const STEPS: u32 = 500;
+/// How often a waiting lane looks at a policy's clock.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// What a lane does between two steps of a policy.
 const PHYSICS: Duration = Duration::from_micros(100);
 /// Steps of a whole episode of 10 s at 50 per second.
@@ -110,7 +112,7 @@ fn bytes_of(arrays: &[ArraySpec]) -> usize {
 /// A jailed policy in an episode.
 struct Jailed {
     process: Box<PolicyProcess>,
-    stream: UnixStream,
+    stream: PolicyStream,
     nonce: u64,
     seq: u32,
     payload: Vec<u8>,
@@ -129,6 +131,8 @@ impl Jailed {
 
     fn step(&mut self) -> Outcome<()> {
         self.stream.write_all(&frame(Kind::Observation, self.seq, self.nonce, &self.payload))?;
+        // As a lane does, which looks at the policy's clock while it waits.
+        poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&TICK))?;
         self.stream.read_exact(&mut [0; HEADER_BYTES + ACTION_BYTES])?;
         self.seq += 1;
         Ok(())

@@ -1,17 +1,17 @@
 //! What every kind of policy offers to whoever drives it: a jailed process, or the relay to a policy server.
 
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use assay_jail::Exit;
 
 use crate::PolicyFailure;
 use crate::remote::Answers;
+use crate::stream::PolicyStream;
 
 /// A loaded policy at the other end of a stream of frames.
 pub trait PolicyConnection: Send {
     /// The stream, to be handed to a lane: LOADED was its last frame. `None` once it is taken.
-    fn take_stream(&mut self) -> Option<UnixStream>;
+    fn take_stream(&mut self) -> Option<PolicyStream>;
     /// The number that its frames carry.
     fn nonce(&self) -> u64;
     /// What its server speaks, in words; `None` for a jailed policy.

@@ -1,11 +1,12 @@
 //! Reading frames from a peer that may say anything, or nothing, while watching it.
 
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, MAX_REPLY_BYTES, frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::stream::PolicyStream;
 
 /// How often the watch is asked while nothing arrives.
 const TICK: Duration = Duration::from_millis(20);
@@ -23,7 +24,7 @@ pub(crate) enum ReceiveError<W> {
 
 /// Receives one frame; `watch` is asked at every tick and stops the wait by returning something.
 pub(crate) fn receive<W>(
-    stream: &mut UnixStream,
+    stream: &mut PolicyStream,
     mut watch: impl FnMut() -> Option<W>,
 ) -> Result<(Header, Vec<u8>), ReceiveError<W>> {
     let mut header = [0; HEADER_BYTES];
@@ -34,13 +35,13 @@ pub(crate) fn receive<W>(
     Ok((header, payload))
 }
 
-/// Sends one small frame: the socket's buffer takes it at once.
-pub(crate) fn send(stream: &mut UnixStream, kind: Kind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
+/// Sends one small frame: the pipe's buffer takes it at once.
+pub(crate) fn send(stream: &mut PolicyStream, kind: Kind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
     stream.write_all(&frame(kind, 0, nonce, payload))
 }
 
 fn fill<W>(
-    stream: &mut UnixStream,
+    stream: &mut PolicyStream,
     mut rest: &mut [u8],
     watch: &mut impl FnMut() -> Option<W>,
 ) -> Result<(), ReceiveError<W>> {
@@ -61,7 +62,7 @@ fn fill<W>(
     Ok(())
 }
 
-fn is_readable(stream: &UnixStream) -> bool {
+fn is_readable(stream: &PolicyStream) -> bool {
     let tick = Timespec::try_from(TICK).ok();
     let mut fds = [PollFd::new(stream, PollFlags::IN)];
     poll(&mut fds, tick.as_ref()).is_ok_and(|ready| ready > 0)

@@ -14,6 +14,7 @@ mod process;
 mod random;
 pub mod remote;
 mod runtime;
+mod stream;
 
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
@@ -25,3 +26,4 @@ pub use pool::{Allowance, Load, LoadLimits, Order, Pool, PoolConfig, PoolError, 
 pub use process::PolicyProcess;
 pub(crate) use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};
+pub use stream::PolicyStream;

@@ -1,11 +1,11 @@
 //! A loaded policy in its jail.
 
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::failure::log_text;
 use crate::pool::Member;
+use crate::stream::PolicyStream;
 
 /// After CLOSE a policy gets this long for its `close()`.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
@@ -13,14 +13,14 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// A loaded policy in its jail. Dropping it kills it; either way neither process nor folder stays.
 #[derive(Debug)]
 pub struct PolicyProcess {
-    stream: Option<UnixStream>,
+    stream: Option<PolicyStream>,
     nonce: u64,
     import_cpu: Duration,
     member: Member,
 }
 
 impl PolicyProcess {
-    pub(crate) fn new(stream: UnixStream, nonce: u64, import_cpu: Duration, member: Member) -> Self {
+    pub(crate) fn new(stream: PolicyStream, nonce: u64, import_cpu: Duration, member: Member) -> Self {
         Self { stream: Some(stream), nonce, import_cpu, member }
     }
 
@@ -47,7 +47,7 @@ impl PolicyProcess {
 }
 
 impl PolicyConnection for PolicyProcess {
-    fn take_stream(&mut self) -> Option<UnixStream> {
+    fn take_stream(&mut self) -> Option<PolicyStream> {
         self.stream.take()
     }
 

@@ -79,7 +79,7 @@ impl LaneProcess {
         let (control, theirs) = UnixStream::pair()?;
         control.set_read_timeout(Some(TICK))?;
         let mut spec = engine.lane_spec(stepping(scenario), "step", folder, scratch.path());
-        spec.pass_fd = Some(OwnedFd::from(theirs));
+        spec.stdin = Some(OwnedFd::from(theirs));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
         Ok(Self { child, control, scratch, ready: false })
@@ -98,11 +98,11 @@ impl LaneProcess {
         Ok(())
     }
 
-    /// Runs an episode with the policy behind `policy`; `progress` gets control steps done and in all.
+    /// Runs an episode with the policy behind `policy` (what is written to it, what is read from it); `progress` gets control steps done and in all.
     pub(crate) fn run(
         &mut self,
         run: Run,
-        policy: BorrowedFd<'_>,
+        policy: [BorrowedFd<'_>; 2],
         cancel: &Cancel,
         progress: &mut dyn FnMut(u32, u32),
     ) -> Result<Done, LaneError> {
@@ -128,13 +128,12 @@ impl LaneProcess {
         Arc::clone(&self.scratch)
     }
 
-    fn send(&self, command: &Command, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    fn send(&self, command: &Command, descriptors: [BorrowedFd<'_>; 2]) -> io::Result<()> {
         let body = serde_json::to_vec(command)?;
         let mut message = u32::try_from(body.len()).map_err(io::Error::other)?.to_le_bytes().to_vec();
         message.extend_from_slice(&body);
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [descriptor];
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
         // A command is far smaller than a socket's buffer, so it goes in one piece.
         let sent = sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;

@@ -1,7 +1,6 @@
 //! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is taken over
 //! and drawn while the next episodes do.
 
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -218,14 +217,14 @@ impl<'a> Session<'a> {
                 return Ok(Some(Finished { result, world_seed: seeds.world, written: None, policy: None }));
             }
         };
-        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
+        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
         let folder = format!("{episode:03}");
         let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let kept = destination.as_ref().map(|_| folder.clone());
         let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept, probe: None };
         let delay_before = policy.run_delay().unwrap_or_default();
         let mut progress = |step, of| events.progress(episode, step, of);
-        let done = lane.run(run, stream.as_fd(), self.cancel, &mut progress)?;
+        let done = lane.run(run, stream.descriptors(), self.cancel, &mut progress)?;
         drop(stream);
         let starved = policy.run_delay().unwrap_or_default().saturating_sub(delay_before);
         tracing::info!(episode, cost = %serde_json::to_string(&done.cost).unwrap_or_default(), "an episode ended");

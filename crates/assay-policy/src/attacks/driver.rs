@@ -1,11 +1,11 @@
 //! The lane's side of a policy, as far as attacks need it: begins, asks for a few actions, believes nothing.
 
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use assay_model::frame::{ArraySpec, Dtype, Header, Init, Kind, PolicyFault, frame};
 
 use crate::frames::{ReceiveError, receive};
+use crate::stream::PolicyStream;
 
 /// Numbers in an action.
 const ACTION_DIM: u32 = 7;
@@ -28,7 +28,7 @@ pub(super) enum Answer {
 }
 
 /// Runs a policy for a few steps. Who takes longer than `patience` over one is given up, as a lane would.
-pub(super) fn drive(stream: &mut UnixStream, nonce: u64, patience: Duration) -> Answer {
+pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -> Answer {
     use std::io::Write;
     let init = Init {
         seed: 5,
@@ -53,7 +53,7 @@ pub(super) fn drive(stream: &mut UnixStream, nonce: u64, patience: Duration) -> 
 }
 
 /// `None`: the answer that was wanted.
-fn ask(stream: &mut UnixStream, nonce: u64, seq: u32, wanted: Kind, patience: Duration) -> Option<Answer> {
+fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: Kind, patience: Duration) -> Option<Answer> {
     let until = Instant::now() + patience;
     let answer = receive(stream, || (Instant::now() > until).then_some(()));
     let (header, payload) = match answer {

@@ -1,6 +1,5 @@
 //! One warm interpreter: its process, its end of the stream, its slot.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,6 +10,7 @@ use assay_model::Isolation;
 use super::PoolConfig;
 use super::filler::Shared;
 use super::slot::Slot;
+use crate::stream::PolicyStream;
 
 /// The file that speaks frames on the policy's side, part of this program so that the two always fit.
 pub(super) const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
@@ -69,7 +69,7 @@ impl Drop for Lease {
 /// A member that nobody has yet: it may still be importing numpy.
 #[derive(Debug)]
 pub(super) struct Idle {
-    pub(super) stream: UnixStream,
+    pub(super) stream: PolicyStream,
     pub(super) member: Member,
 }
 
@@ -77,10 +77,10 @@ pub(super) struct Idle {
 pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnError> {
     let failed = |doing| move |source| SpawnError::Io { doing, source };
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
-    let (stream, theirs) = UnixStream::pair().map_err(failed("socketpair"))?;
+    let (stream, theirs) = PolicyStream::pipes().map_err(failed("make pipes"))?;
     let threads = if shared.jail.isolation() == Isolation::Namespaces { THREADS } else { THREADS_UNCOUNTED };
     let mut spec = spec(&shared.config, &shared.root().join("runner"), slot.path(), threads);
-    spec.pass_fd = Some(theirs.into());
+    (spec.stdin, spec.stdout) = (Some(theirs.stdin), Some(theirs.stdout));
     let child = shared.jail.spawn(spec)?;
     Ok(Idle { stream, member: Member { child, slot, _lease: Lease::new(shared) } })
 }

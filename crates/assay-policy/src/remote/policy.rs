@@ -21,6 +21,7 @@ use super::log::Log;
 use super::relay::Relay;
 use super::session::Session;
 use crate::connection::{PolicyConnection, PolicyEnd};
+use crate::stream::PolicyStream;
 use crate::{PolicyFailure, random_number};
 
 /// Threads that relay: they pack and unpack messages, and mostly wait.
@@ -71,7 +72,7 @@ pub struct Connecting {
 /// A connected server, for one episode.
 #[derive(Debug)]
 pub struct RemotePolicy {
-    stream: Option<UnixStream>,
+    stream: Option<PolicyStream>,
     nonce: u64,
     speaks: String,
     log: Arc<Log>,
@@ -115,7 +116,8 @@ impl Remote {
         let work = episode(Arc::clone(&self.shared), server.clone(), link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
-        let policy = RemotePolicy { stream: Some(theirs), nonce, speaks: String::new(), log, handle, task };
+        let stream = Some(PolicyStream::socket(theirs)?);
+        let policy = RemotePolicy { stream, nonce, speaks: String::new(), log, handle, task };
         Ok(Connecting { outcome, received: None, policy })
     }
 }
@@ -206,7 +208,7 @@ impl Drop for RemotePolicy {
 }
 
 impl PolicyConnection for RemotePolicy {
-    fn take_stream(&mut self) -> Option<UnixStream> {
+    fn take_stream(&mut self) -> Option<PolicyStream> {
         self.stream.take()
     }
 

@@ -1,14 +1,13 @@
 //! A small driver that speaks frames as a lane does, over real jails and the real Python.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
 use assay_policy::{
-    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, Pool, PoolConfig,
+    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream, Pool, PoolConfig,
     Runtime, intake,
 };
 
@@ -133,7 +132,7 @@ impl Answer {
 /// The lane's side of a policy.
 pub(crate) struct Driver {
     pub(crate) process: Box<PolicyProcess>,
-    pub(crate) stream: UnixStream,
+    pub(crate) stream: PolicyStream,
     pub(crate) deadline: Duration,
 }
 

@@ -44,7 +44,7 @@ fn a_lane_reads_the_clock_and_takes_the_socket_and_nothing_else() {
     let (mut policy_end, lane_end) = UnixStream::pair().unwrap();
     let mut spec = Spec::new(Profile::Step, ["/py/bin/python3", "-I", "-S", "-c", LANE]);
     spec.binds = vec![Bind::read_only(crate::common::runtime().root, "/")];
-    spec.pass_fd = Some(theirs.into());
+    spec.stdin = Some(theirs.into());
     let mut lane = Jail::find().unwrap().spawn(spec).unwrap();
 
     send_with(&ours, driver.process.pid().unwrap().to_string().as_bytes(), &lane_end);

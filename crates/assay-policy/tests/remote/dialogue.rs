@@ -1,12 +1,11 @@
 //! The lane's side of an episode, a frame at a time.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use assay_model::Secret;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
-use assay_policy::PolicyConnection;
+use assay_policy::{PolicyConnection, PolicyStream};
 use assay_policy::remote::{Answers, Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
 
 /// Deadlines short enough to wait for.
@@ -21,7 +20,7 @@ pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
 pub(crate) struct Dialogue {
     // Dropped before what it runs on.
     policy: Option<Box<RemotePolicy>>,
-    stream: UnixStream,
+    stream: PolicyStream,
     nonce: u64,
     seq: u32,
     _remote: Remote,

@@ -1,6 +1,5 @@
 //! The first steps of an episode: once, once more with a fresh policy, and, where there are images, once without them.
 
-use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
@@ -108,10 +107,10 @@ fn try_once(
         }
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
-    let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a socket".to_owned()))?;
+    let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let run = Run { episode: 0, seeds, nonce, policy_pid, evidence: None, probe: Some(probe) };
-    let done = lane.run(run, stream.as_fd(), limit, &mut |_, _| {})?;
+    let done = lane.run(run, stream.descriptors(), limit, &mut |_, _| {})?;
     drop(stream);
     let mut result = done.result;
     let answers = end_policy(policy, &mut result);

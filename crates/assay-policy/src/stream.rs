@@ -1,0 +1,66 @@
+//! Our end of the stream of frames between a policy and whoever drives it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// What goes to a policy and what comes from it: two pipes, or twice the same socket. (Pipes take half a socket's time
+/// for small frames.)
+#[derive(Debug)]
+pub struct PolicyStream {
+    to: File,
+    from: File,
+}
+
+/// The policy's ends of two pipes.
+#[derive(Debug)]
+pub(crate) struct PolicyEnds {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+}
+
+impl PolicyStream {
+    /// Two new pipes.
+    pub(crate) fn pipes() -> io::Result<(Self, PolicyEnds)> {
+        let (stdin, to) = io::pipe()?;
+        let (from, stdout) = io::pipe()?;
+        let ours = Self { to: OwnedFd::from(to).into(), from: OwnedFd::from(from).into() };
+        Ok((ours, PolicyEnds { stdin: stdin.into(), stdout: stdout.into() }))
+    }
+
+    /// An end of a socket pair.
+    pub(crate) fn socket(socket: UnixStream) -> io::Result<Self> {
+        let to = OwnedFd::from(socket.try_clone()?).into();
+        Ok(Self { to, from: OwnedFd::from(socket).into() })
+    }
+
+    /// What frames to the policy are written to, and what its own are read from: what a lane is handed.
+    #[must_use]
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.to.as_fd(), self.from.as_fd()]
+    }
+}
+
+impl Read for PolicyStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.from.read(buffer)
+    }
+}
+
+impl Write for PolicyStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for PolicyStream {
+    /// The end that is read, to wait for it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
+    }
+}
