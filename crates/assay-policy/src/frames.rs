@@ -4,7 +4,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, MAX_REPLY_BYTES, frame};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::stream::PolicyStream;
 
@@ -46,7 +45,7 @@ fn fill<W>(
     watch: &mut impl FnMut() -> Option<W>,
 ) -> Result<(), ReceiveError<W>> {
     while !rest.is_empty() {
-        if !is_readable(stream) {
+        if !stream.is_readable(TICK) {
             if let Some(stop) = watch() {
                 return Err(ReceiveError::Watch(stop));
             }
@@ -60,10 +59,4 @@ fn fill<W>(
         }
     }
     Ok(())
-}
-
-fn is_readable(stream: &PolicyStream) -> bool {
-    let tick = Timespec::try_from(TICK).ok();
-    let mut fds = [PollFd::new(stream, PollFlags::IN)];
-    poll(&mut fds, tick.as_ref()).is_ok_and(|ready| ready > 0)
 }

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What goes to a policy and what comes from it: two pipes, or twice the same socket. (Pipes take half a socket's time
 /// for small frames.)
@@ -40,6 +43,13 @@ impl PolicyStream {
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.to.as_fd(), self.from.as_fd()]
     }
+
+    /// Waits at most `limit` until something can be read, or the other end is gone.
+    #[must_use]
+    pub fn is_readable(&self, limit: Duration) -> bool {
+        let limit = Timespec::try_from(limit).ok();
+        poll(&mut [PollFd::new(&self.from, PollFlags::IN)], limit.as_ref()).is_ok_and(|ready| ready > 0)
+    }
 }
 
 impl Read for PolicyStream {
@@ -55,12 +65,5 @@ impl Write for PolicyStream {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl AsFd for PolicyStream {
-    /// The end that is read, to wait for it.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.from.as_fd()
     }
 }

@@ -198,11 +198,12 @@ impl Driver {
     fn fill(&mut self, mut rest: &mut [u8], end: Instant) -> Option<Answer> {
         while !rest.is_empty() {
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            self.stream.set_read_timeout(Some(left)).unwrap();
+            if !self.stream.is_readable(left) {
+                return Some(Answer::Silent);
+            }
             match self.stream.read(rest) {
                 Ok(0) => return Some(Answer::Closed),
                 Ok(n) => rest = &mut rest[n..],
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Some(Answer::Silent),
                 Err(_) => return Some(Answer::Closed),
             }
         }
