@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
 use assay_policy::{
-    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream, Pool, PoolConfig,
-    Runtime, intake,
+    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream,
+    Pool, PoolConfig, Runtime, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use assay_model::Secret;
 use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
-use assay_policy::{PolicyConnection, PolicyStream};
 use assay_policy::remote::{Answers, Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
+use assay_policy::{PolicyConnection, PolicyStream};
 
 /// Deadlines short enough to wait for.
 pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
