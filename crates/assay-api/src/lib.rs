@@ -15,11 +15,13 @@ mod disk;
 mod events;
 mod http;
 pub mod keys;
+mod outlook;
 mod places;
 mod ports;
 mod routes;
 mod seasons;
 mod server;
+mod sessions;
 mod settings;
 mod state;
 mod upkeep;
@@ -28,6 +30,7 @@ mod upload;
 pub use artifacts::{SignerError, UrlSigner};
 pub use events::EventHub;
 pub use http::{RateWindows, router};
+pub use outlook::Outlook;
 pub use places::PreflightPlaces;
 pub use ports::{
     Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightFailure, PreflightRequest,
@@ -36,7 +39,7 @@ pub use ports::{
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BadSetting, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Seconds,
+    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Seconds,
     Uploads,
 };
 pub use state::{AppState, Readiness};

@@ -8,7 +8,8 @@ use assay_store::{Blobs, Queue, Records, ServerCalls};
 use uuid::Uuid;
 
 use crate::{
-    ApiSettings, Catalog, EventHub, Intake, PreflightPlaces, Preflights, RateWindows, Replayer, SigningKeys, UrlSigner,
+    ApiSettings, Catalog, EventHub, Intake, Outlook, PreflightPlaces, Preflights, RateWindows, Replayer, SigningKeys,
+    UrlSigner,
 };
 
 /// The service's parts.
@@ -48,6 +49,8 @@ pub struct AppState {
     pub events: EventHub,
     /// What results of this server depend on.
     pub fingerprint: Fingerprint,
+    /// What is ahead of jobs.
+    pub outlook: Outlook,
     /// What the operator chose.
     pub settings: ApiSettings,
     /// Whether `/readyz` says yes.

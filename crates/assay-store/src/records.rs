@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter,
-    JobRecord, KeyId, KeyRecord, Lease, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed,
+    JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed, Sessions,
     StoreError,
 };
 
@@ -15,7 +15,7 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Answers + Arena + Events + Removals {
+pub trait Records: Answers + Arena + Events + Lines + Removals + Sessions {
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.

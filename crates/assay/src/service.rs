@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, PreflightPlaces,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, Outlook,
+    PreflightPlaces, RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
 use assay_report::attest::PublishedKeys;
-use assay_store::{Blobs, LocalQueue, Records, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, Live, LocalLive, LocalQueue, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
@@ -88,7 +88,9 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let stopping_preflights = Cancel::new();
     let preflights = EnginePreflights { engine: Arc::clone(&engine), stopping: stopping_preflights.clone() };
-    let state = state(settings, &engine, records, &data, (keyring.clone(), preflights))?;
+    let live: Arc<dyn Live> = Arc::new(LocalLive::default());
+    let mut state = state(settings, &engine, records, &data, (keyring.clone(), preflights), Arc::clone(&live))?;
+    state.settings.second_judge = judge.is_some();
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
         engine,
@@ -100,6 +102,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         servers: state.servers.clone(),
         data,
         keyring,
+        live,
         max_job_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
@@ -172,8 +175,11 @@ fn state(
     records: Arc<dyn Records>,
     data: &Path,
     (keyring, preflights): (Keyring, EnginePreflights),
+    live: Arc<dyn Live>,
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
+    let settings = api_settings(settings, engine);
+    let outlook = Outlook::new(Arc::clone(&records), Arc::new(SystemClock), settings.lanes);
     Ok(AppState {
         replayer: Arc::new(LocalReplayer::new(
             Arc::clone(engine),
@@ -185,7 +191,8 @@ fn state(
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         signer: UrlSigner::open(data, &OsEntropy)?,
-        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock)),
+        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), outlook.clone(), live),
+        outlook,
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),
@@ -197,7 +204,7 @@ fn state(
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
         fingerprint: engine.fingerprint().clone(),
-        settings: api_settings(settings, engine),
+        settings,
         readiness: Readiness::default(),
     })
 }
@@ -205,13 +212,15 @@ fn state(
 /// What the operator chose, and what the engine is.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    let Settings { server, uploads, events, limits, retention, .. } = settings.clone();
+    let Settings { server, uploads, events, browsers, limits, retention, .. } = settings.clone();
     ApiSettings {
         public_url: server.public_url,
         header_read: server.header_s.get(),
         drain: server.drain_s.get(),
         uploads,
         events,
+        browsers,
+        second_judge: false,
         rate: limits.rate,
         account: limits.account,
         job: limits.job,

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use assay_model::JobId;
-use assay_store::{EventRecord, JobState};
+use assay_model::JobKind;
+use assay_store::JobRecord;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::following::Following;
-use super::update::{Expected, Frame, RETRY};
+use super::progress;
+use super::update::{Frame, RETRY};
 use crate::http::{ApiError, Caller, Code, takes};
 use crate::routes::erased;
 use crate::state::App;
@@ -17,25 +18,28 @@ const LAST_EVENT_ID: &str = "last-event-id";
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const KIND: &str = "text/event-stream";
 
-/// The events of a job that the caller may see: its state at once, or what happened after the event that the client had
+/// The events of a job, which the caller was found to be allowed to see: its state at once, or what happened after the event that the client had
 /// last (`Last-Event-ID`), and then what happens, until it has ended. 204 when the client has had all there will be.
-pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn follow(
+    app: &App,
+    caller: &Caller,
+    record: &JobRecord,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
     if !takes(headers, KIND) {
         let message = "the answer would be text/event-stream, which the Accept header excludes";
         return Err(ApiError::new(Code::NotAcceptable, message));
     }
-    let missing = || ApiError::not_found("job");
-    let record = app.records.job(caller.sees(), job).await?.ok_or_else(missing)?;
-    erased::none(&record)?;
-    caller.audit(&record.account, "followed a job");
+    erased::none(record)?;
+    let job = record.header.job_id;
     let hub = app.events.clone();
     if hub.is_stopping() {
         return Err(ApiError::try_again(Code::Unavailable, "the service is stopping; try again", 1));
     }
     let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     // First the ear, then the records: what happens in between is heard twice, and told once.
-    let signals = hub.subscribe(job).await?;
-    let last = app.records.last_event(job).await?.ok_or_else(missing)?;
+    let signals = hub.subscribe(job, record.header.kind() == JobKind::Verify).await?;
+    let last = app.records.last_event(job).await?.ok_or_else(|| ApiError::not_found("job"))?;
     let had = last_event_id(headers).filter(|had| *had <= last.number);
     if last.status.is_final() && had == Some(last.number) {
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -55,9 +59,9 @@ pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &Hea
         Some(had) if had < last.number => following.catch_up().await?,
         Some(_) => {
             let now = app.clock.now();
-            following.tell(Frame::progress(&last, expected(app, &last).await?, None, now));
+            following.tell(Frame::progress(&last, progress::expected(&app.outlook, &last).await?, None, now));
         }
-        None => following.tell(Frame::kept(&last, expected(app, &last).await?)),
+        None => following.tell(Frame::kept(&last, progress::expected(&app.outlook, &last).await?)),
     }
     Ok(response(following))
 }
@@ -66,15 +70,6 @@ pub(crate) async fn follow(app: &App, caller: &Caller, job: JobId, headers: &Hea
 fn last_event_id(headers: &HeaderMap) -> Option<u32> {
     let text = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-async fn expected(app: &App, last: &EventRecord) -> Result<Expected, ApiError> {
-    let record = app.records.job(None, last.job_id).await?;
-    let position = record.and_then(|record| match record.state {
-        JobState::Queued { position } => Some(position),
-        _ => None,
-    });
-    Ok(Expected { queue_position: position, eta_s: None })
 }
 
 fn response(following: Following) -> Response {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_model::{Clock, JobId};
-use assay_store::{EventRecord, KeyId, Records, StoreError};
+use assay_store::{EventRecord, Live, Records, StoreError};
 use tokio::sync::{Mutex, Notify, broadcast};
+use tokio::time::Instant;
 
 use super::places::Places;
+use super::progress;
 use super::tail;
-use super::update::Frame;
+use super::update::{Expected, Frame};
+use crate::Outlook;
 
 /// Frames of a job that are kept for slow readers; one that is further behind reads the records.
 const CAPACITY: usize = 16;
@@ -23,6 +26,8 @@ pub struct EventHub(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub(super) records: Arc<dyn Records>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) outlook: Outlook,
+    pub(super) live: Arc<dyn Live>,
     pub(super) jobs: Mutex<Jobs>,
     pub(super) places: Places,
     /// Somebody wants open streams to be looked at: a key was revoked, or the service stops.
@@ -44,6 +49,18 @@ pub(super) struct Channel {
     pub(super) sender: broadcast::Sender<Signal>,
     /// What happened last, as far as was passed on.
     pub(super) last: Option<EventRecord>,
+    /// What was said of it between events.
+    pub(super) said: Said,
+    /// How far its running episodes are may be told.
+    pub(super) with_steps: bool,
+}
+
+/// Progress, as it was told.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Said {
+    pub(super) expected: Expected,
+    pub(super) message: Option<String>,
+    pub(super) at: Instant,
 }
 
 /// What a stream hears.
@@ -55,13 +72,22 @@ pub(super) enum Signal {
     Look,
 }
 
+impl Said {
+    /// By the event itself.
+    pub(super) fn of(expected: Expected) -> Self {
+        Self { expected, message: None, at: Instant::now() }
+    }
+}
+
 impl EventHub {
     /// Nobody follows anything yet.
     #[must_use]
-    pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, outlook: Outlook, live: Arc<dyn Live>) -> Self {
         Self(Arc::new(Inner {
             records,
             clock,
+            outlook,
+            live,
             jobs: Mutex::default(),
             places: Places::default(),
             look: Notify::new(),
@@ -75,9 +101,8 @@ impl EventHub {
         self.0.look.notify_one();
     }
 
-    /// The streams of this key are looked at now.
-    pub(crate) fn end_streams_of(&self, key: &KeyId) {
-        self.0.places.end(key);
+    /// A key was revoked, or somebody signed out: streams that were opened with it end now.
+    pub(crate) fn look_at_streams(&self) {
         self.0.look.notify_one();
     }
 
@@ -86,15 +111,28 @@ impl EventHub {
     }
 
     /// Hears what happens to a job from now on: an event that is not in the records yet will come.
-    pub(super) async fn subscribe(&self, job: JobId) -> Result<broadcast::Receiver<Signal>, StoreError> {
+    /// Steps of running episodes are told if `with_steps`.
+    pub(super) async fn subscribe(
+        &self,
+        job: JobId,
+        with_steps: bool,
+    ) -> Result<broadcast::Receiver<Signal>, StoreError> {
         let mut jobs = self.0.jobs.lock().await;
         if !jobs.tailed {
             let newest = self.0.records.newest_event().await?;
             jobs.tailed = true;
             tokio::spawn(tail::run(Arc::clone(&self.0), newest));
         }
-        let channel = jobs.channels.entry(job);
-        let channel = channel.or_insert_with(|| Channel { sender: broadcast::channel(CAPACITY).0, last: None });
-        Ok(channel.sender.subscribe())
+        if let Some(channel) = jobs.channels.get(&job) {
+            return Ok(channel.sender.subscribe());
+        }
+        let (sender, receiver) = broadcast::channel(CAPACITY);
+        let last = self.0.records.last_event(job).await?;
+        let expected = match &last {
+            Some(event) => progress::expected(&self.0.outlook, event).await?,
+            None => Expected::default(),
+        };
+        jobs.channels.insert(job, Channel { sender, last, said: Said::of(expected), with_steps });
+        Ok(receiver)
     }
 }

@@ -11,6 +11,7 @@ mod follow;
 mod following;
 mod hub;
 mod places;
+mod progress;
 mod tail;
 mod update;
 

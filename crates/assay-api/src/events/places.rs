@@ -1,11 +1,11 @@
-//! Who follows: how many streams there are, of which account, opened with which key.
+//! Who follows: how many streams there are, of which account, opened with what.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
-use assay_store::KeyId;
+use assay_store::{KeyId, SessionHash};
 
 use crate::http::{ApiError, Caller, Code};
 
@@ -20,11 +20,18 @@ pub(super) struct Places(Arc<Mutex<Open>>);
 struct Open {
     total: usize,
     accounts: HashMap<AccountId, usize>,
-    keys: HashMap<KeyId, OfKey>,
+    credentials: HashMap<Credential, Opened>,
+}
+
+/// What a stream was opened with: a key, or a session of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Credential {
+    pub(super) key: KeyId,
+    pub(super) session: Option<SessionHash>,
 }
 
 #[derive(Debug, Default)]
-struct OfKey {
+struct Opened {
     streams: usize,
     ended: Arc<AtomicBool>,
 }
@@ -34,12 +41,12 @@ struct OfKey {
 pub(super) struct Place {
     places: Places,
     account: AccountId,
-    key: KeyId,
+    credential: Credential,
     ended: Arc<AtomicBool>,
 }
 
 impl Place {
-    /// The key that opened the stream is good no more.
+    /// What the stream was opened with is good no more.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -60,21 +67,22 @@ impl Places {
         }
         *streams += 1;
         open.total += 1;
-        let of_key = open.keys.entry(caller.key.clone()).or_default();
-        of_key.streams += 1;
-        let ended = Arc::clone(&of_key.ended);
-        Ok(Place { places: self.clone(), account: caller.account.clone(), key: caller.key.clone(), ended })
+        let credential = Credential { key: caller.key.clone(), session: caller.session };
+        let opened = open.credentials.entry(credential.clone()).or_default();
+        opened.streams += 1;
+        let ended = Arc::clone(&opened.ended);
+        Ok(Place { places: self.clone(), account: caller.account.clone(), credential, ended })
     }
 
-    /// The keys with open streams.
-    pub(super) fn keys(&self) -> Vec<KeyId> {
-        self.lock().keys.keys().cloned().collect()
+    /// What open streams were opened with.
+    pub(super) fn credentials(&self) -> Vec<Credential> {
+        self.lock().credentials.keys().cloned().collect()
     }
 
-    /// Streams opened with `key` are to end. Those that are opened later are not meant.
-    pub(super) fn end(&self, key: &KeyId) {
-        if let Some(of_key) = self.lock().keys.get(key) {
-            of_key.ended.store(true, Ordering::Relaxed);
+    /// Streams that were opened with it are to end.
+    pub(super) fn end(&self, credential: &Credential) {
+        if let Some(opened) = self.lock().credentials.get(credential) {
+            opened.ended.store(true, Ordering::Relaxed);
         }
     }
 
@@ -94,12 +102,12 @@ impl Drop for Place {
         if left == Some(0) {
             open.accounts.remove(&self.account);
         }
-        let left = open.keys.get_mut(&self.key).map(|of_key| {
-            of_key.streams -= 1;
-            of_key.streams
+        let left = open.credentials.get_mut(&self.credential).map(|opened| {
+            opened.streams -= 1;
+            opened.streams
         });
         if left == Some(0) {
-            open.keys.remove(&self.key);
+            open.credentials.remove(&self.credential);
         }
     }
 }

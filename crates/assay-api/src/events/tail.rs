@@ -8,22 +8,26 @@ use std::time::Duration;
 use assay_store::StoreError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::hub::{Channel, Inner, Signal};
-use super::update::{Expected, Frame};
+use super::hub::{Channel, Inner, Said, Signal};
+use super::places::Credential;
+use super::progress;
+use super::update::Frame;
 
 /// Longest time between two looks into the records, for changes that no hint tells of.
 const POLL: Duration = Duration::from_secs(1);
 /// Changes come in bursts; what comes within this time is read together.
 const SETTLE: Duration = Duration::from_millis(20);
-/// How often the keys of open streams are looked at: other processes revoke keys too.
-const KEYS: Duration = Duration::from_secs(2);
+/// How often the keys and sessions of open streams are looked at: they expire, and other processes revoke keys too.
+const CREDENTIALS: Duration = Duration::from_secs(2);
+/// How often progress between events is told, at most.
+const PROGRESS: Duration = Duration::from_secs(1);
 /// Events read at a time.
 const PAGE: u32 = 500;
 
 /// Passes on what happens after the event `cursor`.
 pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
     let mut changes = hub.records.changes();
-    let mut keys_seen = Instant::now();
+    let (mut looked, mut told) = (Instant::now(), Instant::now());
     loop {
         tokio::select! {
             // An engine that gives no hints is looked at now and then.
@@ -32,7 +36,7 @@ pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
                 Ok(Err(_)) => sleep(POLL).await,
                 Err(_) => {}
             },
-            () = hub.look.notified() => keys_seen = Instant::now() - KEYS,
+            () = hub.look.notified() => looked = Instant::now() - CREDENTIALS,
         }
         if hub.stopping.load(Ordering::Relaxed) {
             return end(&hub).await;
@@ -41,9 +45,13 @@ pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
         if let Err(error) = pass_on(&hub, &mut cursor).await {
             tracing::warn!(%error, "new events could not be read; they are read again");
         }
-        if keys_seen.elapsed() >= KEYS {
-            keys_seen = Instant::now();
-            look_at_keys(&hub).await;
+        if looked.elapsed() >= CREDENTIALS {
+            looked = Instant::now();
+            look_at_credentials(&hub).await;
+        }
+        if told.elapsed() >= PROGRESS {
+            told = Instant::now();
+            progress::tell(&hub).await;
         }
         if nobody_follows(&hub).await {
             return;
@@ -58,8 +66,11 @@ async fn pass_on(hub: &Inner, cursor: &mut u64) -> Result<(), StoreError> {
         for event in &events {
             *cursor = event.event;
             if let Some(channel) = jobs.channels.get_mut(&event.job_id) {
-                channel.send(Signal::Frame(Frame::kept(event, Expected::default())));
+                // That nothing is known of what will be is no reason to keep back what has been.
+                let expected = progress::expected(&hub.outlook, event).await.unwrap_or_default();
+                channel.send(Signal::Frame(Frame::kept(event, expected)));
                 channel.last = Some(event.clone());
+                channel.said = Said::of(expected);
             }
         }
         if events.len() < PAGE as usize {
@@ -68,20 +79,26 @@ async fn pass_on(hub: &Inner, cursor: &mut u64) -> Result<(), StoreError> {
     }
 }
 
-async fn look_at_keys(hub: &Inner) {
-    let now = hub.clock.now();
+async fn look_at_credentials(hub: &Inner) {
     let mut ended = false;
-    for id in hub.places.keys() {
+    for credential in hub.places.credentials() {
         // One that can't be read now is looked at again soon.
-        let Ok(key) = hub.records.key(&id).await else { continue };
-        if key.is_none_or(|key| key.revoked_at.is_some() || !key.is_valid(now)) {
-            hub.places.end(&id);
+        if let Ok(false) = is_good(hub, &credential).await {
+            hub.places.end(&credential);
             ended = true;
         }
     }
     if ended {
         hub.jobs.lock().await.channels.values().for_each(|channel| channel.send(Signal::Look));
     }
+}
+
+async fn is_good(hub: &Inner, Credential { key, session }: &Credential) -> Result<bool, StoreError> {
+    let now = hub.clock.now();
+    let key = hub.records.key(key).await?;
+    let key_is_good = key.is_some_and(|key| key.revoked_at.is_none() && key.is_valid(now));
+    let Some(hash) = session.filter(|_| key_is_good) else { return Ok(key_is_good) };
+    Ok(hub.records.session(&hash).await?.is_some_and(|session| now < session.expires_at))
 }
 
 /// Forgets jobs that nobody follows any more; with the last one, this task ends.
@@ -100,7 +117,7 @@ async fn end(hub: &Inner) {
 }
 
 impl Channel {
-    fn send(&self, signal: Signal) {
+    pub(super) fn send(&self, signal: Signal) {
         // Nobody may be left; then nobody misses it.
         let _ = self.sender.send(signal);
     }

@@ -1,9 +1,9 @@
 //! Who asks.
 
 use assay_model::{AccountId, Scope, Scopes};
-use assay_store::{KeyId, KeyRecord};
+use assay_store::{KeyId, KeyRecord, SessionHash};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +12,7 @@ use super::error::{ApiError, Code};
 use super::rate;
 use crate::keys::{KeyText, Presented, hashes_equal};
 use crate::routes;
+use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
 
 /// The use of a key is noted at most this often, so that reading stays free of writes.
@@ -21,6 +22,8 @@ const TOUCH_EVERY: SignedDuration = SignedDuration::from_secs(60);
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key: KeyId,
+    /// The session of a browser that signed in with the key.
+    pub(crate) session: Option<SessionHash>,
     pub(crate) account: AccountId,
     scopes: Scopes,
 }
@@ -62,7 +65,7 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
     if routes::is_public(request.uri().path()) {
         return next.run(request).await;
     }
-    let caller = match identify(&app, request.headers()).await {
+    let caller = match identify(&app, request.method(), request.headers()).await {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -78,14 +81,47 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
     response
 }
 
-async fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    let presented: Presented = bearer(headers)?.into();
+/// The header counts where there is one; without it, the cookie of a browser that signed in.
+async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let secret = SessionSecret::of(headers).filter(|_| !headers.contains_key(header::AUTHORIZATION));
+    let Some(secret) = secret else { return Ok(key_of(app, bearer(headers)?.into()).await?.0) };
+    let (caller, _) = session_of(app, &secret).await?;
+    if !method.is_safe() && !secret.is_shown_in(headers) {
+        return Err(forged());
+    }
+    Ok(caller)
+}
+
+/// Whose key this is, and when it ends.
+pub(crate) async fn key_of(app: &App, presented: Presented) -> Result<(Caller, Option<Timestamp>), ApiError> {
     let found = app.records.key(&presented.id).await?;
     let now = app.clock.now();
     let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
     // Compared even when there is no such key, so that the time taken does not tell which ids exist.
     let genuine = hashes_equal(&presented.hash, &hash);
     let Some(key) = found.filter(|_| genuine) else { return Err(refused("the API key is not known")) };
+    let expiry = key.expires_at;
+    Ok((caller(app, key, None, now)?, expiry))
+}
+
+/// Who signed in with this secret, and when the session ends.
+pub(crate) async fn session_of(app: &App, secret: &SessionSecret) -> Result<(Caller, Timestamp), ApiError> {
+    let ended = || refused("the session has ended; sign in again");
+    let hash = secret.hash();
+    let now = app.clock.now();
+    let session = app.records.session(&hash).await?.filter(|session| now < session.expires_at).ok_or_else(ended)?;
+    let key = app.records.key(&session.key).await?.ok_or_else(ended)?;
+    Ok((caller(app, key, Some(hash), now)?, session.expires_at))
+}
+
+/// The answer to a change that a browser sent, but perhaps not the page that it belongs to.
+pub(crate) fn forged() -> ApiError {
+    let message =
+        format!("a browser's session changes things only with the header {CSRF_HEADER}; GET /session tells it");
+    ApiError::new(Code::Forbidden, message)
+}
+
+fn caller(app: &App, key: KeyRecord, session: Option<SessionHash>, now: Timestamp) -> Result<Caller, ApiError> {
     if key.revoked_at.is_some() {
         return Err(refused("the API key was revoked"));
     }
@@ -93,7 +129,7 @@ async fn identify(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
         return Err(refused("the API key has expired"));
     }
     touch(app, &key, now);
-    Ok(Caller { key: key.id, account: key.account, scopes: key.scopes })
+    Ok(Caller { key: key.id, session, account: key.account, scopes: key.scopes })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
@@ -115,8 +151,7 @@ fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
 }
 
 fn refused(message: &str) -> ApiError {
-    let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
-    ApiError::new(Code::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
+    ApiError::unauthorized(message)
 }
 
 fn touch(app: &App, key: &KeyRecord, now: Timestamp) {

@@ -134,6 +134,12 @@ impl ApiError {
         Self { details, ..Self::new(Code::Validation, message) }
     }
 
+    /// A key or session that is good for nothing.
+    pub(crate) fn unauthorized(message: &str) -> Self {
+        let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
+        Self::new(Code::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
+    }
+
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no such {what}"))
     }

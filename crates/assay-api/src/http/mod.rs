@@ -5,6 +5,7 @@
 mod accept;
 mod auth;
 mod body;
+mod cors;
 mod drain;
 mod envelope;
 mod error;
@@ -16,7 +17,7 @@ mod rate;
 mod router;
 
 pub(crate) use accept::takes;
-pub(crate) use auth::Caller;
+pub(crate) use auth::{Caller, forged, key_of, session_of};
 pub(crate) use error::{ApiError, Code, ErrorAnswer};
 pub(crate) use json::{json_body, named_field, no_body, optional_json_body};
 pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job, submit};

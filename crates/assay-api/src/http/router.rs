@@ -8,10 +8,12 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
+use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::accept::acceptable;
 use super::auth::{Caller, authenticate};
+use super::cors::cors;
 use super::drain::drain;
 use super::envelope::envelope;
 use super::error::{ApiError, Code};
@@ -57,6 +59,7 @@ pub fn router(state: AppState) -> Router {
         // Inside, so that the answer to a panic tells of the rate limits too.
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), authenticate))
+        .layer(option_layer(cors(&app.settings)))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(drain))
         .layer(from_fn_with_state(app.clone(), observe))

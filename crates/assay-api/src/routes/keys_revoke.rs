@@ -23,6 +23,6 @@ pub(super) async fn handle(
     let key = app.records.key(&id).await?.ok_or_else(missing)?;
     caller.audit(&key.account, "revoked a key");
     app.records.revoke_key(&id, app.clock.now()).await?;
-    app.events.end_streams_of(&id);
+    app.events.look_at_streams();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -17,10 +17,13 @@ mod query;
 mod scenario;
 mod scenario_spec;
 mod scenarios;
+mod session_create;
+mod session_delete;
 mod signing_keys;
 mod submission;
 mod submission_cancel;
 mod submission_erase;
+mod submission_events;
 mod submission_get;
 mod submissions_create;
 mod submissions_list;
@@ -149,7 +152,14 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
         row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
         row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/submissions/{id}/events", read, RateClass::Get, || get(submission_events::handle))
+        },
         row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
+        row("POST", "/session", None, RateClass::Free, || post(session_create::handle)),
+        row("GET", "/session", None, RateClass::Free, || get(session_create::show)),
+        row("DELETE", "/session", None, RateClass::Free, || delete(session_delete::handle)),
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
@@ -173,9 +183,11 @@ pub(crate) fn is_public(path: &str) -> bool {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     };
-    // An artifact's address is its own key.
-    matches!(path, "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz" | "/.well-known/assay-keys.json")
-        || path.starts_with("/docs/")
+    // An artifact's address is its own key; whoever signs in shows one.
+    matches!(
+        path,
+        "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz" | "/session" | "/.well-known/assay-keys.json"
+    ) || path.starts_with("/docs/")
         || path.starts_with("/artifacts/")
 }
 

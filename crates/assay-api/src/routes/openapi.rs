@@ -35,9 +35,13 @@ use crate::state::App;
         super::scenario::handle,
         super::scenario_spec::handle,
         super::scenarios::handle,
+        super::session_create::handle,
+        super::session_create::show,
+        super::session_delete::handle,
         super::signing_keys::handle,
         super::submission_cancel::handle,
         super::submission_erase::handle,
+        super::submission_events::handle,
         super::submission_get::handle,
         super::submissions_create::handle,
         super::submissions_list::handle,
@@ -97,11 +101,20 @@ fn document(settings: &ApiSettings) -> Value {
     let base = settings.address("").trim_end_matches('/').to_owned();
     let root = if base.is_empty() { "/".to_owned() } else { base.clone() };
     document["servers"] = json!([{ "url": root }, { "url": format!("{base}/v1") }]);
-    document["components"]["securitySchemes"] = json!({ "key": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "An API key: Authorization: Bearer assay_<id>_<secret>",
-    } });
+    document["components"]["securitySchemes"] = json!({
+        "key": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key: Authorization: Bearer assay_<id>_<secret>",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "assay_session",
+            "description": "A browser that signed in (POST /session); changes also need its X-CSRF-Token. The header \
+                            Authorization counts where both are there",
+        },
+    });
     document["components"]["headers"] = headers();
     document["components"]["parameters"] = json!({ "IdempotencyKey": {
         "name": "Idempotency-Key",
@@ -169,7 +182,7 @@ fn plain_formats(value: &mut Value) {
 /// Adds what the table and the layers around every handler decide.
 fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     operation["security"] = match endpoint.scope {
-        Some(_) => json!([{ "key": [] }]),
+        Some(_) => json!([{ "key": [] }, { "session": [] }]),
         None => json!([]),
     };
     if let Some(scope) = endpoint.scope {

@@ -5,13 +5,17 @@ use assay_store::JobRecord;
 use serde::Serialize;
 
 use crate::artifacts;
+use crate::http::ApiError;
 use crate::state::App;
 
 /// The job object, with addresses of its evidence that are good for a while.
-pub(super) fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> JobReport {
+pub(super) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> Result<JobReport, ApiError> {
     let mut report = record.report(episodes);
+    let ahead = app.outlook.of(record).await?;
+    (report.queue_position, report.eta_s) = (ahead.position, ahead.eta_s);
+    report.waiting_for = ahead.waiting_for(report.status, &app.settings).map(str::to_owned);
     sign(app, &mut report);
-    report
+    Ok(report)
 }
 
 /// Puts addresses in the place of paths. What an address does not lead to is `null`.

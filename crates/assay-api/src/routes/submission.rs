@@ -88,6 +88,7 @@ pub(super) fn entry(record: &JobRecord) -> Entry {
 
 pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiError> {
     let report = record.report(&[]);
+    let ahead = app.outlook.of(record).await?;
     let (mut error_message, mut reason, mut video_url) = (report.error_message, report.reason, None);
     if let JobState::Completed { outcome, .. } = &record.state {
         let id = record.header.job_id;
@@ -107,9 +108,9 @@ pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiE
         description: record.header.arena.as_ref().and_then(|entry| entry.description.clone()),
         scenario_version: report.scenario_version,
         progress: report.progress,
-        queue_position: report.queue_position,
-        eta_s: report.eta_s,
-        waiting_for: report.waiting_for,
+        queue_position: ahead.position,
+        eta_s: ahead.eta_s,
+        waiting_for: ahead.waiting_for(report.status, &app.settings).map(str::to_owned),
         warnings: report.warnings,
         statistics: report.statistics,
         blame: report.blame,

@@ -123,7 +123,7 @@ async fn accept(
     }
     // Read back, so that the client learns its place in the queue.
     match app.records.job(Some(&caller.account), job_id).await? {
-        Some(record) => Ok(present::job(app, &record, &[])),
+        Some(record) => present::job(app, &record, &[]).await,
         None => Err(ApiError::not_found("job")),
     }
 }

@@ -48,6 +48,6 @@ pub(super) async fn handle(
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
     let episodes = app.records.episodes(id, offset, limit).await?;
-    let episodes = present::job(&app, &record, &episodes).episode_details;
+    let episodes = present::job(&app, &record, &episodes).await?.episode_details;
     Ok(Json(Page { episodes, total: record.episodes_done, limit, offset }))
 }

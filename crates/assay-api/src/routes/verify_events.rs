@@ -35,6 +35,7 @@ pub(super) async fn handle(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id: JobId = id.parse().map_err(|_| ApiError::not_found("job"))?;
-    verification(&app, caller.sees(), id).await?;
-    follow(&app, &caller, id, &headers).await
+    let record = verification(&app, caller.sees(), id).await?;
+    caller.audit(&record.account, "followed a job");
+    follow(&app, &caller, &record, &headers).await
 }

@@ -31,7 +31,7 @@ pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobRepo
     let record = verification(app, caller.sees(), id).await?;
     caller.audit(&record.account, "read a job");
     let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
-    Ok(present::job(app, &record, &episodes))
+    present::job(app, &record, &episodes).await
 }
 
 /// A verification (of `account`) that was not erased; what was submitted to the arena is none.

@@ -67,6 +67,9 @@ pub(super) async fn handle(
         offset,
     };
     let (records, total) = app.records.jobs(&filter).await?;
-    let jobs = records.iter().map(|record| present::job(&app, record, &[])).collect();
+    let mut jobs = Vec::with_capacity(records.len());
+    for record in &records {
+        jobs.push(present::job(&app, record, &[]).await?);
+    }
     Ok(Json(Page { jobs, total, limit, offset }))
 }

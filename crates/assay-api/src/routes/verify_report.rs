@@ -36,7 +36,7 @@ pub(super) async fn page(
     let Completed { record, fence } = completed(&app, &caller, &id, "there is a report").await?;
     caller.audit(&record.account, "read a report");
     let episodes = app.records.episodes(fence.job_id, 0, MAX_EPISODES).await?;
-    let report = present::job(&app, &record, &episodes);
+    let report = present::job(&app, &record, &episodes).await?;
     let card = app.catalog.get(&report.scenario);
     let mut plots = Vec::new();
     for episode in html::drawn(&report) {

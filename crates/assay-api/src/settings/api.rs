@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_model::Isolation;
 
-use super::{AccountLimits, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Uploads};
+use super::{AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Uploads};
 
 /// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
 const MAX_SHARD_EPISODES: u32 = 16;
@@ -23,6 +23,8 @@ pub struct ApiSettings {
     pub uploads: Uploads,
     /// Streams of events.
     pub events: EventSettings,
+    /// Browsers.
+    pub browsers: BrowserSettings,
     /// How often a key may ask.
     pub rate: RateLimits,
     /// What an account may have.
@@ -35,6 +37,8 @@ pub struct ApiSettings {
     pub retention: Retention,
     /// Lanes that a job should keep busy: it is cut into at least this many shards.
     pub lanes: NonZeroU32,
+    /// Whether a second judge looks at episodes before a verdict.
+    pub second_judge: bool,
     /// How policies are kept apart here; `/readyz` tells.
     pub isolation: Isolation,
     /// Whether uploaded policies are run here; `/readyz` tells.
@@ -49,12 +53,14 @@ impl Default for ApiSettings {
             drain: Duration::from_secs(5),
             uploads: Uploads::default(),
             events: EventSettings::default(),
+            browsers: BrowserSettings::default(),
             rate: RateLimits::default(),
             account: AccountLimits::default(),
             job: JobLimits::default(),
             disk: DiskLimits::default(),
             retention: Retention::default(),
             lanes: NonZeroU32::MIN,
+            second_judge: false,
             isolation: Isolation::Namespaces,
             runs_uploads: true,
         }

@@ -8,6 +8,7 @@
 mod account;
 mod api;
 mod bad;
+mod browsers;
 mod disk;
 mod events;
 mod job;
@@ -19,6 +20,7 @@ mod uploads;
 pub use account::AccountLimits;
 pub use api::ApiSettings;
 pub use bad::BadSetting;
+pub use browsers::BrowserSettings;
 pub use disk::DiskLimits;
 pub use events::EventSettings;
 pub use job::JobLimits;

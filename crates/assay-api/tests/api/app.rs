@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, PreflightFailure,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, Outlook, PreflightFailure,
     PreflightPlaces, PreflightRequest, Preflights, RateLimits, RateWindows, Readiness, ReplayFailure, Replayer,
     SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
 };
@@ -16,7 +16,7 @@ use assay_model::{
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario};
-use assay_store::{Blobs, JobRecord, LocalQueue, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -31,6 +31,7 @@ use tower::ServiceExt;
 pub(crate) struct TestApp {
     pub(crate) folder: TempDir,
     pub(crate) clock: Arc<TestClock>,
+    pub(crate) live: Arc<LocalLive>,
     pub(crate) state: AppState,
     pub(crate) router: Router,
 }
@@ -67,8 +68,11 @@ impl TestApp {
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
+        let outlook = Outlook::new(records.clone(), clock.clone(), settings.lanes);
+        let live = Arc::new(LocalLive::default());
         let state = AppState {
-            events: EventHub::new(records.clone(), clock.clone()),
+            events: EventHub::new(records.clone(), clock.clone(), outlook.clone(), live.clone()),
+            outlook,
             records,
             queue: Arc::new(LocalQueue::new()),
             catalog: Arc::new(catalog()),
@@ -88,7 +92,7 @@ impl TestApp {
             settings,
             readiness: Readiness::default(),
         };
-        Self { folder, clock, router: router(state.clone()), state }
+        Self { folder, clock, live, router: router(state.clone()), state }
     }
 
     /// A new key with these scopes.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use assay_api::{AccountLimits, ApiSettings, EventSettings};
-use assay_store::KeyId;
 use assay_store::testing::{episode, outcome};
+use assay_store::{KeyId, LaneStep, Live};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -61,6 +61,15 @@ impl Stream {
                 return Some((field("id: "), serde_json::from_str(&data).unwrap()));
             }
         }
+    }
+
+    /// The data of the last event.
+    async fn last(&mut self) -> Value {
+        let mut last = Value::Null;
+        while let Some((_, data)) = self.event().await {
+            last = data;
+        }
+        last
     }
 
     /// All events that are kept, until the stream ends.
@@ -122,7 +131,9 @@ async fn a_job_is_followed_to_its_end() {
     assert_eq!(state, expected);
     run(&app).await;
     let mut told = Vec::new();
-    while let Some((Some(id), data)) = stream.event().await {
+    while let Some((id, data)) = stream.event().await {
+        // What is expected may change in between.
+        let Some(id) = id else { continue };
         told.push((id, data["status"].clone(), data["progress"]["episodes_done"].clone(), data["done"].clone()));
     }
     let expected = [("2", "RUNNING", 0), ("3", "RUNNING", 1), ("4", "RUNNING", 2), ("5", "JUDGING", 2)];
@@ -189,20 +200,18 @@ async fn what_is_cancelled_or_fails_ends_too() {
     let mut stream = open(&app, &path, &key, None).await;
     assert_eq!(app.post(&path.replace("events", "cancel"), &key).await.status, 200);
     assert_eq!(stream.event().await.unwrap().1["status"], "QUEUED");
-    let (_, last) = stream.event().await.unwrap();
+    let last = stream.last().await;
     assert_eq!(
         (&last["status"], &last["done"], &last["message"]),
         (&json!("CANCELLED"), &json!(true), &json!("cancelled"))
     );
-    assert!(stream.event().await.is_none());
 
     let path = create(&app, &key, 1).await;
     let mut stream = open(&app, &path, &key, Some("1")).await;
     let id = path.split('/').nth(2).unwrap().parse().unwrap();
     let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "no\ndisk".into() };
     app.state.records.fail_job(id, failure, app.state.clock.now()).await.unwrap();
-    stream.event().await.unwrap();
-    let (_, last) = stream.event().await.unwrap();
+    let last = stream.last().await;
     assert_eq!((&last["status"], &last["message"]), (&json!("FAILED"), &json!("no\ndisk")));
 }
 
@@ -283,4 +292,77 @@ async fn streams_are_bounded_and_places_are_given_back() {
     run(&app).await;
     let mut last = open(&app, &path, &lab, None).await;
     assert_eq!(last.ids().await, numbers(5..=5), "a stream that was read to its end");
+}
+
+#[tokio::test]
+async fn progress_is_told_in_between() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let path = create(&app, &key, 2).await;
+    let id = path.split('/').nth(2).unwrap().parse().unwrap();
+    let (records, now) = (&app.state.records, app.state.clock.now());
+    let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+    let mut stream = open(&app, &path, &key, None).await;
+    assert_eq!(stream.event().await.unwrap().1["status"], "RUNNING");
+    let step = |step| app.live.step(id, LaneStep { episode: 0, step, of: 500 });
+    (1..=120).for_each(step);
+    let (number, told) = stream.event().await.unwrap();
+    assert_eq!(number, None, "it is not kept");
+    assert_eq!(told["message"], "0 of 2 episodes done; episode 0 is at step 120 of 500", "and what comes fast is one");
+    app.clock.forward(4);
+    records.record_episode(claim.fence, episode(0), app.state.clock.now()).await.unwrap();
+    let (number, told) = stream.event().await.unwrap();
+    assert_eq!((number.as_deref(), &told["progress"]["episodes_done"]), (Some("3"), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_line_and_its_end_are_told() {
+    let lanes = std::num::NonZeroU32::new(2).unwrap();
+    let app = TestApp::with(ApiSettings { lanes, ..ApiSettings::default() });
+    let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
+    let first = create(&app, &lab, 2).await;
+    let job = |path: &str| path.replace("/events", "");
+    let queued = app.get(&job(&first), &lab).await.body;
+    assert_eq!((&queued["queue_position"], &queued["eta_s"]), (&json!(1), &json!(null)), "nothing was ever measured");
+    let records = &app.state.records;
+    for index in 0..2 {
+        let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+        app.clock.forward(10);
+        records.record_episode(claim.fence, episode(index), app.state.clock.now()).await.unwrap();
+    }
+    app.clock.forward(1);
+    run(&app).await;
+    // One lane works on the first; the other one is for whoever has nothing yet.
+    let first = create(&app, &lab, 1).await;
+    app.clock.forward(1);
+    let second = create(&app, &lab, 3).await;
+    app.clock.forward(1);
+    let third = create(&app, &other, 1).await;
+    records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    let expected = [(&first, &lab, None, 11.0), (&second, &lab, Some(2), 31.0), (&third, &other, Some(1), 11.0)];
+    for (path, key, position, eta) in expected {
+        let found = eventually(&app, &job(path), key, |job| job["eta_s"] == json!(eta)).await;
+        assert_eq!((&found["eta_s"], &found["queue_position"]), (&json!(eta), &json!(position)), "{found}");
+        let waits = position.map(|_| "a free lane");
+        assert_eq!(found["waiting_for"], json!(waits), "{found}");
+    }
+    let mut stream = open(&app, &second, &lab, None).await;
+    let (_, told) = stream.event().await.unwrap();
+    assert_eq!((&told["queue_position"], &told["eta_s"]), (&json!(2), &json!(31.0)));
+    assert_eq!(app.post(&third.replace("events", "cancel"), &other).await.status, 200);
+    let (number, told) = stream.event().await.unwrap();
+    assert_eq!((number, &told["queue_position"], &told["eta_s"]), (None, &json!(1), &json!(21.0)), "it moved up");
+}
+
+/// A forecast may be a moment old.
+async fn eventually(app: &TestApp, path: &str, key: &str, good: impl Fn(&Value) -> bool) -> Value {
+    let mut body = Value::Null;
+    for _ in 0..200 {
+        body = app.get(path, key).await.body;
+        if good(&body) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    body
 }

@@ -24,7 +24,9 @@ async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) ->
 fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
-        ("POST", "/verify" | "/submissions" | "/preflight" | "/keys" | "/verify/{job_id}/review") => 415,
+        ("GET", "/session") => 401,
+        ("DELETE", "/session") => 204,
+        ("POST", "/session" | "/verify" | "/submissions" | "/preflight" | "/keys" | "/verify/{job_id}/review") => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}") => 403,
         ("GET", "/docs") => 303,
         (

@@ -17,6 +17,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_answers.sql"),
     include_str!("migrations/0006_arena.sql"),
     include_str!("migrations/0007_removals.sql"),
+    include_str!("migrations/0008_sessions.sql"),
+    include_str!("migrations/0009_paces.sql"),
 ];
 
 /// The schema that this version needs.

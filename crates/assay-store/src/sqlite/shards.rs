@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::fail::Sql;
 use super::jobs::{self, expect_one, status};
+use super::line::measure;
 use super::row::{all, change, first, json, micros, parsed, to_json, value};
 use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, StoreError};
 
@@ -45,9 +46,9 @@ pub(super) fn claim(
     let next = first(db, NEXT, [remote], |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
     let Some((job_id, shard)) = next else { return Ok(None) };
     let id = job_id.to_string();
-    let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4
+    let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
                WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
-    expect_one(change(db, sql, (&id, shard, worker, until(now, lease)))?, "a queued shard")?;
+    expect_one(change(db, sql, (&id, shard, worker, until(now, lease), micros(now)))?, "a queued shard")?;
 
     let sql = "SELECT job_id, status FROM jobs WHERE job_id = ?1";
     let from =
@@ -110,6 +111,7 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
         return Ok(Recorded::Duplicate);
     }
     insert(db, &id, fence, result, now)?;
+    measure(db, fence, now)?;
     let range = end_plan(db, &id, result)?.map_or(range.clone(), |end| range.start..end);
     let left_in_job = count_episode(db, &id)?;
     let left_in_shard = left_in_shard(db, &id, fence, &range)?;

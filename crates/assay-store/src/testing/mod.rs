@@ -10,9 +10,11 @@ mod fixtures;
 mod jobs;
 mod keys;
 mod leases;
+mod line;
 mod queue;
 mod removals;
 mod reviews;
+mod sessions;
 mod shards;
 
 pub use fixtures::{at, episode, fingerprint, job, key, outcome};
@@ -64,6 +66,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         events::tell_why_a_job_failed,
         events::are_not_told_twice,
         events::count_over_all_jobs,
+        line::tells_who_waits_and_who_works,
+        line::tells_how_long_things_take,
+        sessions::come_back_as_they_were,
+        sessions::are_bounded,
         reviews::stand_beside_the_result,
         reviews::are_bounded,
         removals::erase_all_but_the_record,

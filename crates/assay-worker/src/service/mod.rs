@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, Queue, Records, ServerCalls, Work};
+use assay_store::{Blobs, Live, Queue, Records, ServerCalls, Work};
 use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
@@ -64,6 +64,8 @@ pub struct ServiceOptions {
     pub judge: Option<Judge>,
     /// Most evidence of a job, in bytes; over it images are left out.
     pub max_job_bytes: u64,
+    /// Where it says how far episodes are.
+    pub live: Arc<dyn Live>,
     /// How the policy servers of jobs are called.
     pub servers: ServerCalls,
     /// The records' runtime.

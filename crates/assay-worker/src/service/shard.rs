@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use assay_model::{Blame, EpisodeResult, Plan};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{BlobError, Claim, Failure, Fence, Recorded, Returned, StoreError, Work};
+use assay_store::{BlobError, Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
 use futures_util::future::try_join_all;
 
 use super::claims::Held;
@@ -52,7 +52,7 @@ pub(super) struct Recorder<'a> {
 
 impl SessionEvents for Recorder<'_> {
     fn progress(&self, episode: u32, step: u32, of: u32) {
-        tracing::trace!(job.id = %self.fence.job_id, episode, step, of, "progress");
+        self.shared.options.live.step(self.fence.job_id, LaneStep { episode, step, of });
     }
 
     fn wanted(&self, episode: u32) -> bool {
@@ -61,6 +61,7 @@ impl SessionEvents for Recorder<'_> {
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
         let episode = result.episode;
+        self.shared.options.live.ended(self.fence.job_id, episode);
         if !self.wanted(episode) {
             return Ok(());
         }
@@ -180,6 +181,7 @@ impl Shared {
             let recorded = self.wait(self.options.records.episodes(header.job_id, 0, header.plan.episodes));
             self.forget_dropped(header, &recorded.unwrap_or_default());
         }
+        claim.episodes.iter().for_each(|episode| self.options.live.ended(fence.job_id, *episode));
         self.claims.remove(&held);
         // Somebody waits for the verdict; tidying up can wait.
         self.conclude_next();

@@ -18,7 +18,7 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BadSetting, EventSettings, Retention, Uploads};
+use assay_api::{BadSetting, BrowserSettings, EventSettings, Retention, Uploads};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) uploads: Uploads,
     /// Streams of what happens to jobs.
     pub(crate) events: EventSettings,
+    /// Browsers: who signs in, and which pages may ask.
+    pub(crate) browsers: BrowserSettings,
     /// How much clients may ask for.
     pub(crate) limits: Limits,
     /// How long things are kept. What has not ended is never removed, and the records stay.
@@ -53,6 +55,7 @@ impl Settings {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;
+        self.browsers.validate().map_err(|bad| bad.within("browsers"))?;
         self.limits.validate().map_err(|bad| bad.within("limits"))?;
         self.retention.validate().map_err(|bad| bad.within("retention"))?;
         self.judge.validate().map_err(|bad| bad.within("judge"))

@@ -1,0 +1,53 @@
+//! Pages of other origins, if the operator allows any.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use tower_http::cors::CorsLayer;
+
+use crate::ApiSettings;
+use crate::sessions::CSRF_HEADER;
+
+/// How long a browser need not ask again.
+const MAX_AGE: Duration = Duration::from_secs(600);
+/// What pages may send.
+const SENT: [HeaderName; 9] = [
+    header::ACCEPT,
+    header::AUTHORIZATION,
+    header::CONTENT_TYPE,
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::RANGE,
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static(CSRF_HEADER),
+];
+/// What pages may read, beside the body.
+const READ: [HeaderName; 9] = [
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_RANGE,
+    header::ETAG,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// `None` unless the operator allows origins: then a browser's question in advance needs a key as everything does, and
+/// so is answered with no.
+pub(super) fn cors(settings: &ApiSettings) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = settings.browsers.origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let layer = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_credentials(true)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
+        .allow_headers(SENT)
+        .expose_headers(READ)
+        .max_age(MAX_AGE);
+    Some(layer)
+}

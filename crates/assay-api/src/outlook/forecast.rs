@@ -1,0 +1,241 @@
+//! Playing the line: which account's shard a lane takes when it is free, as the claim does it, and when that is.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::num::NonZeroU32;
+
+use assay_model::{AccountId, JobId};
+use assay_store::{Line, OpenShard};
+use jiff::Timestamp;
+
+/// Jobs of policy servers that a process works on at a time; see the worker.
+const SERVER_PLACES: usize = 4;
+/// What an episode of an unmeasured scenario takes, for the order of claims only.
+const UNKNOWN_S: f64 = 1.0;
+
+/// What is ahead of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Forecast {
+    /// How many QUEUED jobs are begun before it, itself included; while it is one.
+    pub(crate) position: Option<u32>,
+    /// Seconds until its end; `None` where something that it waits for was never measured here.
+    pub(crate) eta_s: Option<f64>,
+    /// Its policy is a server.
+    pub(crate) remote: bool,
+    /// Somebody works on it.
+    pub(crate) is_worked_on: bool,
+}
+
+/// A time, in ms, and whether everything up to it was measured.
+type Moment = (u64, bool);
+
+/// All jobs of the line.
+pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> HashMap<JobId, Forecast> {
+    let mut jobs = HashMap::new();
+    let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
+    for (remote, lanes) in [(false, lanes), (true, SERVER_PLACES)] {
+        let shards: Vec<&OpenShard> = line.shards.iter().filter(|shard| shard.remote == remote).collect();
+        let paces: HashMap<_, _> =
+            line.paces.iter().filter(|pace| pace.remote == remote).map(|pace| (&pace.scenario, pace.seconds)).collect();
+        let pace = |shard: &OpenShard| paces.get(&shard.scenario).copied();
+        Play::new(&shards, lanes, now, &pace).run(&shards, &pace, &mut jobs);
+    }
+    let conclusion = line.conclusion_s.unwrap_or(0.0);
+    for forecast in jobs.values_mut() {
+        forecast.eta_s = forecast.eta_s.map(|eta| tenths(eta + conclusion));
+    }
+    jobs
+}
+
+/// The state of the play.
+struct Play<'a> {
+    /// When lanes are free again, the next first, with the account whose shard they had.
+    lanes: BinaryHeap<Reverse<(u64, bool, Option<&'a AccountId>)>>,
+    held: BTreeMap<&'a AccountId, u32>,
+    waiting: BTreeMap<&'a AccountId, VecDeque<&'a OpenShard>>,
+    /// Whose turn it is: fewest held, then the oldest job.
+    turns: BTreeSet<(u32, JobId, &'a AccountId)>,
+    ends: HashMap<JobId, Moment>,
+}
+
+impl<'a> Play<'a> {
+    fn new(shards: &[&'a OpenShard], lanes: usize, now: Timestamp, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> Self {
+        let mut play = Self {
+            lanes: BinaryHeap::new(),
+            held: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            turns: BTreeSet::new(),
+            ends: HashMap::new(),
+        };
+        for shard in shards {
+            let Some(since) = shard.since else {
+                play.waiting.entry(&shard.account).or_default().push_back(shard);
+                continue;
+            };
+            *play.held.entry(&shard.account).or_default() += 1;
+            let each = pace(shard);
+            let begun = now.duration_since(since).as_secs_f64().max(0.0);
+            let first = (each.unwrap_or(UNKNOWN_S) - begun).max(0.0);
+            let others = f64::from(shard.episodes_left.saturating_sub(1)) * each.unwrap_or(UNKNOWN_S);
+            let end = (millis(first + others), each.is_some());
+            play.end(shard.job_id, end);
+            play.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
+        }
+        for _ in play.lanes.len()..lanes {
+            play.lanes.push(Reverse((0, true, None)));
+        }
+        for (account, shards) in &play.waiting {
+            let held = play.held.get(account).copied().unwrap_or(0);
+            play.turns.extend(shards.front().map(|shard| (held, shard.job_id, *account)));
+        }
+        play
+    }
+
+    /// Plays to the end.
+    fn run(
+        mut self,
+        shards: &[&'a OpenShard],
+        pace: &dyn Fn(&OpenShard) -> Option<f64>,
+        jobs: &mut HashMap<JobId, Forecast>,
+    ) {
+        let mut begun = HashMap::new();
+        while let Some(&Reverse((at, measured, had))) = self.lanes.peek() {
+            if self.turns.is_empty() {
+                break;
+            }
+            self.lanes.pop();
+            if let Some(account) = had {
+                self.release(account);
+            }
+            let Some(shard) = self.take() else { break };
+            if shard.is_queued_job {
+                let next = begun.len() + 1;
+                begun.entry(shard.job_id).or_insert(next);
+            }
+            let each = pace(shard);
+            let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S);
+            let end = (at.saturating_add(millis(takes)), measured && each.is_some());
+            self.end(shard.job_id, end);
+            self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
+        }
+        for shard in shards {
+            let end = self.ends.get(&shard.job_id).filter(|(_, measured)| *measured);
+            let job = jobs.entry(shard.job_id).or_default();
+            job.remote = shard.remote;
+            job.is_worked_on |= shard.since.is_some();
+            job.position = begun.get(&shard.job_id).and_then(|place| u32::try_from(*place).ok());
+            job.eta_s = end.map(|(millis, _)| *millis as f64 / 1000.0);
+        }
+    }
+
+    /// The shard that the next free lane claims.
+    fn take(&mut self) -> Option<&'a OpenShard> {
+        let (held, _, account) = self.turns.pop_first()?;
+        let shards = self.waiting.get_mut(account)?;
+        let shard = shards.pop_front()?;
+        *self.held.entry(account).or_default() += 1;
+        self.turns.extend(shards.front().map(|next| (held + 1, next.job_id, account)));
+        Some(shard)
+    }
+
+    fn release(&mut self, account: &'a AccountId) {
+        let held = self.held.entry(account).or_default();
+        let before = *held;
+        *held = held.saturating_sub(1);
+        if let Some(front) = self.waiting.get(account).and_then(VecDeque::front)
+            && self.turns.remove(&(before, front.job_id, account))
+        {
+            self.turns.insert((*held, front.job_id, account));
+        }
+    }
+
+    /// A job ends with its last shard, and is measured if all its shards are.
+    fn end(&mut self, job: JobId, (at, measured): Moment) {
+        let end = self.ends.entry(job).or_insert((0, true));
+        *end = (end.0.max(at), end.1 && measured);
+    }
+}
+
+/// More would be a pretence.
+pub(super) fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is never negative")]
+fn millis(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use assay_store::Pace;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_750_000_000 + second).unwrap()
+    }
+
+    fn id(job: u64) -> JobId {
+        format!("01890a5d-ac96-774b-bcce-{job:012x}").parse().unwrap()
+    }
+
+    fn shard(job: u64, account: &str, episodes: u32) -> OpenShard {
+        OpenShard {
+            job_id: id(job),
+            is_queued_job: true,
+            account: account.parse().unwrap(),
+            scenario: "known".parse().unwrap(),
+            remote: false,
+            episodes_left: episodes,
+            since: None,
+        }
+    }
+
+    fn line(shards: Vec<OpenShard>) -> Line {
+        let pace = Pace { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
+        Line { shards, paces: vec![pace], conclusion_s: Some(0.5) }
+    }
+
+    fn told(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
+        let jobs = forecast(line, NonZeroU32::new(lanes).unwrap(), at(0));
+        let mut ids: Vec<_> = jobs.keys().copied().collect();
+        ids.sort();
+        ids.into_iter().map(|id| (jobs[&id].position, jobs[&id].eta_s)).collect()
+    }
+
+    #[test]
+    fn one_account_waits_in_order() {
+        let line = line(vec![shard(1, "lab", 3), shard(2, "lab", 1), shard(3, "lab", 1)]);
+        assert_eq!(told(&line, 1), [(Some(1), Some(6.5)), (Some(2), Some(8.5)), (Some(3), Some(10.5))]);
+        assert_eq!(told(&line, 2), [(Some(1), Some(6.5)), (Some(2), Some(2.5)), (Some(3), Some(4.5))]);
+    }
+
+    #[test]
+    fn who_holds_nothing_goes_first() {
+        let busy = OpenShard { since: Some(at(-1)), is_queued_job: false, ..shard(1, "lab", 2) };
+        let line = line(vec![busy, shard(1, "lab", 4), shard(2, "lab", 1), shard(3, "other", 1)]);
+        let line = Line {
+            shards: line.shards.iter().cloned().map(|s| OpenShard { is_queued_job: s.job_id != id(1), ..s }).collect(),
+            ..line
+        };
+        // Two lanes: the free one takes the other account's job, then both accounts' turn by turn.
+        assert_eq!(told(&line, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
+    }
+
+    #[test]
+    fn what_was_never_measured_is_not_guessed() {
+        let unknown = OpenShard { scenario: "unknown".parse().unwrap(), ..shard(1, "lab", 1) };
+        let line = line(vec![unknown, shard(2, "lab", 1)]);
+        assert_eq!(told(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
+        assert_eq!(told(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
+    }
+
+    #[test]
+    fn policy_servers_hold_up_no_other() {
+        let remote = OpenShard { remote: true, scenario: "unknown".parse().unwrap(), ..shard(1, "lab", 50) };
+        let line = line(vec![remote, shard(2, "lab", 1)]);
+        assert_eq!(told(&line, 1), [(Some(1), None), (Some(1), Some(2.5))]);
+    }
+}

@@ -1,0 +1,81 @@
+//! `POST /session`: signs a browser in with a key. `GET /session` tells a page who it is.
+
+use assay_model::{AccountId, Scope};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::http::{ApiError, Caller, json_body, key_of, named_field, session_of};
+use crate::keys::KeyText;
+use crate::sessions::SessionSecret;
+use crate::state::App;
+
+/// Who signs in.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SignIn {
+    /// An API key: assay_<id>_<secret>. It is not kept in the browser.
+    #[schema(write_only, format = Password)]
+    key: String,
+}
+
+/// A session.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Session {
+    account: AccountId,
+    /// What it may do: what its key may.
+    scopes: Vec<Scope>,
+    /// When it ends by itself; it ends with its key in any case.
+    expires_at: Timestamp,
+    /// To be sent as the header `X-CSRF-Token` with each request that is no GET.
+    csrf_token: String,
+}
+
+#[utoipa::path(
+    post, path = "/session", operation_id = "sign_in", tag = "keys",
+    request_body(content = SignIn),
+    responses(
+        (status = 201, description = "Signed in: the answer sets a cookie that scripts can't read", body = Session),
+        (status = 400), (status = 401), (status = 408), (status = 413), (status = 415),
+    ),
+)]
+pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let value = json_body(&app, request).await?;
+    let wish = SignIn::deserialize(&value).map_err(|error| {
+        let text = assay_model::sanitise(&error.to_string(), 300);
+        ApiError::invalid(named_field(&text).unwrap_or("key"), None, text.clone())
+    })?;
+    // A text that is no key is refused as one that nobody has.
+    let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
+    let (caller, expiry) = key_of(&app, key.into()).await?;
+    let now = app.clock.now();
+    let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
+    let end = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
+    let expires_at = expiry.map_or(end, |expiry| expiry.min(end));
+    let secret = SessionSecret::new(&*app.entropy);
+    let record =
+        assay_store::SessionRecord { hash: secret.hash(), key: caller.key.clone(), created_at: now, expires_at };
+    app.records.create_session(record).await?;
+    let seconds = expires_at.duration_since(now).as_secs().max(0).unsigned_abs();
+    let cookie = secret.cookie(&app.settings, seconds).map(|cookie| (header::SET_COOKIE, cookie));
+    let session = shown(&caller, &secret, expires_at);
+    Ok((StatusCode::CREATED, AppendHeaders(cookie), Json(session)).into_response())
+}
+
+#[utoipa::path(
+    get, path = "/session", operation_id = "session", tag = "keys",
+    responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),
+)]
+pub(super) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
+    let secret = SessionSecret::of(&headers).ok_or_else(|| ApiError::unauthorized("nobody is signed in here"))?;
+    let (caller, expires_at) = session_of(&app, &secret).await?;
+    Ok(Json(shown(&caller, &secret, expires_at)))
+}
+
+fn shown(caller: &Caller, secret: &SessionSecret, expires_at: Timestamp) -> Session {
+    let scopes = Scope::ALL.into_iter().filter(|scope| caller.has(*scope)).collect();
+    Session { account: caller.account.clone(), scopes, expires_at, csrf_token: secret.token() }
+}

@@ -1,0 +1,26 @@
+//! `DELETE /session`: signs out. Doing it again is harmless.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+
+use crate::http::{ApiError, forged};
+use crate::sessions::{SessionSecret, no_cookie};
+use crate::state::App;
+
+#[utoipa::path(
+    delete, path = "/session", operation_id = "sign_out", tag = "keys",
+    params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token, if there is a session")),
+    responses((status = 204, description = "Nobody is signed in; open streams of events end"), (status = 403)),
+)]
+pub(super) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
+    if let Some(secret) = SessionSecret::of(&headers) {
+        if !secret.is_shown_in(&headers) {
+            return Err(forged());
+        }
+        app.records.end_session(&secret.hash()).await?;
+        app.events.look_at_streams();
+    }
+    let cookie = no_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(cookie)).into_response())
+}

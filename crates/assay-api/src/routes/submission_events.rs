@@ -1,0 +1,39 @@
+//! `GET /submissions/{id}/events`: what happens to a submission, as it happens; nothing about a single episode of it.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::submission::submission;
+use crate::events::{JobUpdate, follow};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
+    params(
+        ("id" = String, Path, description = "The submission's id (UUID)"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
+            stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
+    ),
+    responses(
+        (
+            status = 200, content_type = "text/event-stream", body = JobUpdate,
+            description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
+                Changes of state and ends of episodes have an id; progress in between has none",
+        ),
+        (status = 204, description = "The client has had the last event"),
+        (status = 400), (status = 404), (status = 429),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let record = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&record.account, "followed a submission");
+    follow(&app, &caller, &record, &headers).await
+}

@@ -1,0 +1,173 @@
+//! Browsers: signing in and out, changes that need the token.
+
+use std::time::Duration;
+
+use assay_api::ApiSettings;
+use assay_store::KeyId;
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt;
+use serde_json::json;
+use tower::ServiceExt;
+
+use crate::app::{Answer, POLICY, SCENARIO, TestApp, form};
+
+struct Browser {
+    cookie: String,
+    token: String,
+    answer: Answer,
+}
+
+async fn sign_in(app: &TestApp, key: &str) -> Browser {
+    let answer = app.post_json("/session", "", &json!({ "key": key })).await;
+    let set = answer.headers.get("set-cookie").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+    let cookie = set.split(';').next().unwrap().to_owned();
+    let token = answer.body["csrf_token"].as_str().unwrap_or_default().to_owned();
+    Browser { cookie, token, answer }
+}
+
+impl Browser {
+    fn request(&self, method: &str, path: &str, token: Option<&str>) -> axum::http::request::Builder {
+        let request = Request::builder().method(method).uri(path).header("cookie", &self.cookie);
+        match token {
+            Some(token) => request.header("x-csrf-token", token),
+            None => request,
+        }
+    }
+
+    async fn send(&self, app: &TestApp, method: &str, path: &str, token: Option<&str>) -> Answer {
+        app.send(self.request(method, path, token).body(Body::empty()).unwrap()).await
+    }
+}
+
+#[tokio::test]
+async fn a_browser_signs_in_reads_changes_and_signs_out() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let browser = sign_in(&app, &key).await;
+    let answer = &browser.answer;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    // The key is good for an hour, a session would be for twelve.
+    assert!(cookie.ends_with("; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert_eq!((&answer.body["account"], &answer.body["scopes"]), (&json!("lab"), &json!(["read", "verify"])));
+    assert_eq!(answer.body["expires_at"], "2025-06-15T16:06:40Z");
+    assert!(!answer.body.to_string().contains(&key[10..]), "the key stays where it was");
+
+    assert_eq!(browser.send(&app, "GET", "/verify", None).await.status, 200, "reading needs no token");
+    assert_eq!(browser.send(&app, "GET", "/keys", None).await.status, 403, "it may do what its key may");
+    let session = browser.send(&app, "GET", "/session", None).await;
+    assert_eq!((session.status.as_u16(), &session.body), (200, &answer.body), "a page that was loaded anew asks");
+    for token in [None, Some(""), Some("0")] {
+        let refused = app.send(form(browser.request("POST", "/verify", token), &[POLICY, SCENARIO])).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (403, "FORBIDDEN"), "{token:?}");
+        assert!(refused.message().contains("x-csrf-token"), "{}", refused.message());
+    }
+    let made = app.send(form(browser.request("POST", "/verify", Some(&browser.token)), &[POLICY, SCENARIO])).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+
+    assert_eq!(browser.send(&app, "DELETE", "/session", None).await.status, 403, "another page can't sign it out");
+    let out = browser.send(&app, "DELETE", "/session", Some(&browser.token)).await;
+    assert_eq!(out.status, 204);
+    assert!(out.headers["set-cookie"].to_str().unwrap().starts_with("assay_session=; Path=/; Max-Age=0;"));
+    let after = browser.send(&app, "GET", "/verify", None).await;
+    assert_eq!((after.status.as_u16(), after.code()), (401, "UNAUTHORIZED"));
+    assert!(after.message().contains("sign in again"), "{}", after.message());
+    assert_eq!(
+        browser.send(&app, "DELETE", "/session", Some(&browser.token)).await.status,
+        204,
+        "once more is harmless"
+    );
+}
+
+#[tokio::test]
+async fn the_header_counts_where_both_are_there() {
+    let app = TestApp::new();
+    let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
+    let browser = sign_in(&app, &lab).await;
+    let both = |key: &str| browser.request("POST", "/verify", None).header("authorization", format!("Bearer {key}"));
+    let made = app.send(form(both(&other), &[POLICY, SCENARIO])).await;
+    assert_eq!(made.status, 201, "a key needs no token: {}", made.body);
+    assert_eq!(app.get("/verify", &other).await.body["total"], 1);
+    assert_eq!(app.send(form(both("nonsense"), &[POLICY, SCENARIO])).await.status, 401, "a bad one is not overlooked");
+}
+
+#[tokio::test]
+async fn a_session_ends_in_time_and_with_its_key() {
+    let app = TestApp::with(ApiSettings {
+        browsers: assay_api::BrowserSettings { session_s: Duration::from_secs(600).into(), ..Default::default() },
+        ..ApiSettings::default()
+    });
+    let key = app.key("lab", "verify,read").await;
+    let (first, second) = (sign_in(&app, &key).await, sign_in(&app, &key).await);
+    assert_ne!(first.cookie, second.cookie);
+    app.clock.forward(599);
+    assert_eq!(first.send(&app, "GET", "/verify", None).await.status, 200);
+    app.clock.forward(1);
+    assert_eq!(first.send(&app, "GET", "/verify", None).await.status, 401);
+    assert_eq!(first.send(&app, "GET", "/session", None).await.status, 401);
+    let third = sign_in(&app, &key).await;
+    assert_eq!(third.send(&app, "GET", "/verify", None).await.status, 200);
+    let id = KeyId::parse(key.split('_').nth(1).unwrap()).unwrap();
+    app.state.records.revoke_key(&id, app.state.clock.now()).await.unwrap();
+    let ended = third.send(&app, "GET", "/verify", None).await;
+    assert_eq!((ended.status.as_u16(), ended.message()), (401, "the API key was revoked"));
+    assert_eq!(sign_in(&app, &key).await.answer.status, 401);
+}
+
+#[tokio::test]
+async fn wrong_ways_to_sign_in() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    for (body, status, field) in [
+        (json!({ "key": "nonsense" }), 401, None),
+        (json!({ "key": format!("{}0", &key[..key.len() - 1]) }), 401, None),
+        (json!({}), 400, Some("key")),
+        (json!({ "key": 7 }), 400, Some("key")),
+        (json!({ "key": key, "more": 1 }), 400, Some("more")),
+    ] {
+        let answer = app.post_json("/session", "", &body).await;
+        // The last digit may have been a 0 already.
+        assert!(answer.status.as_u16() == status || key.ends_with('0'), "{body}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{body}");
+        assert!(!answer.headers.contains_key("set-cookie"));
+    }
+    let forged = Browser {
+        cookie: format!("assay_session={}", "0".repeat(64)),
+        token: String::new(),
+        answer: app.get("/", "").await,
+    };
+    assert_eq!(forged.send(&app, "GET", "/verify", None).await.status, 401);
+}
+
+#[tokio::test]
+async fn behind_https_the_cookie_is_for_https_only() {
+    let public_url = Some("https://assay.example.org".to_owned());
+    let app = TestApp::with(ApiSettings { public_url, ..ApiSettings::default() });
+    let browser = sign_in(&app, &app.key("lab", "read").await).await;
+    assert!(browser.answer.headers["set-cookie"].to_str().unwrap().ends_with("; SameSite=Strict; Secure"));
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_streams_of_the_session() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let job = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    let (one, two) = (sign_in(&app, &key).await, sign_in(&app, &key).await);
+    let follow = async |browser: &Browser| {
+        let request = browser.request("GET", &format!("/verify/{job}/events"), None).body(Body::empty()).unwrap();
+        let response = app.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body()
+    };
+    let (ends, mut stays) = (follow(&one).await, follow(&two).await);
+    assert_eq!(one.send(&app, "DELETE", "/session", Some(&one.token)).await.status, 204);
+    let told = tokio::time::timeout(Duration::from_secs(20), ends.collect()).await.unwrap().unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&told).contains("QUEUED"));
+    assert_eq!(app.post(&format!("/verify/{job}/cancel"), &key).await.status, 200);
+    let mut text = String::new();
+    while let Some(frame) = tokio::time::timeout(Duration::from_secs(20), stays.frame()).await.unwrap() {
+        text.push_str(&String::from_utf8_lossy(&frame.unwrap().into_data().unwrap()));
+    }
+    assert!(text.contains("CANCELLED"), "{text}");
+}

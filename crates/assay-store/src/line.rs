@@ -1,0 +1,57 @@
+//! Who waits, who is at work, and how long that takes: what is needed to tell how long it takes until a job's end.
+
+use std::fmt;
+
+use assay_model::{AccountId, JobId, ScenarioId};
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::StoreError;
+
+/// A shard that waits or is worked on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenShard {
+    /// The job.
+    pub job_id: JobId,
+    /// Nobody has taken anything of the job yet.
+    pub is_queued_job: bool,
+    /// Whose it is.
+    pub account: AccountId,
+    /// What it runs on.
+    pub scenario: ScenarioId,
+    /// Its policy is a server.
+    pub remote: bool,
+    /// Episodes it lacks.
+    pub episodes_left: u32,
+    /// When it was taken or recorded its last result; `None` while it waits.
+    pub since: Option<Timestamp>,
+}
+
+/// How long an episode takes here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pace {
+    /// Of this scenario.
+    pub scenario: ScenarioId,
+    /// With a policy server.
+    pub remote: bool,
+    /// From one result of a shard to the next, or from taking it to the first: a mean in which the last ones count most.
+    pub seconds: f64,
+}
+
+/// Everything that is not done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Line {
+    /// Oldest job first, then by shard.
+    pub shards: Vec<OpenShard>,
+    /// As far as measured.
+    pub paces: Vec<Pace>,
+    /// How long drawing a conclusion took lately, in s.
+    pub conclusion_s: Option<f64>,
+}
+
+/// The part of the records that tells what is ahead.
+#[async_trait]
+pub trait Lines: Send + Sync + fmt::Debug {
+    /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest).
+    async fn line(&self, limit: u32) -> Result<Line, StoreError>;
+}
