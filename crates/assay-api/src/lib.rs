@@ -39,8 +39,8 @@ pub use ports::{
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Seconds,
-    Uploads,
+    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits,
+    Retention, Seconds, Uploads,
 };
 pub use state::{AppState, Readiness};
 pub use upkeep::upkeep;

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter,
-    JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed, Sessions,
-    StoreError,
+    JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed,
+    Sessions, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.

@@ -115,7 +115,7 @@ impl Forecast {
             }
             JobStatus::Queued if self.remote => Some("a free place among the jobs of policy servers"),
             JobStatus::Queued => Some("a free lane"),
-            JobStatus::Running if !self.is_worked_on => Some("a free lane, to go on"),
+            JobStatus::Running if self.is_idle => Some("a free lane, to go on"),
             JobStatus::Running => self.remote.then_some("its policy server"),
             JobStatus::Judging if settings.second_judge => Some("the second judge, then the conclusion"),
             JobStatus::Judging => Some("the conclusion"),

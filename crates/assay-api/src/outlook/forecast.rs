@@ -1,7 +1,7 @@
 //! Playing the line: which account's shard a lane takes when it is free, as the claim does it, and when that is.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 
 use assay_model::{AccountId, JobId};
@@ -22,8 +22,8 @@ pub(crate) struct Forecast {
     pub(crate) eta_s: Option<f64>,
     /// Its policy is a server.
     pub(crate) remote: bool,
-    /// Somebody works on it.
-    pub(crate) is_worked_on: bool,
+    /// It was begun, and nobody works on it.
+    pub(crate) is_idle: bool,
 }
 
 /// A time, in ms, and whether everything up to it was measured.
@@ -118,11 +118,12 @@ impl<'a> Play<'a> {
             self.end(shard.job_id, end);
             self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
+        let working: HashSet<JobId> = shards.iter().filter(|shard| shard.since.is_some()).map(|s| s.job_id).collect();
         for shard in shards {
             let end = self.ends.get(&shard.job_id).filter(|(_, measured)| *measured);
             let job = jobs.entry(shard.job_id).or_default();
             job.remote = shard.remote;
-            job.is_worked_on |= shard.since.is_some();
+            job.is_idle = !shard.is_queued_job && !working.contains(&shard.job_id);
             job.position = begun.get(&shard.job_id).and_then(|place| u32::try_from(*place).ok());
             job.eta_s = end.map(|(millis, _)| *millis as f64 / 1000.0);
         }
