@@ -64,17 +64,26 @@ impl UrlSigner {
 
     /// Path and query of an artifact from `now` on.
     pub(crate) fn sign(&self, job: JobId, sha256: &str, name: &str, now: Timestamp) -> String {
+        self.sign_path(&format!("/artifacts/{job}/{sha256}/{name}"), now)
+    }
+
+    /// Path and query of the picture of a published scenario from `now` on.
+    pub(crate) fn sign_thumbnail(&self, digest: &str, now: Timestamp) -> String {
+        self.sign_path(&format!("/thumbnails/{digest}"), now)
+    }
+
+    fn sign_path(&self, path: &str, now: Timestamp) -> String {
         let expires = now.saturating_add(LIFETIME).unwrap_or(now).as_second();
-        let signature = self.mac(job, sha256, name, expires).finalize().into_bytes();
+        let signature = self.mac(path, expires).finalize().into_bytes();
         let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("/artifacts/{job}/{sha256}/{name}?expires={expires}&signature={signature}")
+        format!("{path}?expires={expires}&signature={signature}")
     }
 
     /// Whether we signed this; compared in constant time.
-    pub(crate) fn is_ours(&self, job: JobId, sha256: &str, name: &str, expires: i64, signature: &str) -> bool {
+    pub(crate) fn is_ours(&self, path: &str, expires: i64, signature: &str) -> bool {
         let pairs = signature.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
         let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
-        bytes.is_some_and(|bytes| self.mac(job, sha256, name, expires).verify_slice(&bytes).is_ok())
+        bytes.is_some_and(|bytes| self.mac(path, expires).verify_slice(&bytes).is_ok())
     }
 
     /// Stands for what is added to it; nobody without the secret can try what it might be.
@@ -84,9 +93,9 @@ impl UrlSigner {
         content
     }
 
-    fn mac(&self, job: JobId, sha256: &str, name: &str, expires: i64) -> Hmac<Sha256> {
+    fn mac(&self, path: &str, expires: i64) -> Hmac<Sha256> {
         let mut mac = self.keyed();
-        mac.update(format!("assay/artifact/1\n{job}\n{sha256}\n{name}\n{expires}").as_bytes());
+        mac.update(format!("assay/address/2\n{path}\n{expires}").as_bytes());
         mac
     }
 

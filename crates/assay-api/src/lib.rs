@@ -31,10 +31,10 @@ pub use artifacts::{SignerError, UrlSigner};
 pub use events::EventHub;
 pub use http::{RateWindows, router};
 pub use outlook::Outlook;
-pub use places::PreflightPlaces;
+pub use places::Places;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Intake, IntakeFailure, OsEntropy, PreflightFailure, PreflightRequest,
-    Preflights, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, Intake, IntakeFailure, OsEntropy, PreflightFailure,
+    PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};

@@ -1,5 +1,5 @@
-//! Who may run a preflight now: one of each account, a few of the whole instance. They are answered while the client
-//! waits, so nobody is put into a queue.
+//! Who may have something tried now: one thing of each account, a few of the whole instance. They are answered while the
+//! client waits, so nobody is put into a queue.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,32 +8,52 @@ use assay_model::AccountId;
 
 use crate::http::{ApiError, Code};
 
-/// Preflights at the same time.
+/// Things of one kind that are tried at the same time.
 const MAX_AT_ONCE: usize = 2;
-/// When to try again, in s: about the length of a preflight.
-pub(crate) const RETRY_S: u64 = 3;
+/// When to try a preflight again, in s: about the length of one.
+pub(crate) const PREFLIGHT_RETRY_S: u64 = 3;
+/// When to try to publish again, in s.
+pub(crate) const PUBLISH_RETRY_S: u64 = 10;
 
-/// The accounts whose preflights run; shared by all its clones.
-#[derive(Debug, Clone, Default)]
-pub struct PreflightPlaces(Arc<Mutex<BTreeSet<AccountId>>>);
+/// The accounts whose things are tried; shared by all its clones.
+#[derive(Debug, Clone)]
+pub struct Places {
+    running: Arc<Mutex<BTreeSet<AccountId>>>,
+    what: &'static str,
+    retry_s: u64,
+}
 
 /// A place; free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    places: PreflightPlaces,
+    places: Places,
     account: AccountId,
 }
 
-impl PreflightPlaces {
+impl Places {
+    /// For preflights.
+    #[must_use]
+    pub fn preflights() -> Self {
+        Self { running: Arc::default(), what: "preflight", retry_s: PREFLIGHT_RETRY_S }
+    }
+
+    /// For scenarios that are to be published.
+    #[must_use]
+    pub fn publications() -> Self {
+        Self { running: Arc::default(), what: "publication", retry_s: PUBLISH_RETRY_S }
+    }
+
     /// A place for `account`, or when to try again.
     pub(crate) fn enter(&self, account: &AccountId) -> Result<Place, ApiError> {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let what = self.what;
         if running.contains(account) {
-            let message = "your account's other preflight has not ended; one at a time";
-            return Err(ApiError::try_again(Code::RateLimited, message, RETRY_S));
+            let message = format!("your account's other {what} has not ended; one at a time");
+            return Err(ApiError::try_again(Code::RateLimited, &message, self.retry_s));
         }
         if running.len() >= MAX_AT_ONCE {
-            return Err(ApiError::try_again(Code::Unavailable, "other preflights are running; try again", RETRY_S));
+            let message = format!("other {what}s are running; try again");
+            return Err(ApiError::try_again(Code::Unavailable, &message, self.retry_s));
         }
         running.insert(account.clone());
         Ok(Place { places: self.clone(), account: account.clone() })
@@ -42,6 +62,6 @@ impl PreflightPlaces {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.account);
+        self.places.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.account);
     }
 }

@@ -5,12 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::{Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId};
+use assay_model::lane::Fault;
+use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
-use assay_scenario::{Collection, Library, Spec};
+use assay_scenario::{Collection, Library, Scenario, Spec};
 use assay_store::{JobRecord, ServerCall};
 use async_trait::async_trait;
+use tempfile::TempDir;
 
 /// The scenarios that can be asked for.
 pub trait Catalog: Send + Sync + fmt::Debug {
@@ -164,14 +166,64 @@ pub trait Preflights: Send + Sync + fmt::Debug {
 /// What to try: an archive or a server.
 #[derive(Debug)]
 pub struct PreflightRequest {
-    /// On this scenario of the catalog.
+    /// On this scenario.
     pub scenario: ScenarioId,
+    /// In this version.
+    pub scenario_digest: String,
     /// The archive as it came in.
     pub archive: Option<PathBuf>,
     /// The policy server, and the actions of an answer that are carried out.
     pub server: Option<(ServerCall, Option<u32>)>,
     /// The author's name for it.
     pub policy_name: String,
+}
+
+/// Looks at scenarios that accounts want to publish.
+pub trait Publisher: Send + Sync + fmt::Debug {
+    /// Unpacks the archive at `zip` and reads what it holds; runs nothing. Runs on a thread that may block.
+    ///
+    /// # Errors
+    /// [`DraftFailure`].
+    fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure>;
+
+    /// Compiles it, runs it without a policy and draws it, in jails; the answer is its picture, if this machine draws. Runs
+    /// on a thread that may block, for 20 s at most.
+    ///
+    /// # Errors
+    /// [`DraftFailure`].
+    fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure>;
+
+    /// The spaces, rates and limits of a version that was published. Reads its files.
+    ///
+    /// # Errors
+    /// Why it can't be used here any more.
+    fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String>;
+}
+
+/// A scenario on its way.
+#[derive(Debug)]
+pub struct Draft {
+    /// Unpacked into this folder, which goes with it; under the name that it would have.
+    pub scenario: Scenario,
+    /// Holds that folder.
+    pub work: TempDir,
+}
+
+/// Why a scenario can't be published.
+#[derive(Debug, thiserror::Error)]
+pub enum DraftFailure {
+    /// Its archive.
+    #[error("{0}")]
+    Archive(String),
+    /// There was no time to look at it.
+    #[error("the machine is too busy to look at a scenario")]
+    Busy,
+    /// A file in it.
+    #[error("{}: {}", .0.file, .0.problem)]
+    Fault(Fault),
+    /// Our fault.
+    #[error("{0}")]
+    Broken(String),
 }
 
 /// Why a policy could not be tried.

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use assay_model::{Clock, Entropy, Fingerprint};
-use assay_store::{Blobs, Queue, Records, ServerCalls};
+use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
+use assay_store::{Blobs, PublishedFiles, Queue, Records, ServerCalls, StoreError};
 use uuid::Uuid;
 
 use crate::{
-    ApiSettings, Catalog, EventHub, Intake, Outlook, PreflightPlaces, Preflights, RateWindows, Replayer, SigningKeys,
+    ApiSettings, Catalog, EventHub, Intake, Outlook, Places, Preflights, Publisher, RateWindows, Replayer, SigningKeys,
     UrlSigner,
 };
 
@@ -26,7 +26,13 @@ pub struct AppState {
     /// Tries policies.
     pub preflights: Arc<dyn Preflights>,
     /// Who may run a preflight now.
-    pub preflight_places: PreflightPlaces,
+    pub preflight_places: Places,
+    /// Looks at scenarios that are to be published.
+    pub publisher: Arc<dyn Publisher>,
+    /// Who may publish now.
+    pub publishing_places: Places,
+    /// What was published.
+    pub published: PublishedFiles,
     /// How often each key has asked.
     pub rate: RateWindows,
     /// The time.
@@ -67,6 +73,15 @@ impl AppState {
         self.entropy.fill(&mut random);
         let millis = u64::try_from(self.clock.now().as_millisecond()).unwrap_or(0);
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+
+    /// The scenario of that name, whoever wrote it, as policies are evaluated on it now.
+    pub(crate) async fn scenario(&self, id: &ScenarioId) -> Result<Option<Arc<ScenarioCard>>, StoreError> {
+        if let Some(card) = self.catalog.get(id) {
+            return Ok(Some(card));
+        }
+        let found = self.records.community_scenario(id).await?;
+        Ok(found.filter(|scenario| scenario.deleted_at.is_none()).map(|scenario| Arc::new(scenario.card)))
     }
 }
 

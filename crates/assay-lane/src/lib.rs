@@ -23,6 +23,7 @@ mod policy_link;
 mod render;
 mod rerun;
 mod seal;
+mod seen;
 mod sheet;
 mod step;
 mod stills;

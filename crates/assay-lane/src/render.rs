@@ -9,7 +9,8 @@ use assay_sim::{Simulation, World};
 use crate::caption::caption;
 use crate::log::EpisodeLog;
 use crate::rerun::Rerun;
-use crate::step::{LoadError, load_to_draw};
+use crate::seen::Seen;
+use crate::step::{LoadError, load, load_to_draw};
 use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
 
 /// Largest side of a frame in pixels.
@@ -64,10 +65,17 @@ pub fn render(places: &Places) -> Result<(), RenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
     let world = load_to_draw(places, job.width, job.height)?;
-    let pass = |images: bool| write(&world, &job, &trace, &places.scratch, images);
-    let images_dropped = match pass(true) {
+    let (seen, mut cameras_dropped) = look(places, &job, &trace)?;
+    let pass = |images: bool, seen: &Seen| write(&world, &job, &trace, &places.scratch, (images, seen));
+    let mut first = pass(true, &seen);
+    if matches!(first, Ok(false)) && !seen.images.is_empty() {
+        // What the policy saw goes before what people look at.
+        cameras_dropped = Some(too_many(&job));
+        first = pass(true, &Seen::default());
+    }
+    let images_dropped = match first {
         Ok(true) => None,
-        Ok(false) => Some(format!("they would take more than the {} bytes left for them", job.max_image_bytes)),
+        Ok(false) => Some(too_many(&job)),
         Err(RenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
             Some("they could not be drawn on this machine".to_owned())
@@ -75,18 +83,46 @@ pub fn render(places: &Places) -> Result<(), RenderError> {
         Err(error) => return Err(error),
     };
     if images_dropped.is_some() {
-        pass(false)?;
+        pass(false, &Seen::default())?;
     }
-    let text = serde_json::to_vec(&Rendered { images_dropped }).map_err(|e| RenderError::Senseless(e.to_string()))?;
+    let text = serde_json::to_vec(&Rendered { images_dropped, cameras_dropped })
+        .map_err(|e| RenderError::Senseless(e.to_string()))?;
     fs::write(places.scratch.join(files::RENDERED), text).map_err(RenderError::Job)
 }
 
+fn too_many(job: &RenderJob) -> String {
+    format!("they would take more than the {} bytes left for them", job.max_image_bytes)
+}
+
+/// What the policy saw, if it has eyes, or why that is left out.
+fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option<String>), RenderError> {
+    let world = load(places)?;
+    if !world.scenario().has_images() {
+        return Ok((Seen::default(), None));
+    }
+    match Seen::draw(&world, job.world_seed, trace, job.max_image_bytes) {
+        Ok(Some(seen)) => Ok((seen, None)),
+        Ok(None) => Ok((Seen::default(), Some(too_many(job)))),
+        Err(RenderError::Draw(error)) => {
+            eprintln!("assay-lane: {error}");
+            Ok((Seen::default(), Some("they could not be drawn on this machine".to_owned())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Runs the episode again and writes its files into `folder`; false as soon as there are too many bytes of images.
-fn write(world: &World, job: &RenderJob, trace: &Trace, folder: &Path, images: bool) -> Result<bool, RenderError> {
+fn write(
+    world: &World,
+    job: &RenderJob,
+    trace: &Trace,
+    folder: &Path,
+    (images, seen): (bool, &Seen),
+) -> Result<bool, RenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let mut drawing = if images { Some(Drawing::start(&mut rerun.simulation, world, job, folder)?) } else { None };
     let path = folder.join(files::LOG);
-    let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, &job.result)?;
+    let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, (&job.result, seen))?;
     let mut control_step = 0;
     for row in 0..trace.rows() {
         rerun.step(row)?;
@@ -102,7 +138,7 @@ fn write(world: &World, job: &RenderJob, trace: &Trace, folder: &Path, images: b
                 log.frame(time_s, &packet)?;
             }
             // Each stands in the video and in the log.
-            if 2 * drawing.video.size_bytes() > job.max_image_bytes {
+            if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
                 return Ok(false);
             }
         }

@@ -158,6 +158,9 @@ pub struct RenderJob {
 pub struct Rendered {
     /// Why there are no images, where there are none.
     pub images_dropped: Option<String>,
+    /// Why the log does not show what the policy saw, where it saw something and the log does not.
+    #[serde(default)]
+    pub cameras_dropped: Option<String>,
 }
 
 /// What a check of a scenario found.
@@ -193,8 +196,12 @@ pub struct Figures {
     pub degrees_of_freedom: u32,
     /// Worlds that were drawn.
     pub worlds: u32,
-    /// Simulated time per time by the wall, physics and signals, with an action of zeros.
+    /// Simulated time of the smoke episode, whose actions are zeros: all of it, or what the time for it sufficed for.
+    pub smoke_s: f64,
+    /// Its simulated time by its CPU time: physics, signals, observations.
     pub real_time_factor: f64,
+    /// Most contacts at a time in it.
+    pub most_contacts: u32,
 }
 
 /// What to draw of a scenario: the starts of worlds, side by side.

@@ -44,6 +44,22 @@ pub enum ScenarioError {
         /// The parser's words, with line and column.
         message: String,
     },
+    /// MJCF that is none, or that asks for what it may not have.
+    #[error("{file}: {problem}")]
+    Mjcf {
+        /// Which file, relative to the scenario's folder.
+        file: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A text that is not taken.
+    #[error("{file}: {problem}")]
+    Text {
+        /// Which file.
+        file: &'static str,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
     /// A value that makes no sense.
     #[error("{file}: {key}: {problem}")]
     Value {
@@ -68,6 +84,8 @@ impl ScenarioError {
         let named = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let (file, key) = match self {
             Self::Value { file, key, .. } => ((*file).to_owned(), Some(key.clone())),
+            Self::Mjcf { file, .. } => (file.clone(), None),
+            Self::Text { file, .. } => ((*file).to_owned(), None),
             Self::Read { path, .. }
             | Self::Missing { path, .. }
             | Self::TooLarge { path }
@@ -75,7 +93,7 @@ impl ScenarioError {
             | Self::Syntax { path, .. } => (named(path), None),
         };
         let problem = match self {
-            Self::Value { problem, .. } => problem.clone(),
+            Self::Value { problem, .. } | Self::Mjcf { problem, .. } | Self::Text { problem, .. } => problem.clone(),
             Self::Syntax { message, .. } => message.clone(),
             Self::Missing { purpose, .. } => format!("is missing; {purpose}, so add it"),
             Self::Linked { .. } => "is a link; put a copy there".to_owned(),

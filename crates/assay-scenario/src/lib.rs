@@ -6,6 +6,7 @@
 //! scenarios by id.
 
 mod actor;
+mod community;
 mod digest;
 mod disturbance;
 mod draw;
@@ -13,6 +14,7 @@ mod error;
 mod json_schema;
 mod library;
 mod load;
+mod markdown;
 mod reference;
 mod robot;
 mod schema;
@@ -20,6 +22,9 @@ mod spec;
 mod tables;
 
 pub use actor::{Actor, Motion, Pose, Repeat, Track};
+pub use community::{
+    MAX_COMMUNITY_STEPS, MAX_COMMUNITY_TIME_LIMIT_S, MAX_TAG_BYTES, MAX_TAGS, MAX_VERSION_BYTES, check_tags,
+};
 pub use digest::{digest, files};
 pub use disturbance::{Disturbance, Push};
 pub use draw::{Draw, DrawError, Setting, draw};

@@ -5,6 +5,7 @@ mod conditions;
 mod draws;
 mod facts;
 mod files;
+mod mjcf;
 mod names;
 
 use std::collections::BTreeMap;
@@ -160,6 +161,7 @@ impl Scenario {
         let document: Document = files::parse(&path, "it makes a folder a scenario")?;
         facts::check_facts(&document)?;
         files::check_scene(folder, &document.world.scene)?;
+        mjcf::check(folder, &document.world.scene)?;
         let load_robot = |(index, entry)| files::load_robot(index, entry, robots);
         let robots = document.robot.iter().enumerate().map(load_robot).collect::<Result<Vec<_>, _>>()?;
         let signals: Vec<(String, Signal)> = document.signals.clone().into_iter().collect();

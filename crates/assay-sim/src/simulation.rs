@@ -177,6 +177,12 @@ impl Simulation {
         Ok(())
     }
 
+    /// The images of the observation, in the scenario's order: how many each camera has drawn so far, and the last one as
+    /// RGB rows from the top (empty before the first [`Self::observe`]).
+    pub fn images(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.cameras.drawn()
+    }
+
     /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns whether
     /// one was. The caller has checked length and finiteness.
     pub fn act(&mut self, action: &[f64]) -> bool {

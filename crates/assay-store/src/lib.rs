@@ -18,6 +18,7 @@
 mod answers;
 mod arena;
 mod blobs;
+mod community;
 mod conclusion;
 mod error;
 mod events;
@@ -26,6 +27,7 @@ mod key;
 mod line;
 mod live;
 mod local_queue;
+mod published;
 mod queue;
 mod records;
 mod removals;
@@ -45,6 +47,9 @@ pub use arena::{
     Arena, Chosen, NewSeason, Rerun, Season, SeasonOpened, SeasonPins, SeasonSecrets, SeasonState, Submitted,
 };
 pub use blobs::{BlobError, Blobs};
+pub use community::{
+    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
+};
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
 pub use error::StoreError;
 pub use events::{EventRecord, Events};
@@ -53,6 +58,7 @@ pub use key::{KeyId, KeyRecord};
 pub use line::{Line, Lines, OpenShard, Pace};
 pub use live::{LaneStep, Live, LocalLive};
 pub use local_queue::LocalQueue;
+pub use published::PublishedFiles;
 pub use queue::{Queue, Work};
 pub use records::Records;
 pub use removals::{Erased, Removal, Removals, Removed, SETTLED};

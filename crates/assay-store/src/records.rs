@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Answers, Arena, Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Events, Failure, Fence, JobFilter,
-    JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals, Returned, Reviewed,
-    Sessions, StoreError,
+    Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
+    Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals,
+    Returned, Reviewed, Sessions, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
@@ -15,7 +15,7 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Answers + Arena + Events + Lines + Removals + Sessions {
+pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Removals + Sessions {
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.

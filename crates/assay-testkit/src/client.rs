@@ -109,7 +109,7 @@ impl Client {
     /// Content type and bytes of a form with an archive.
     #[must_use]
     pub fn form(zip: &[u8], parts: &[(&str, &str)]) -> (String, Vec<u8>) {
-        (format!("multipart/form-data; boundary={BOUNDARY}"), form(Some(zip), parts))
+        (format!("multipart/form-data; boundary={BOUNDARY}"), form(zip_part("policy", Some(zip)), parts))
     }
 
     /// POST of a form with text parts, and an archive if there is one; `None` when the server went away before it
@@ -119,7 +119,24 @@ impl Client {
         let request = self.agent.post(format!("http://{}{path}", self.address));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        answer(request.header("content-type", kind).send(&form(zip, parts)))
+        answer(request.header("content-type", kind).send(&form(zip_part("policy", zip), parts)))
+    }
+
+    /// POST /community/scenarios with an archive and text parts; `None` when the server went away before it answered.
+    #[must_use]
+    pub fn try_publish(&self, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
+        let request = self.agent.post(format!("http://{}/community/scenarios", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.key));
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        answer(request.header("content-type", kind).send(&form(zip_part("scenario", Some(zip)), parts)))
+    }
+
+    /// DELETE.
+    #[must_use]
+    #[track_caller]
+    pub fn delete(&self, path: &str) -> Answer {
+        let request = self.agent.delete(format!("http://{}{path}", self.address));
+        answer(request.header("authorization", format!("Bearer {}", self.key)).call()).unwrap()
     }
 
     /// POST /verify of a job with a policy server that must be accepted: its id.
@@ -159,15 +176,20 @@ fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Opti
     Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default(), text })
 }
 
-fn form(zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Vec<u8> {
+/// The part of a form with an archive, if there is one.
+fn zip_part<'a>(name: &'a str, zip: Option<&'a [u8]>) -> Option<(&'a str, &'a [u8])> {
+    zip.map(|zip| (name, zip))
+}
+
+fn form(zip: Option<(&str, &[u8])>, parts: &[(&str, &str)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in parts {
         let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
         body.extend_from_slice(head.as_bytes());
     }
-    if let Some(zip) = zip {
+    if let Some((name, zip)) = zip {
         let kind = "content-type: application/zip";
-        let place = "content-disposition: form-data; name=\"policy\"; filename=\"policy.zip\"";
+        let place = format!("content-disposition: form-data; name=\"{name}\"; filename=\"{name}.zip\"");
         body.extend_from_slice(format!("--{BOUNDARY}\r\n{place}\r\n{kind}\r\n\r\n").as_bytes());
         body.extend_from_slice(zip);
         body.extend_from_slice(b"\r\n");

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use assay_jail::{Jail, Program, Strongest, default_cache_root, native_program, stage_readable};
-use assay_model::{Fingerprint, Isolation};
+use assay_model::{Fingerprint, Isolation, ScenarioId};
 use assay_policy::remote::{Guard, Remote, RemoteLimits};
 use assay_policy::{Pool, PoolConfig, Runtime};
-use assay_scenario::Library;
+use assay_scenario::{Library, Scenario};
+use assay_store::PublishedFiles;
 use tempfile::TempDir;
 
+use crate::published::{PublishedScenarios, ScenarioGone};
 use crate::scratch::Scratch;
 use crate::{Installation, fingerprint};
 
@@ -72,6 +75,7 @@ pub struct Engine {
     /// Dropped after everything that lies in it.
     scratch: Scratch,
     library: Library,
+    published: Option<PublishedScenarios>,
     fingerprint: Fingerprint,
     cache_root: PathBuf,
     lanes: usize,
@@ -145,6 +149,7 @@ impl Engine {
             _work: work,
             scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
+            published: None,
             fingerprint,
             cache_root,
             lanes: options.lanes,
@@ -157,6 +162,25 @@ impl Engine {
     /// The system gives no threads.
     pub fn guarded_by(self, guard: Guard) -> Result<Self, EngineError> {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
+    }
+
+    /// Finds scenarios that accounts published in `files`; without this only the built-in ones are known.
+    #[must_use]
+    pub fn with_published(self, files: PublishedFiles) -> Self {
+        Self { published: Some(PublishedScenarios::new(files)), ..self }
+    }
+
+    /// The version of a scenario that a job was accepted for.
+    ///
+    /// # Errors
+    /// [`ScenarioGone`] says why it can't be run (any more).
+    pub fn scenario(&self, id: &ScenarioId, digest: &str) -> Result<Arc<Scenario>, ScenarioGone> {
+        match (self.library.get(id), &self.published) {
+            (Ok(scenario), _) if scenario.digest == digest => Ok(Arc::new(scenario.clone())),
+            (Ok(_), _) => Err(ScenarioGone::Changed(id.clone())),
+            (Err(_), Some(published)) => published.get(&self.library, id, digest),
+            (Err(_), None) => Err(ScenarioGone::Missing(id.clone())),
+        }
     }
 
     /// The built-in scenarios.

@@ -4,19 +4,19 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{ExitReason, SpawnError, StageError, give_to_jail};
+use assay_jail::{ExitReason, SpawnError, Spec, StageError, give_to_jail};
 use assay_model::EpisodeSeeds;
 use assay_model::lane::{Checked, Fault, SheetJob, files};
 use assay_scenario::Scenario;
 
 use crate::lane_process::stepping;
-use crate::video::{VideoError, finish};
+use crate::video::{VideoError, finish, finish_within};
 use crate::{Cancel, Engine, evidence};
 
-/// A scenario that takes longer to compile and to try is refused.
-const LIMIT: Duration = Duration::from_secs(18);
-/// CPU time of the same, in s.
-const CPU_S: u64 = 15;
+/// A scenario that needs more to be compiled and tried is refused.
+const LIMITS: ExamineLimits = ExamineLimits { wall: Duration::from_secs(18), cpu_s: 15 };
+/// Address space of a process that looks at a scenario.
+const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
 /// Time for a killed process to be gone.
 const TICK: Duration = Duration::from_millis(20);
 /// Longest answer in bytes.
@@ -27,6 +27,22 @@ const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
 const WHOLE_WORLD: &str = "scene";
 /// Longest part of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
+
+/// How long one look at a scenario may take. None has more than 2 GiB.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExamineLimits {
+    /// By the wall.
+    pub(crate) wall: Duration,
+    /// CPU time in s.
+    pub(crate) cpu_s: u64,
+}
+
+impl ExamineLimits {
+    pub(crate) fn put(self, spec: &mut Spec) {
+        spec.limits.cpu_s = self.cpu_s;
+        spec.limits.address_space_bytes = spec.limits.address_space_bytes.min(ADDRESS_SPACE_BYTES);
+    }
+}
 
 /// Why nothing can be said of a scenario. Never the scenario's fault.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +62,9 @@ pub enum ExamineError {
     /// Nothing can be drawn.
     #[error("{0}")]
     Draw(String),
+    /// It had CPU time left when its time by the wall was over.
+    #[error("this machine is too busy to look at the scenario in time")]
+    Busy,
 }
 
 /// Checks the scenario in `folder`: its files here, its worlds in a jail with 2 GiB and a limit on its CPU time.
@@ -53,17 +72,25 @@ pub enum ExamineError {
 /// # Errors
 /// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.
 pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, ExamineError> {
-    let scenario = match Scenario::load(folder, robots) {
-        Ok(scenario) => scenario,
-        Err(error) => return Ok(Checked { fault: Some(error.fault()), figures: None }),
-    };
-    let staged = engine.staged(folder)?;
+    match Scenario::load(folder, robots) {
+        Ok(scenario) => check_worlds(engine, &scenario, LIMITS),
+        Err(error) => Ok(Checked { fault: Some(error.fault()), figures: None }),
+    }
+}
+
+/// The part of [`check`] that runs in a jail.
+pub(crate) fn check_worlds(
+    engine: &Engine,
+    scenario: &Scenario,
+    limits: ExamineLimits,
+) -> Result<Checked, ExamineError> {
+    let staged = engine.staged(&scenario.folder)?;
     let scratch = engine.scratch("check")?;
     give_to_jail(scratch.path())?;
-    let mut spec = engine.lane_spec(stepping(&scenario), "check", &staged, scratch.path());
-    spec.limits.cpu_s = CPU_S;
+    let mut spec = engine.lane_spec(stepping(scenario), "check", &staged, scratch.path());
+    limits.put(&mut spec);
     let mut child = engine.jail().spawn(spec)?;
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + limits.wall;
     let exit = loop {
         match child.wait_deadline(TICK) {
             Some(exit) => break exit,
@@ -76,23 +103,23 @@ pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, E
             serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?;
         // What is wrong with the compiled world as a whole is wrong with the scene.
         if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
-            fault.file = scenario.world.scene;
+            fault.file.clone_from(&scenario.world.scene);
         }
         return Ok(checked);
     }
     let log = assay_model::sanitise(&String::from_utf8_lossy(&child.output_tail()), LOG_BYTES);
     let what = match exit.signal {
         _ if exit.reason == ExitReason::Killed => {
-            format!("takes longer than {} s to compile and to try", LIMIT.as_secs())
+            format!("takes longer than {} s to compile and to try", limits.wall.as_secs())
         }
         Some(signal) => {
-            format!("kills the simulator (signal {signal}), which may have {CPU_S} s of CPU time and 2 GiB")
+            format!("kills the simulator (signal {signal}), which may have {} s of CPU time and 2 GiB", limits.cpu_s)
         }
         None => "kills the simulator".to_owned(),
     };
     let said = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
     let problem = format!("{what}{said}; make the world smaller");
-    Ok(Checked { fault: Some(Fault { file: scenario.world.scene, key: None, problem }), figures: None })
+    Ok(Checked { fault: Some(Fault { file: scenario.world.scene.clone(), key: None, problem }), figures: None })
 }
 
 /// Draws the starts of the first `episodes` episodes of a job with that seed, `size` pixels each: a PNG.
@@ -103,17 +130,41 @@ pub fn draw(
     engine: &Engine,
     scenario: &Scenario,
     (seed, episodes): (u64, u32),
-    (width, height): (u32, u32),
+    size: (u32, u32),
 ) -> Result<Vec<u8>, ExamineError> {
-    let staged = engine.staged(&scenario.folder)?;
-    let scratch = engine.scratch("sheet")?;
     // As many rows as columns, or one more column.
     let columns = (1..).find(|n| n * n >= episodes).unwrap_or(1);
     let worlds = (0..episodes).map(|episode| EpisodeSeeds::derive(seed, episode).world).collect();
-    let job = SheetJob { worlds, columns, width, height };
-    fs::write(scratch.path().join(files::SHEET_JOB), serde_json::to_vec(&job)?)?;
+    let job = SheetJob { worlds, columns, width: size.0, height: size.1 };
+    let finish = |staged: &Path, scratch: &Path| finish(engine, "sheet", staged, scratch, &Cancel::new());
+    picture(engine, scenario, &job, finish)
+}
+
+/// The scenario's picture: the start of its first world.
+pub(crate) fn thumbnail(
+    engine: &Engine,
+    scenario: &Scenario,
+    (width, height): (u32, u32),
+    limits: ExamineLimits,
+) -> Result<Vec<u8>, ExamineError> {
+    let job = SheetJob { worlds: vec![EpisodeSeeds::derive(0, 0).world], columns: 1, width, height };
+    let finish = |staged: &Path, scratch: &Path| finish_within(engine, "sheet", staged, scratch, limits);
+    picture(engine, scenario, &job, finish)
+}
+
+fn picture(
+    engine: &Engine,
+    scenario: &Scenario,
+    job: &SheetJob,
+    finish: impl FnOnce(&Path, &Path) -> Result<(), VideoError>,
+) -> Result<Vec<u8>, ExamineError> {
+    let staged = engine.staged(&scenario.folder)?;
+    let scratch = engine.scratch("sheet")?;
+    fs::write(scratch.path().join(files::SHEET_JOB), serde_json::to_vec(job)?)?;
     give_to_jail(scratch.path())?;
-    finish(engine, "sheet", &staged, scratch.path(), &Cancel::new())
-        .map_err(|e: VideoError| ExamineError::Draw(crate::session::platform(&e).to_string()))?;
+    finish(&staged, scratch.path()).map_err(|error| match error {
+        VideoError::TooLong(_) => ExamineError::Busy,
+        other => ExamineError::Draw(crate::session::platform(&other).to_string()),
+    })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)
 }

@@ -104,7 +104,7 @@ impl Finisher<'_> {
         match video::render(self.engine, &recording, self.cancel) {
             Ok(written) => {
                 result.evidence.extend(written.files);
-                result.evidence_notes.extend(written.note.map(|why| format!("images were left out: {why}")));
+                result.evidence_notes.extend(written.notes);
             }
             Err(error) => {
                 // What went wrong is for the operator; it may speak of this machine.

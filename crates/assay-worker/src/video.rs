@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Profile, SpawnError, give_to_jail};
+use assay_jail::{Profile, SpawnError, Spec, give_to_jail};
 use assay_model::lane::{RenderJob, Rendered, files};
 use assay_model::{Artifact, EpisodeResult};
 
+use crate::examine::ExamineLimits;
 use crate::{Cancel, Engine, evidence};
 
 /// Frames per simulated second.
@@ -34,6 +35,8 @@ pub(crate) enum VideoError {
     Json(#[from] serde_json::Error),
     #[error("the renderer failed: {0}")]
     Failed(String),
+    #[error("the renderer did not end within {0:?}")]
+    TooLong(Duration),
 }
 
 /// Draws one frame of a built-in scenario in the jail, to see whether this machine can.
@@ -64,6 +67,19 @@ pub(crate) fn finish(
     finish_in(engine, Profile::Render, mode, (scenario, scratch), cancel)
 }
 
+/// As [`finish`], with limits of the caller's.
+pub(crate) fn finish_within(
+    engine: &Engine,
+    mode: &str,
+    scenario: &Path,
+    scratch: &Path,
+    limits: ExamineLimits,
+) -> Result<(), VideoError> {
+    let mut spec = engine.lane_spec(Profile::Render, mode, scenario, scratch);
+    limits.put(&mut spec);
+    wait(engine, spec, &Cancel::new(), limits.wall)
+}
+
 fn finish_in(
     engine: &Engine,
     profile: Profile,
@@ -71,12 +87,20 @@ fn finish_in(
     (scenario, scratch): (&Path, &Path),
     cancel: &Cancel,
 ) -> Result<(), VideoError> {
-    let mut child = engine.jail().spawn(engine.lane_spec(profile, mode, scenario, scratch))?;
-    let until = Instant::now() + LIMIT;
+    wait(engine, engine.lane_spec(profile, mode, scenario, scratch), cancel, LIMIT)
+}
+
+fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result<(), VideoError> {
+    let mut child = engine.jail().spawn(spec)?;
+    let until = Instant::now() + limit;
     let exit = loop {
         match child.wait_deadline(TICK) {
             Some(exit) => break exit,
-            None if cancel.is_cancelled() || Instant::now() > until => break child.kill(),
+            None if cancel.is_cancelled() => break child.kill(),
+            None if Instant::now() > until => {
+                child.kill();
+                return Err(VideoError::TooLong(limit));
+            }
             None => {}
         }
     };
@@ -93,7 +117,7 @@ pub(crate) struct Written {
     /// Named by their files alone.
     pub(crate) files: Vec<Artifact>,
     /// What is missing, and why.
-    pub(crate) note: Option<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// What to draw.
@@ -126,8 +150,11 @@ pub(crate) fn render(engine: &Engine, recording: &Recording<'_>, cancel: &Cancel
     give_to_jail(inside)?;
     finish(engine, "render", recording.scenario, inside, cancel)?;
     let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;
-    let note = answer.images_dropped.map(|why| assay_model::sanitise(&why, LOG_BYTES));
-    let names = if note.is_some() { &[files::LOG][..] } else { &[files::LOG, files::VIDEO] };
+    let clean = |why: &String| assay_model::sanitise(why, LOG_BYTES);
+    let seen = answer.cameras_dropped.as_ref();
+    let seen = seen.map(|why| format!("what the policy's cameras saw was left out of the log: {}", clean(why)));
+    let drawn = answer.images_dropped.as_ref().map(|why| format!("images were left out: {}", clean(why)));
+    let names = if drawn.is_some() { &[files::LOG][..] } else { &[files::LOG, files::VIDEO] };
     let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
-    Ok(Written { files: files.collect::<Result<_, _>>()?, note })
+    Ok(Written { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(drawn).collect() })
 }

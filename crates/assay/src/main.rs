@@ -8,6 +8,7 @@ mod judge;
 mod output;
 mod preflights;
 mod progress;
+mod publisher;
 mod replayer;
 mod service;
 mod settings;

@@ -21,11 +21,12 @@ pub(crate) struct EnginePreflights {
 impl Preflights for EnginePreflights {
     fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
         let ours = |error: &dyn std::fmt::Display| PreflightFailure::Broken(error.to_string());
-        let scenario = self.engine.library().get(&request.scenario).map_err(|e| ours(&e))?.clone();
+        let scenario = self.engine.scenario(&request.scenario, &request.scenario_digest);
+        let scenario = scenario.map_err(|e| ours(&e))?;
         let work = self.engine.scratch("preflight").map_err(|e| ours(&e))?;
         let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;
         let policy_name = request.policy_name.clone();
-        let job = PreflightJob { scenario: Arc::new(scenario), policy, policy_name, policy_sha256 };
+        let job = PreflightJob { scenario, policy, policy_name, policy_sha256 };
         preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
             SessionError::Cancelled => PreflightFailure::Stopping,
             other => ours(&other),

@@ -125,15 +125,13 @@ fn run(
     let Some(archive) = &job.policy_path else {
         return Err(refused("the job is of a policy server, which can't be run again"));
     };
-    let scenario = engine.library().get(&header.scenario).ok().filter(|s| s.digest == header.scenario_digest);
-    let Some(scenario) = scenario else {
-        return Err(refused("the scenario was changed since; `assay replay` takes it from the evidence"));
-    };
+    let scenario = engine.scenario(&header.scenario, &header.scenario_digest);
+    let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
     intake(&data.join(archive), &unpacked, &IntakeLimits::default()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let again = Job {
-        scenario: Arc::new(scenario.clone()),
+        scenario,
         policy: PolicySource::Folder(unpacked),
         seeds,
         record: Record::None,

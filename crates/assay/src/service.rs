@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, Outlook,
-    PreflightPlaces, RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, Outlook, Places,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
 use assay_report::attest::PublishedKeys;
-use assay_store::{Blobs, Live, LocalLive, LocalQueue, Records, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, Live, LocalLive, LocalQueue, PublishedFiles, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::preflights::{EnginePreflights, take_in};
+use crate::publisher::EnginePublisher;
 use crate::replayer::LocalReplayer;
 use crate::settings::Settings;
 
@@ -33,6 +34,8 @@ const DRAIN: Duration = Duration::from_secs(6);
 
 /// Folder of the evidence in the data folder.
 const BLOBS: &str = "blobs";
+/// Folder of the published scenarios in the data folder.
+const SCENARIOS: &str = "scenarios";
 /// Folder of the calls of policy servers in the data folder.
 const SERVERS: &str = "servers";
 
@@ -84,12 +87,16 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         .with_context(|| format!("can't listen on {}; is another server there?", settings.server.listen))?;
     let address = listener.local_addr()?;
     tell_isolation(&engine);
-    let engine = Arc::new(engine);
+    let published = PublishedFiles::folder(&data.join(SCENARIOS)).context("the folder of published scenarios")?;
+    let known = records.community_digests().await?.into_iter().collect();
+    published.sweep(&known).context("the folder of published scenarios")?;
+    let engine = Arc::new(engine.with_published(published.clone()));
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let stopping_preflights = Cancel::new();
     let preflights = EnginePreflights { engine: Arc::clone(&engine), stopping: stopping_preflights.clone() };
     let live: Arc<dyn Live> = Arc::new(LocalLive::default());
-    let mut state = state(settings, &engine, records, &data, (keyring.clone(), preflights), Arc::clone(&live))?;
+    let mut state =
+        state(settings, &engine, records, &data, (keyring.clone(), preflights, published), Arc::clone(&live))?;
     state.settings.second_judge = judge.is_some();
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
@@ -174,7 +181,7 @@ fn state(
     engine: &Arc<Engine>,
     records: Arc<dyn Records>,
     data: &Path,
-    (keyring, preflights): (Keyring, EnginePreflights),
+    (keyring, preflights, published): (Keyring, EnginePreflights, PublishedFiles),
     live: Arc<dyn Live>,
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
@@ -198,7 +205,10 @@ fn state(
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
         preflights: Arc::new(preflights),
-        preflight_places: PreflightPlaces::default(),
+        preflight_places: Places::preflights(),
+        publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
+        publishing_places: Places::publications(),
+        published,
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),

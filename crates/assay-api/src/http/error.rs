@@ -110,6 +110,10 @@ pub(crate) struct ErrorDetails {
     field: String,
     /// What was sent, shortened; never a secret; null for files and for what is missing.
     value: Option<String>,
+    /// Of an archive with a scenario: the file in it that is at fault.
+    file: Option<String>,
+    /// And the key in that file.
+    key: Option<String>,
 }
 
 /// An answer that is an error. Becomes a body in `observe`, which knows the request's id.
@@ -138,6 +142,15 @@ impl ApiError {
     pub(crate) fn unauthorized(message: &str) -> Self {
         let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
         Self::new(Code::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
+    }
+
+    /// The same, where in the file that the field holds.
+    pub(crate) fn in_file(mut self, file: &str, key: Option<&str>) -> Self {
+        if let Some(details) = &mut self.details {
+            details["file"] = json!(file);
+            details["key"] = json!(key);
+        }
+        self
     }
 
     pub(crate) fn not_found(what: &str) -> Self {

@@ -20,8 +20,8 @@ use crate::state::App;
 /// What is signed, beside the path.
 #[derive(Debug, Deserialize)]
 pub(super) struct Signature {
-    expires: i64,
-    signature: String,
+    pub(super) expires: i64,
+    pub(super) signature: String,
 }
 
 #[utoipa::path(
@@ -48,7 +48,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let Ok(Query(Signature { expires, signature })) = query else { return Err(unsigned()) };
     let job: JobId = job.parse().map_err(|_| unsigned())?;
-    if !app.signer.is_ours(job, &sha256, &name, expires, &signature) {
+    if !app.signer.is_ours(&format!("/artifacts/{job}/{sha256}/{name}"), expires, &signature) {
         return Err(unsigned());
     }
     if expires <= app.clock.now().as_second() {
@@ -126,7 +126,7 @@ fn matches_etag(known: &str, etag: &str) -> bool {
     known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }
 
-fn unsigned() -> ApiError {
+pub(super) fn unsigned() -> ApiError {
     ApiError::new(Code::Forbidden, "this address is not one that the service gave out")
 }
 

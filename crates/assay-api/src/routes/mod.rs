@@ -3,6 +3,11 @@
 mod artifact;
 mod collection;
 mod collections;
+mod community;
+mod community_delete;
+mod community_get;
+mod community_list;
+mod community_publish;
 mod docs;
 pub(crate) mod erased;
 mod health;
@@ -27,6 +32,7 @@ mod submission_events;
 mod submission_get;
 mod submissions_create;
 mod submissions_list;
+mod thumbnail;
 mod verify_attestation;
 mod verify_cancel;
 mod verify_create;
@@ -113,6 +119,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
     let submit = Some(Scope::Submit);
     let admin = Some(Scope::Admin);
     let review = Some(Scope::Review);
+    let publish = Some(Scope::Publish);
     let row = |method, path, scope, rate, handler| Endpoint {
         method,
         path,
@@ -139,6 +146,14 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle)),
         row("GET", "/collections", read, RateClass::Get, || get(collections::handle)),
         row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)),
+        row("GET", "/community/scenarios", read, RateClass::Get, || get(community_list::handle)),
+        row("POST", "/community/scenarios", publish, RateClass::Write, || post(community_publish::handle)),
+        row("GET", "/community/scenarios/{id}", read, RateClass::Get, || get(community_get::handle)),
+        row("DELETE", "/community/scenarios/{id}", publish, RateClass::Write, || delete(community_delete::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/thumbnails/{digest}", None, RateClass::Free, || get(thumbnail::handle))
+        },
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("POST", "/preflight", verify, RateClass::Write, || post(preflight::handle)),
         row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
@@ -183,12 +198,13 @@ pub(crate) fn is_public(path: &str) -> bool {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     };
-    // An artifact's address is its own key; whoever signs in shows one.
+    // An artifact's address is its own key, and a thumbnail's; whoever signs in shows one.
     matches!(
         path,
         "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz" | "/session" | "/.well-known/assay-keys.json"
     ) || path.starts_with("/docs/")
         || path.starts_with("/artifacts/")
+        || path.starts_with("/thumbnails/")
 }
 
 #[cfg(test)]

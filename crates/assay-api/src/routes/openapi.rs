@@ -25,6 +25,11 @@ use crate::state::App;
         super::artifact::handle,
         super::collection::handle,
         super::collections::handle,
+        super::community_delete::handle,
+        super::community_get::handle,
+        super::community_list::handle,
+        super::community_publish::handle,
+        super::thumbnail::handle,
         super::health::alive,
         super::health::ready,
         super::index::handle,
@@ -70,7 +75,8 @@ use crate::state::App;
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 5] = ["VerifyForm", "SubmissionForm", "NewKey", "NewReplay", "ErrorBody"];
+const WITH_OPTIONAL_FIELDS: [&str; 7] =
+    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
 
 /// Each status of an error, and when it comes.
 const ERRORS: [(&str, &str); 14] = [

@@ -6,7 +6,7 @@ use axum::{Extension, Json};
 
 use super::verify_create::VerifyForm;
 use crate::http::{ApiError, Caller, Code};
-use crate::places::RETRY_S;
+use crate::places::PREFLIGHT_RETRY_S;
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
 use crate::{PreflightFailure, PreflightRequest};
@@ -29,13 +29,14 @@ pub(super) async fn handle(
     // Before the body: who has to wait is told so at once.
     let place = app.preflight_places.enter(&caller.account)?;
     let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
-    let wish = VerifyRequest::read(&app, &form)?;
+    let wish = VerifyRequest::read(&app, &form).await?;
     let runner = app.clone();
     let task = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when the client goes away.
         let _place = place;
         let request = PreflightRequest {
             scenario: wish.scenario.id.clone(),
+            scenario_digest: wish.scenario.digest.clone(),
             archive: form.archive(),
             server: wish.server.map(|server| (server.call(), wish.replan_steps)),
             policy_name: wish.policy_name,
@@ -46,7 +47,7 @@ pub(super) async fn handle(
         Ok(found) => Ok(Json(found)),
         Err(PreflightFailure::Policy(failure)) => Err(upload::refusal(failure)),
         Err(PreflightFailure::Stopping) => {
-            Err(ApiError::try_again(Code::Unavailable, "the service is stopping", RETRY_S))
+            Err(ApiError::try_again(Code::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
         }
         Err(PreflightFailure::Broken(message)) => {
             Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))

@@ -13,6 +13,7 @@ use crate::state::App;
     responses((status = 200, body = Detail), (status = 400), (status = 404)),
 )]
 pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Detail>, ApiError> {
-    let card = id.parse().ok().and_then(|id| app.catalog.get(&id)).ok_or_else(|| ApiError::not_found("scenario"))?;
+    let missing = || ApiError::not_found("scenario");
+    let card = app.scenario(&id.parse().map_err(|_| missing())?).await?.ok_or_else(missing)?;
     Ok(Json(present::detail(&card)))
 }

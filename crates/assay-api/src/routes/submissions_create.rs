@@ -66,7 +66,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let once = OnceOnly::of(&request);
     let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
-    let wish = SubmissionRequest::read(&app, &form)?;
+    let wish = SubmissionRequest::read(&app, &form).await?;
     let season = open_season(&app, &wish.scenario).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());

@@ -74,7 +74,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let once = OnceOnly::of(&request);
     let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
-    let wish = VerifyRequest::read(&app, &form)?;
+    let wish = VerifyRequest::read(&app, &form).await?;
     let policy = match wish.server {
         Some(_) => None,
         None => Some(upload::accept(&app, form).await?),

@@ -1,5 +1,7 @@
 //! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out` writes.
 
+use std::sync::Arc;
+
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobId, JobReport};
 use assay_report::html;
@@ -37,7 +39,11 @@ pub(super) async fn page(
     caller.audit(&record.account, "read a report");
     let episodes = app.records.episodes(fence.job_id, 0, MAX_EPISODES).await?;
     let report = present::job(&app, &record, &episodes).await?;
-    let card = app.catalog.get(&report.scenario);
+    let card = match app.catalog.get(&report.scenario) {
+        Some(card) => Some(card),
+        // Also when it was deleted since.
+        None => app.records.community_scenario(&report.scenario).await?.map(|scenario| Arc::new(scenario.card)),
+    };
     let mut plots = Vec::new();
     for episode in html::drawn(&report) {
         plots.extend(plots_of(&app, &report, episode).await.map(|plots| (episode, plots)));

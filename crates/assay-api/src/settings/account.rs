@@ -13,6 +13,8 @@ pub struct AccountLimits {
     pub jobs_per_day: u32,
     /// Submissions to one scenario in a day (UTC). Those that fail through our own fault are given back.
     pub submissions_per_day: u32,
+    /// Versions of scenarios published within 24 hours.
+    pub publications_per_day: u32,
     /// Jobs that have not ended.
     pub active_jobs: u32,
     /// Simulated seconds of all jobs that have not ended, as if no episode ended early.
@@ -28,6 +30,7 @@ impl Default for AccountLimits {
         Self {
             jobs_per_day: 1000,
             submissions_per_day: 5,
+            publications_per_day: 20,
             active_jobs: 100,
             queued_sim_s: 200_000,
             streams: 100,
@@ -44,6 +47,7 @@ impl AccountLimits {
     pub fn validate(&self) -> Result<(), BadSetting> {
         BadSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
         BadSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;
+        BadSetting::unless_in("publications_per_day", self.publications_per_day, &(0..=1_000_000_000))?;
         BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
         BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
         BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;

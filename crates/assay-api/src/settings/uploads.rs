@@ -11,6 +11,8 @@ use super::{BadSetting, Seconds};
 pub struct Uploads {
     /// Largest policy archive in bytes (100 MiB).
     pub max_bytes: u64,
+    /// Largest archive of a scenario in bytes (32 MiB, which is also the most).
+    pub max_scenario_bytes: u64,
     /// How long a client may take to send the next piece of a body.
     pub idle_s: Seconds,
     /// How long a client may take to send a whole body, however steadily it sends.
@@ -19,7 +21,12 @@ pub struct Uploads {
 
 impl Default for Uploads {
     fn default() -> Self {
-        Self { max_bytes: 100 << 20, idle_s: Seconds::new(30), total_s: Seconds::new(900) }
+        Self {
+            max_bytes: 100 << 20,
+            max_scenario_bytes: 32 << 20,
+            idle_s: Seconds::new(30),
+            total_s: Seconds::new(900),
+        }
     }
 }
 
@@ -30,6 +37,7 @@ impl Uploads {
     /// [`BadSetting`] names the first that can't be.
     pub fn validate(&self) -> Result<(), BadSetting> {
         BadSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
+        BadSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=32 << 20))?;
         let day = Seconds::new(86_400);
         let least = Seconds::from(std::time::Duration::from_millis(10));
         BadSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;

@@ -34,8 +34,8 @@ pub(crate) struct VerifyRequest {
 }
 
 impl VerifyRequest {
-    pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
-        let scenario = scenario(app, form, "scenario")?;
+    pub(crate) async fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+        let scenario = scenario(app, form, "scenario").await?;
         let (server, mut warnings) = server::read(app, form)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
         warnings.extend(plan.shortfall());
@@ -57,7 +57,7 @@ impl VerifyRequest {
 }
 
 /// The scenario that `scenario` or `scenario_id` names; `name` is the part that is missed where there is neither.
-pub(super) fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
+pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
     let (field, text) = match (form.texts.get("scenario"), form.texts.get("scenario_id")) {
         (Some(_), Some(other)) => {
             let message = "scenario and scenario_id are two names of one thing: send one of them";
@@ -69,9 +69,13 @@ pub(super) fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<Scenari
             return Err(ApiError::invalid(name, None, format!("{name} is missing: send a scenario's id")));
         }
     };
-    let found = text.parse().ok().and_then(|id| app.catalog.get(&id));
+    let found = match text.parse() {
+        Ok(id) => app.scenario(&id).await?,
+        Err(_) => None,
+    };
     found.ok_or_else(|| {
-        ApiError::invalid(field, Some(text), "there is no such scenario: GET /scenarios lists those there are")
+        let message = "there is no such scenario: GET /scenarios and GET /community/scenarios list those there are";
+        ApiError::invalid(field, Some(text), message)
     })
 }
 

@@ -9,6 +9,6 @@ mod submission;
 pub(crate) use fields::VerifyRequest;
 pub(crate) use keep::{KeptPolicy, POLICIES_IN_USE, accept, disk_error, refusal};
 pub use keep::{PrepareError, prepare_folders};
-pub(crate) use receive::{SUBMISSION_PARTS, VERIFY_PARTS, receive};
+pub(crate) use receive::{Form, SCENARIO_PARTS, SUBMISSION_PARTS, VERIFY_PARTS, receive};
 pub(crate) use server::ServerWish;
 pub(crate) use submission::SubmissionRequest;

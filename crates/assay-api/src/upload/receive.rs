@@ -24,8 +24,8 @@ const MAX_TEXT_BYTES: usize = 4096;
 /// The part that is a secret: kept apart from the other texts, never shown.
 const API_KEY: &str = "policy_api_key";
 
-/// The parts of `POST /verify` beside `policy`.
-pub(crate) const VERIFY_PARTS: &[&str] = &[
+/// The texts of `POST /verify` beside `policy`.
+const VERIFY_TEXTS: &[&str] = &[
     "policy_url",
     API_KEY,
     "policy_concurrency",
@@ -40,16 +40,36 @@ pub(crate) const VERIFY_PARTS: &[&str] = &[
     "policy_name",
 ];
 
-/// The parts of `POST /submissions` beside `policy`.
-pub(crate) const SUBMISSION_PARTS: &[&str] = &["scenario_id", "scenario", "name", "description"];
-
 /// What is told to whoever submits the address of a policy server.
 const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
                           the zip in policy, or evaluate the server with POST /verify";
 
+/// The parts that a form may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts {
+    /// The archive's.
+    file: &'static str,
+    texts: &'static [&'static str],
+    /// Largest archive.
+    max_bytes: fn(&App) -> u64,
+}
+
+/// Of `POST /verify`.
+pub(crate) const VERIFY_PARTS: Parts =
+    Parts { file: "policy", texts: VERIFY_TEXTS, max_bytes: |app| app.settings.uploads.max_bytes };
+
+/// Of `POST /submissions`.
+pub(crate) const SUBMISSION_PARTS: Parts =
+    Parts { texts: &["scenario_id", "scenario", "name", "description"], ..VERIFY_PARTS };
+
+/// Of `POST /community/scenarios`.
+pub(crate) const SCENARIO_PARTS: Parts =
+    Parts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
+
 /// A form that came in whole. Its file is deleted with it, unless it is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Form {
+    /// The archive, whatever it holds.
     pub(super) policy: Option<Upload>,
     pub(super) texts: BTreeMap<&'static str, String>,
     /// What the policy server wants to see.
@@ -74,11 +94,16 @@ impl Form {
                 content.add(key.reveal().as_bytes());
             }
             if let Some(policy) = &self.policy {
-                content.add(b"policy");
+                content.add(b"file");
                 content.add(&policy.sha256);
             }
         };
         once.begin(parts).await
+    }
+
+    /// A text part.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.texts.get(name).map(String::as_str)
     }
 }
 
@@ -91,23 +116,24 @@ pub(super) struct Upload {
     pub(super) name: Option<String>,
 }
 
-/// Reads the whole form with the text parts `parts`, or says which part is wrong.
-pub(crate) async fn receive(app: &App, request: Request, parts: &'static [&'static str]) -> Result<Form, ApiError> {
-    check_headers(app, request.headers(), parts.len())?;
+/// Reads the whole form, or says which part is wrong.
+pub(crate) async fn receive(app: &App, request: Request, parts: Parts) -> Result<Form, ApiError> {
+    let parts = &parts;
+    check_headers(app, request.headers(), parts)?;
     disk::room(app)?;
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = Form::default();
-    while let Some(field) = in_time(app, multipart.next_field()).await? {
+    while let Some(field) = in_time(app, parts, multipart.next_field()).await? {
         let name = field.name().map(str::to_owned).unwrap_or_default();
-        if name == "policy" {
+        if name == parts.file {
             if form.policy.is_some() {
-                return Err(ApiError::invalid("policy", None, "policy is given twice"));
+                return Err(ApiError::invalid(parts.file, None, format!("{name} is given twice")));
             }
-            form.policy = Some(receive_file(app, field).await?);
-        } else if let Some(known) = parts.iter().copied().find(|known| *known == name) {
-            let text = receive_text(app, known, field).await?;
+            form.policy = Some(receive_file(app, parts, field).await?);
+        } else if let Some(known) = parts.texts.iter().copied().find(|known| *known == name) {
+            let text = receive_text(app, (known, parts), field).await?;
             let is_second = match known {
                 API_KEY => form.api_key.replace(Secret::new(text)).is_some(),
                 _ => form.texts.insert(known, text).is_some(),
@@ -118,8 +144,8 @@ pub(crate) async fn receive(app: &App, request: Request, parts: &'static [&'stat
         } else {
             let shown = assay_model::sanitise(&name, 64);
             let message = match name.as_str() {
-                "policy_url" => NO_SERVERS.to_owned(),
-                _ => format!("there is no part {shown:?}: use policy, {}", parts.join(", ")),
+                "policy_url" if parts.file == VERIFY_PARTS.file => NO_SERVERS.to_owned(),
+                _ => format!("there is no part {shown:?}: use {}, {}", parts.file, parts.texts.join(", ")),
             };
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
         }
@@ -130,33 +156,33 @@ pub(crate) async fn receive(app: &App, request: Request, parts: &'static [&'stat
     Ok(form)
 }
 
-fn check_headers(app: &App, headers: &HeaderMap, parts: usize) -> Result<(), ApiError> {
+fn check_headers(app: &App, headers: &HeaderMap, parts: &Parts) -> Result<(), ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("multipart/form-data")) {
         return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as multipart/form-data"));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    let room = (parts as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
-    if length.is_some_and(|n| n > app.settings.uploads.max_bytes.saturating_add(room)) {
-        return Err(too_large(app));
+    let room = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
+    if length.is_some_and(|n| n > (parts.max_bytes)(app).saturating_add(room)) {
+        return Err(too_large(app, parts));
     }
     Ok(())
 }
 
-fn too_large(app: &App) -> ApiError {
-    let limit = app.settings.uploads.max_bytes;
-    ApiError::new(Code::PayloadTooLarge, format!("the policy archive may have at most {limit} bytes"))
+fn too_large(app: &App, parts: &Parts) -> ApiError {
+    let limit = (parts.max_bytes)(app);
+    ApiError::new(Code::PayloadTooLarge, format!("the {} archive may have at most {limit} bytes", parts.file))
 }
 
-async fn receive_file(app: &App, mut field: Field<'_>) -> Result<Upload, ApiError> {
+async fn receive_file(app: &App, parts: &Parts, mut field: Field<'_>) -> Result<Upload, ApiError> {
     let name = field.file_name().map(str::to_owned);
     let file = NamedTempFile::with_suffix_in(".zip", app.data.join(UPLOADS)).map_err(|e| disk_error(&e))?;
     let mut sink = tokio::fs::File::from_std(file.as_file().try_clone().map_err(|e| disk_error(&e))?);
     let (mut size, mut hash) = (0_u64, Sha256::new());
-    while let Some(chunk) = in_time(app, field.chunk()).await? {
+    while let Some(chunk) = in_time(app, parts, field.chunk()).await? {
         size = size.saturating_add(chunk.len() as u64);
-        if size > app.settings.uploads.max_bytes {
-            return Err(too_large(app));
+        if size > (parts.max_bytes)(app) {
+            return Err(too_large(app, parts));
         }
         hash.update(&chunk);
         sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
@@ -165,9 +191,13 @@ async fn receive_file(app: &App, mut field: Field<'_>) -> Result<Upload, ApiErro
     Ok(Upload { file, name, sha256: hash.finalize().into() })
 }
 
-async fn receive_text(app: &App, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
+async fn receive_text(
+    app: &App,
+    (name, parts): (&'static str, &Parts),
+    mut field: Field<'_>,
+) -> Result<String, ApiError> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = in_time(app, field.chunk()).await? {
+    while let Some(chunk) = in_time(app, parts, field.chunk()).await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_TEXT_BYTES {
             return Err(ApiError::invalid(name, None, format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
@@ -177,10 +207,14 @@ async fn receive_text(app: &App, name: &'static str, mut field: Field<'_>) -> Re
 }
 
 /// A client that stops sending does not keep us for ever.
-async fn in_time<T>(app: &App, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
+async fn in_time<T>(
+    app: &App,
+    parts: &Parts,
+    next: impl Future<Output = Result<T, MultipartError>>,
+) -> Result<T, ApiError> {
     match tokio::time::timeout(app.settings.uploads.idle_s.get(), next).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app)),
+        Ok(Err(e)) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app, parts)),
         Ok(Err(e)) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
         Err(_) => {
             let limit = app.settings.uploads.idle_s;

@@ -21,13 +21,13 @@ pub(crate) struct SubmissionRequest {
 }
 
 impl SubmissionRequest {
-    pub(crate) fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+    pub(crate) async fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
         if form.policy.is_none() {
             let message = "policy is missing: send a zip archive with policy.py in it";
             return Err(ApiError::invalid("policy", None, message));
         }
         Ok(Self {
-            scenario: scenario(app, form, "scenario_id")?,
+            scenario: scenario(app, form, "scenario_id").await?,
             name: policy_name(form, "name", None)?,
             description: description(form)?,
         })

@@ -5,18 +5,20 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, Outlook, PreflightFailure,
-    PreflightPlaces, PreflightRequest, Preflights, RateLimits, RateWindows, Readiness, ReplayFailure, Replayer,
-    SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
+    ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, Intake, IntakeFailure, Outlook,
+    Places, PreflightFailure, PreflightRequest, Preflights, Publisher, RateLimits, RateWindows, Readiness,
+    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
 };
+use assay_model::lane::Fault;
 use assay_model::{
-    ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding, FindingLevel,
-    LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, Scopes, ServerAnswers,
+    AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
+    FindingLevel, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId, Scopes,
+    ServerAnswers,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
-use assay_scenario::{Collection, Scenario};
-use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, ServerCalls, SqliteRecords};
+use assay_scenario::{Collection, Scenario, Spec};
+use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -78,7 +80,10 @@ impl TestApp {
             catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),
             preflights: Arc::new(Gated::default()),
-            preflight_places: PreflightPlaces::default(),
+            preflight_places: Places::preflights(),
+            publisher: Arc::new(Renamed),
+            publishing_places: Places::publications(),
+            published: PublishedFiles::folder(&folder.path().join("scenarios")).unwrap(),
             rate: RateWindows::default(),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
@@ -367,15 +372,46 @@ fn found(request: &PreflightRequest) -> Preflight {
     }
 }
 
+/// Takes texts for archives: `<id> <version>` is the cart-pole under that name. Finds fault with the id `broken`.
+#[derive(Debug)]
+struct Renamed;
+
+impl Publisher for Renamed {
+    fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure> {
+        let text = std::fs::read_to_string(zip).unwrap();
+        let (id, version) = text.split_once(' ').ok_or_else(|| DraftFailure::Archive("no archive".into()))?;
+        let (scenario, work) = (cartpole(), tempfile::tempdir().unwrap());
+        let digest = sha256_hex(text.as_bytes());
+        let scenario = Scenario { id: id.parse().unwrap(), version: version.to_owned(), digest, ..scenario };
+        let scenario = scenario.published_by(account).map_err(|error| DraftFailure::Fault(error.fault()))?;
+        Ok(Draft { scenario, work })
+    }
+
+    fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
+        if draft.scenario.id.as_str().ends_with("broken") {
+            let (file, problem) = ("scenario.toml".into(), "must be 1 to 5".into());
+            return Err(DraftFailure::Fault(Fault { file, key: Some("difficulty".into()), problem }));
+        }
+        Ok(Some(b"\x89PNG".to_vec()))
+    }
+
+    fn spec(&self, id: &ScenarioId, _digest: &str) -> Result<Spec, String> {
+        Ok(Spec { id: id.to_string(), ..cartpole().spec() })
+    }
+}
+
+fn cartpole() -> Scenario {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap()
+}
+
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Two scenarios with short stories and the spec of a built-in one, in a collection.
 fn catalog() -> StaticCatalog {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let cartpole = Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap();
-    let scenarios = ["cartpole_keepin", "tabletop_reach"].map(|id| (card(id), cartpole.spec()));
+    let scenarios = ["cartpole_keepin", "tabletop_reach"].map(|id| (card(id), cartpole().spec()));
     let small = Collection {
         id: "small".into(),
         name: "Small".into(),

@@ -26,8 +26,17 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/readyz") => 503,
         ("GET", "/session") => 401,
         ("DELETE", "/session") => 204,
-        ("POST", "/session" | "/verify" | "/submissions" | "/preflight" | "/keys" | "/verify/{job_id}/review") => 415,
-        ("GET", "/artifacts/{job_id}/{sha256}/{name}") => 403,
+        (
+            "POST",
+            "/session"
+            | "/verify"
+            | "/submissions"
+            | "/preflight"
+            | "/community/scenarios"
+            | "/keys"
+            | "/verify/{job_id}/review",
+        ) => 415,
+        ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
         ("GET", "/docs") => 303,
         (
             "GET",
@@ -37,6 +46,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/healthz"
             | "/scenarios"
             | "/collections"
+            | "/community/scenarios"
             | "/verify"
             | "/submissions"
             | "/keys",

@@ -5,6 +5,7 @@ mod app;
 mod artifacts;
 mod bootstrap;
 mod catalog;
+mod community;
 mod cors;
 mod erase;
 mod events;

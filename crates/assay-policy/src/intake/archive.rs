@@ -1,4 +1,4 @@
-//! A policy as a zip archive.
+//! A policy or a scenario as a zip archive.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -28,7 +28,8 @@ pub struct Inspection {
     pub bytes: u64,
 }
 
-/// Checks an archive on the disk without unpacking it: structure, names, types, sizes, `policy.py`. Reads its directory
+/// Checks an archive on the disk without unpacking it: structure, names, types, sizes, `policy.py` (or what else
+/// is expected). Reads its directory
 /// only, so it takes milliseconds whatever the archive's size.
 ///
 /// # Errors
@@ -75,7 +76,7 @@ fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeE
     let file = File::open(path).map_err(io(path))?;
     let length = file.metadata().map_err(io(path))?.len();
     if length > limits.archive_bytes {
-        return Err(IntakeError::TooLarge { bytes: length, limit: limits.archive_bytes });
+        return Err(IntakeError::TooLarge { what: limits.content, bytes: length, limit: limits.archive_bytes });
     }
     let entries = directory::read(&file, length, limits)?;
     let plan = plan(&entries, limits)?;
@@ -94,14 +95,14 @@ fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeErr
         clashes.add(&parts, is_folder).map_err(refuse)?;
         total += entry.unpacked;
         if total > limits.unpacked_bytes {
-            return Err(IntakeError::TooLargeUnpacked { limit: limits.unpacked_bytes });
+            return Err(IntakeError::TooLargeUnpacked { what: limits.content, limit: limits.unpacked_bytes });
         }
         if !is_folder && !is_left_out(&parts) {
             files.push(parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
             items.push((index, name.to_owned(), entry.unpacked));
         }
     }
-    let targets = place(&files)?;
+    let targets = place(&files, limits.content)?;
     let item = |((index, name, unpacked), target)| Item { index, name, target, unpacked };
     Ok(items.into_iter().zip(targets).map(item).collect())
 }

@@ -47,7 +47,11 @@ pub(super) struct Entry {
 pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<Vec<Entry>, IntakeError> {
     let end = find_end(file, length)?;
     if usize::from(end.entries) > limits.entries {
-        return Err(IntakeError::TooManyEntries { found: end.entries.into(), limit: limits.entries });
+        return Err(IntakeError::TooManyEntries {
+            what: limits.content,
+            found: end.entries.into(),
+            limit: limits.entries,
+        });
     }
     if end.directory_bytes > MAX_DIRECTORY_BYTES {
         return Err(not_zip("its directory is too long"));

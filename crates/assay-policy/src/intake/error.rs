@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use assay_model::sanitise;
 
-use super::limits::MAX_NAME_BYTES;
+use super::limits::{Content, MAX_NAME_BYTES};
 
 /// Longest name that is shown, in bytes.
 const SHOWN_NAME_BYTES: usize = 200;
 const MIB: u64 = 1024 * 1024;
 
-/// A policy that was not taken in.
+/// A policy or scenario that was not taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// No such path.
@@ -26,22 +26,28 @@ pub enum IntakeError {
         why: String,
     },
     /// The archive itself.
-    #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the policy does not need", .bytes.div_ceil(MIB), .limit / MIB)]
+    #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
     TooLarge {
+        /// What it holds.
+        what: Content,
         /// Its size.
         bytes: u64,
         /// The limit.
         limit: u64,
     },
     /// All of it, unpacked.
-    #[error("unpacked, the policy has more than {} MiB; leave out what it does not need", .limit / MIB)]
+    #[error("unpacked, the {what} has more than {} MiB; leave out what it does not need", .limit / MIB)]
     TooLargeUnpacked {
+        /// What it is.
+        what: Content,
         /// The limit in bytes.
         limit: u64,
     },
     /// Too many files.
-    #[error("the policy has {found} entries, at most {limit} are taken; pack many small files into one")]
+    #[error("the {what} has {found} entries, at most {limit} are taken; pack many small files into one")]
     TooManyEntries {
+        /// What it is.
+        what: Content,
         /// How many, as far as counted.
         found: usize,
         /// The limit.
@@ -55,9 +61,11 @@ pub enum IntakeError {
         /// What is wrong with it.
         problem: EntryProblem,
     },
-    /// Nothing to run.
-    #[error("there is no policy.py at the root of the policy (or in its only top folder){}", hint(.elsewhere))]
-    NoPolicy {
+    /// `policy.py` or `scenario.toml` is missing.
+    #[error("there is no {} at the root of the {what} (or in its only top folder){}", .what.main(), hint(.what, .elsewhere))]
+    NoMain {
+        /// What it is.
+        what: Content,
         /// Where one was found instead.
         elsewhere: Option<String>,
     },
@@ -76,10 +84,10 @@ pub enum IntakeError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryProblem {
     /// `/etc/passwd`, `C:\x`.
-    #[error("its path is absolute; pack with paths relative to policy.py")]
+    #[error("its path is absolute; pack with paths relative to the folder")]
     Absolute,
     /// `../x`.
-    #[error("its path leads out of the archive; pack with paths below policy.py, without '..'")]
+    #[error("its path leads out of the archive; pack with paths below the folder, without '..'")]
     Escapes,
     /// Empty, `.`, control characters, a backslash, not UTF-8, or too long.
     #[error("its name is not plain ({0}); rename the file")]
@@ -143,9 +151,10 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
     move |source| IntakeError::Io { path, source }
 }
 
-fn hint(elsewhere: &Option<String>) -> String {
+fn hint(what: &Content, elsewhere: &Option<String>) -> String {
     match elsewhere {
         Some(place) => format!("; it is at '{place}': pack that folder instead"),
-        None => "; name the file with your policy policy.py".to_owned(),
+        None if *what == Content::Policy => "; name the file with your policy policy.py".to_owned(),
+        None => "; pack the scenario's own folder".to_owned(),
     }
 }

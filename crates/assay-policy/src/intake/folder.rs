@@ -24,7 +24,7 @@ impl Observer for Listing {
 pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let mut found = walk(root, limits)?;
     found.sort_unstable();
-    let targets = place(&found)?;
+    let targets = place(&found, limits.content)?;
     copy(found.iter().map(|parts| root.join(parts.iter().collect::<PathBuf>())).zip(targets), dest, limits)
 }
 
@@ -71,7 +71,7 @@ fn walk(root: &Path, limits: &IntakeLimits) -> Result<Vec<Vec<String>>, IntakeEr
             }
             count += 1;
             if count > limits.entries {
-                return Err(IntakeError::TooManyEntries { found: count, limit: limits.entries });
+                return Err(IntakeError::TooManyEntries { what: limits.content, found: count, limit: limits.entries });
             }
             let mut parts: Vec<String> = folder.clone();
             parts.push(name);

@@ -1,4 +1,6 @@
-//! How much a policy may bring.
+//! What is taken in, and how much of it.
+
+use std::fmt;
 
 /// Largest archive, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 100 * 1024 * 1024;
@@ -17,9 +19,47 @@ pub(crate) const MAX_NAME_BYTES: usize = 1024;
 /// Longest part of a name between slashes, in bytes: what file systems take.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 255;
 
+/// Largest archive of a scenario, in bytes.
+pub const MAX_SCENARIO_ARCHIVE_BYTES: u64 = 32 * 1024 * 1024;
+/// Largest sum of a scenario's unpacked files, in bytes.
+pub const MAX_SCENARIO_BYTES: u64 = 64 * 1024 * 1024;
+/// Most entries of a scenario, folders included.
+pub const MAX_SCENARIO_ENTRIES: usize = 256;
+
+/// What an archive holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A policy: `policy.py` and what it needs.
+    Policy,
+    /// A scenario: `scenario.toml` and what it names.
+    Scenario,
+}
+
+impl Content {
+    /// The file that lies at its root.
+    #[must_use]
+    pub fn main(self) -> &'static str {
+        match self {
+            Self::Policy => "policy.py",
+            Self::Scenario => "scenario.toml",
+        }
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Policy => "policy",
+            Self::Scenario => "scenario",
+        })
+    }
+}
+
 /// The limits of an intake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntakeLimits {
+    /// What is expected.
+    pub content: Content,
     /// See [`MAX_ARCHIVE_BYTES`].
     pub archive_bytes: u64,
     /// See [`MAX_UNPACKED_BYTES`].
@@ -35,11 +75,26 @@ pub struct IntakeLimits {
 impl Default for IntakeLimits {
     fn default() -> Self {
         Self {
+            content: Content::Policy,
             archive_bytes: MAX_ARCHIVE_BYTES,
             unpacked_bytes: MAX_UNPACKED_BYTES,
             entries: MAX_ENTRIES,
             ratio: MAX_RATIO,
             depth: MAX_DEPTH,
+        }
+    }
+}
+
+impl IntakeLimits {
+    /// The limits of a scenario from a stranger.
+    #[must_use]
+    pub fn scenario() -> Self {
+        Self {
+            content: Content::Scenario,
+            archive_bytes: MAX_SCENARIO_ARCHIVE_BYTES,
+            unpacked_bytes: MAX_SCENARIO_BYTES,
+            entries: MAX_SCENARIO_ENTRIES,
+            ..Self::default()
         }
     }
 }

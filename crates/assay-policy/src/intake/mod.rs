@@ -1,4 +1,4 @@
-//! Taking in a policy from a stranger: every check before a byte of it is unpacked, every byte counted while it is.
+//! Taking in a policy or a scenario from a stranger: every check before a byte of it is unpacked, every byte counted while it is.
 
 mod archive;
 mod directory;
@@ -12,14 +12,17 @@ use std::path::Path;
 
 pub use archive::{Inspection, inspect_archive};
 pub use error::{EntryProblem, IntakeError};
-pub use limits::{IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_UNPACKED_BYTES};
+pub use limits::{
+    Content, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES,
+    MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES,
+};
 
 use error::io;
 
-/// A policy that was taken in.
+/// A policy or scenario that was taken in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intake {
-    /// What identifies the policy, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
+    /// What identifies it, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
     /// its listing (for each file in the order of names: length of the name, name, length, content).
     pub sha256: String,
     /// Files unpacked.
@@ -28,8 +31,8 @@ pub struct Intake {
     pub bytes: u64,
 }
 
-/// Checks the policy at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`, which must not
-/// exist yet and holds `policy.py` afterwards. Hidden files, `__pycache__` and `__MACOSX` are left out. On any error
+/// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`, which
+/// must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__` and `__MACOSX` are left out. On any error
 /// `dest` is gone again.
 ///
 /// # Errors

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::error::{EntryProblem, IntakeError, shown};
-use super::limits::{IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
+use super::limits::{Content, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
 
-const MAIN: &str = "policy.py";
-/// Left out, with all below: nothing that a policy needs at run time.
+/// Left out, with all below: nothing that a policy or scenario needs at run time.
 const LEFT_OUT: [&str; 2] = ["__pycache__", "__MACOSX"];
 
 /// Splits a name at its slashes. Every part is a plain file name; a final slash (a folder) is dropped.
@@ -66,24 +65,26 @@ impl Clashes {
     }
 }
 
-/// Where files go: the only top folder, if `policy.py` is in there and not at the root, is taken away.
-pub(crate) fn place(files: &[Vec<String>]) -> Result<Vec<PathBuf>, IntakeError> {
-    let depth = root_depth(files).ok_or_else(|| IntakeError::NoPolicy { elsewhere: elsewhere(files) })?;
+/// Where files go: the only top folder, if `policy.py` (or `scenario.toml`) is in there and not at the root, is taken
+/// away.
+pub(crate) fn place(files: &[Vec<String>], what: Content) -> Result<Vec<PathBuf>, IntakeError> {
+    let depth = root_depth(files, what.main())
+        .ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;
     Ok(files.iter().map(|parts| parts[depth..].iter().collect()).collect())
 }
 
-fn root_depth(files: &[Vec<String>]) -> Option<usize> {
-    if files.iter().any(|parts| parts.len() == 1 && parts[0] == MAIN) {
+fn root_depth(files: &[Vec<String>], main: &str) -> Option<usize> {
+    if files.iter().any(|parts| parts.len() == 1 && parts[0] == main) {
         return Some(0);
     }
     let top = files.first()?.first()?;
     let has_one_top = files.iter().all(|parts| parts.len() > 1 && parts[0] == *top);
-    let has_main = files.iter().any(|parts| parts.len() == 2 && parts[1] == MAIN);
+    let has_main = files.iter().any(|parts| parts.len() == 2 && parts[1] == main);
     (has_one_top && has_main).then_some(1)
 }
 
-fn elsewhere(files: &[Vec<String>]) -> Option<String> {
-    let found = files.iter().find(|parts| parts.last().is_some_and(|name| name.eq_ignore_ascii_case(MAIN)))?;
+fn elsewhere(files: &[Vec<String>], main: &str) -> Option<String> {
+    let found = files.iter().find(|parts| parts.last().is_some_and(|name| name.eq_ignore_ascii_case(main)))?;
     Some(shown(&found.join("/")))
 }
 
@@ -126,12 +127,21 @@ mod tests {
 
     #[test]
     fn the_root_is_where_policy_py_is() {
-        assert_eq!(place(&files(&["policy.py", "a/b.py"])).unwrap(), [PathBuf::from("policy.py"), "a/b.py".into()]);
-        assert_eq!(place(&files(&["my/policy.py", "my/w/x.npy"])).unwrap()[1], PathBuf::from("w/x.npy"));
-        let refused = |names: &[&str]| place(&files(names)).unwrap_err().to_string();
+        assert_eq!(
+            place(&files(&["policy.py", "a/b.py"]), Content::Policy).unwrap(),
+            [PathBuf::from("policy.py"), "a/b.py".into()]
+        );
+        assert_eq!(
+            place(&files(&["my/policy.py", "my/w/x.npy"]), Content::Policy).unwrap()[1],
+            PathBuf::from("w/x.npy")
+        );
+        let refused = |names: &[&str]| place(&files(names), Content::Policy).unwrap_err().to_string();
         assert!(refused(&["my/policy.py", "readme"]).contains("it is at 'my/policy.py'"));
         assert!(refused(&["a/b/policy.py"]).contains("a/b/policy.py"));
         assert!(refused(&["Policy.py"]).contains("Policy.py"));
         assert!(refused(&[]).contains("no policy.py"));
+        assert_eq!(place(&files(&["s/scenario.toml"]), Content::Scenario).unwrap(), [PathBuf::from("scenario.toml")]);
+        let missing = place(&files(&["policy.py"]), Content::Scenario).unwrap_err().to_string();
+        assert!(missing.contains("no scenario.toml at the root of the scenario"), "{missing}");
     }
 }

@@ -54,7 +54,10 @@ impl Written {
             };
             self.bytes += n as u64;
             if self.bytes > limits.unpacked_bytes {
-                return Err(CopyError::Refused(IntakeError::TooLargeUnpacked { limit: limits.unpacked_bytes }));
+                return Err(CopyError::Refused(IntakeError::TooLargeUnpacked {
+                    what: limits.content,
+                    limit: limits.unpacked_bytes,
+                }));
             }
             observer.see(&buffer[..n]);
             file.write_all(&buffer[..n]).map_err(|error| CopyError::Refused(io(&path)(error)))?;

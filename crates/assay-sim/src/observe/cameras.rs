@@ -63,6 +63,11 @@ impl Cameras {
         Ok(())
     }
 
+    /// How many images each camera has drawn so far, and its last one.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.views.iter().map(|view| (view.drawn, view.pixels.as_slice()))
+    }
+
     /// The last image of a camera: rows from the top, `3 * 224 * 224` bytes once [`Self::look`] was called.
     pub(crate) fn image(&self, view: usize) -> &[u8] {
         &self.views[view].pixels

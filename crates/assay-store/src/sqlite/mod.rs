@@ -5,12 +5,14 @@
 //! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs`, `seasons.rs`, `submissions.rs`, `reconcile.rs` and `answers.rs`; the tables in `migrations/`.
+//! `conclusions.rs`, `seasons.rs`, `submissions.rs`, `reconcile.rs`, `answers.rs` and
+//! `community.rs`; the tables in `migrations/`.
 
 mod answers;
 mod arena;
 mod backend;
 mod checkpoint;
+mod community;
 mod conclusions;
 mod events;
 mod fail;

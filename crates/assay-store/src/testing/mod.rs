@@ -4,6 +4,7 @@
 mod answers;
 mod arena;
 mod certifications;
+mod community;
 mod conclusions;
 mod events;
 mod fixtures;
@@ -83,5 +84,9 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         arena::kinds_are_listed_apart,
         arena::the_latest_counts_or_the_chosen,
         arena::a_season_closes_after_its_last_runs,
+        community::versions_stay_what_they_are,
+        community::deleted_names_are_not_given_again,
+        community::are_counted_by_the_day,
+        community::are_found,
     ];
 }

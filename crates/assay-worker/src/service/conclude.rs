@@ -95,7 +95,7 @@ impl Shared {
         record.state = JobState::Completed { started_at, completed_at: now, attempt, outcome };
         let mut report = record.report(&claim.episodes);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
-        let scenario = self.options.engine.library().get(&claim.header.scenario);
+        let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
         let folder = signed_folder(&self.options.data, claim.fence);
         let write = || -> Result<(), String> {

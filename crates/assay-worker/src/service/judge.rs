@@ -17,12 +17,11 @@ impl Shared {
         let Some(judge) = &self.options.judge else { return Ok(()) };
         let engine = &self.options.engine;
         // A job on a scenario that changed since can't be drawn any more.
-        let scenario = engine.library().get(&claim.header.scenario).ok();
-        let Some(scenario) = scenario.filter(|scenario| scenario.digest == claim.header.scenario_digest) else {
+        let Ok(scenario) = engine.scenario(&claim.header.scenario, &claim.header.scenario_digest) else {
             return Ok(());
         };
         let Ok(seeds) = self.seeds(&claim.header) else { return Ok(()) };
-        let mut judging = Judging::new(engine, judge, scenario, seeds);
+        let mut judging = Judging::new(engine, judge, &scenario, seeds);
         claim.episodes.iter().filter_map(|episode| episode.judge.as_ref()).for_each(|earlier| judging.already(earlier));
         let counted = claim.header.plan.counted(&claim.episodes);
         for index in worth_judging(counted, usize::from(judge.options().episodes)) {

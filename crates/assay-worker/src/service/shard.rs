@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -228,12 +227,8 @@ impl Shared {
     /// The job as lanes see it: its scenario from the library; its policy unpacked anew, or where it is served.
     pub(super) fn job(&self, claim: &Claim, work: &Path) -> Result<Job, SessionError> {
         let header = &claim.header;
-        let scenario = self.options.engine.library().get(&header.scenario);
-        let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?.clone();
-        if scenario.digest != header.scenario_digest {
-            let message = format!("{} was changed after the job was accepted", header.scenario);
-            return Err(SessionError::Scenario(message));
-        }
+        let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
+        let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?;
         let policy = match &claim.policy_path {
             Some(archive) => {
                 let unpacked = work.join("policy");
@@ -244,7 +239,7 @@ impl Shared {
             None => self.server(header)?,
         };
         Ok(Job {
-            scenario: Arc::new(scenario),
+            scenario,
             policy,
             seeds: self.seeds(header)?,
             record: header.record,

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod after;
+mod community;
 mod folder;
+#[path = "../hostile/mod.rs"]
+mod hostile;
 mod jobs;
 mod judge;
 mod keys;

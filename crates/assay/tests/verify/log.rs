@@ -67,3 +67,24 @@ fn a_log_without_images_shows_contacts_and_violations() {
     let lines = log["log"].as_array().unwrap();
     assert!(lines.iter().any(|line| line.as_str().unwrap().starts_with("contact_force violated")), "{lines:?}");
 }
+
+/// Stops in the middle of a second and says what it has before its eyes.
+const SEES: &str = "import hashlib\nimport numpy as np\n\ndef policy(observation):\n    if observation['time'] > 0.53:\n        names = sorted(name for name in observation if name.startswith('images/'))\n        raise RuntimeError('saw ' + ' '.join(hashlib.sha256(observation[name].tobytes()).hexdigest() for name in names))\n    return np.zeros(7)\n";
+
+#[test]
+fn a_log_shows_what_the_policy_saw() {
+    let assay = assay();
+    let policy = assay.write("policy.py", SEES);
+    let log = logged(&assay, &policy, "tidy_by_sight", 3, &[]);
+    let images = log["images"].as_object().unwrap();
+    assert_eq!(images.len(), 2, "two cameras: {images:?}");
+    let lines = log["log"].as_array().unwrap();
+    let said = lines.iter().find_map(|line| line.as_str().unwrap().split_once("saw ")).unwrap().1;
+    for ((topic, image), hash) in images.iter().zip(said.split_whitespace()) {
+        let times: Vec<f64> = image["times_s"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
+        assert_eq!(times.len(), 6, "ten a second: {topic} {times:?}");
+        assert!(times.iter().enumerate().all(|(i, time)| (time - 0.1 * i as f64).abs() < 1e-6), "{topic} {times:?}");
+        assert_eq!(image["last_sha256"], hash, "{topic}: the policy saw something else");
+        assert_eq!(log["topics"][topic], "foxglove.CompressedImage");
+    }
+}

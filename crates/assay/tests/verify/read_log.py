@@ -3,6 +3,7 @@
 Usage: read_log.py EPISODE_FOLDER; prints a JSON summary, or fails with the first thing that is wrong.
 """
 
+import hashlib
 import importlib
 import json
 import pathlib
@@ -79,6 +80,25 @@ if "/camera" in messages:
     count = ["-f", "h264", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0", "-i", "-"]
     probed = subprocess.run(["ffprobe", "-v", "error", *count], input=stream, capture_output=True, check=True)
     assert int(probed.stdout) == len(messages["/camera"]) and not probed.stderr, probed
+
+
+def pixels(png: bytes) -> bytes:
+    """The picture as RGB rows from the top, by somebody else's decoder."""
+    command = ["ffmpeg", "-v", "error", "-f", "png_pipe", "-i", "-", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    return subprocess.run(command, input=png, capture_output=True, check=True).stdout
+
+
+images = {}
+for topic in topics:
+    if topic.startswith("/images/"):
+        assert {m.format for _, m in messages[topic]} == {"png"}, topic
+        last_image = pixels(messages[topic][-1][1].data)
+        assert len(last_image) == 224 * 224 * 3, topic
+        images[topic] = {
+            "frame": messages[topic][0][1].frame_id,
+            "times_s": [time / 1e9 for time, _ in messages[topic]],
+            "last_sha256": hashlib.sha256(last_image).hexdigest(),
+        }
 result = attachments["episode.json"]
 for clause in result["clauses"]:
     found = [m for _, m in messages[f"/clauses/{clause['id']}"]]
@@ -93,6 +113,7 @@ print(
             "control_steps": len(first),
             "frames": len(messages.get("/camera", [])),
             "log": [m.message for _, m in messages["/log"]],
+            "images": images,
             "entities": len(entities),
             "contacts": sum(len(m.contacts) for _, m in messages["/contacts"]),
             "facts": metadata["assay"],

@@ -1,0 +1,31 @@
+//! `DELETE /community/scenarios/{id}`: takes a scenario off the list for good. Its files stay for the reports that used it,
+//! and its name is not given again. Doing it again is harmless.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    delete, path = "/community/scenarios/{id}", operation_id = "delete_community_scenario", tag = "scenarios",
+    params(("id" = String, Path, description = "A published scenario's id: account.name")),
+    responses((status = 204, description = "Deleted"), (status = 400), (status = 404)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let missing = || ApiError::not_found("published scenario");
+    let id = id.parse().map_err(|_| missing())?;
+    let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
+    if !app.records.delete_scenario(caller.rules(), &id, app.clock.now()).await? {
+        // Everybody may see whose it is, so nothing is hidden by calling it missing; but that is what it is called
+        // elsewhere.
+        return Err(missing());
+    }
+    caller.audit(&scenario.account, "deleted a scenario");
+    Ok(StatusCode::NO_CONTENT)
+}

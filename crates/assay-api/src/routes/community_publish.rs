@@ -1,0 +1,151 @@
+//! `POST /community/scenarios`: takes a scenario as a zip, looks at it while the client waits, and publishes it.
+
+use assay_model::lane::Fault;
+use assay_model::{AccountId, ScenarioId};
+use assay_scenario::check_tags;
+use assay_store::{NewVersion, Published};
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use super::community::{Detail, detail};
+use crate::http::{ApiError, Caller, Code};
+use crate::places::{PUBLISH_RETRY_S, Place};
+use crate::state::App;
+use crate::upload::{self, Form, SCENARIO_PARTS};
+use crate::{Draft, DraftFailure};
+
+/// The part of the form that errors speak of.
+const FIELD: &str = "scenario";
+
+/// The parts of the form.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
+pub(super) struct PublishForm {
+    /// Zip archive of a scenario's folder: `scenario.toml`, the scene, `README.md`, meshes.
+    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    scenario: Vec<u8>,
+    /// Tags beside those of `scenario.toml`, with commas between them.
+    #[schema(max_length = 4096, nullable = false)]
+    tags: Option<String>,
+}
+
+#[utoipa::path(
+    post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
+    request_body(content = PublishForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 201, description = "Published: it can be used from now on", body = Detail,
+            headers(("Location" = String, description = "Where the scenario is"))),
+        (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+) -> Result<Response, ApiError> {
+    // Before the body: who has to wait is told so at once.
+    let place = app.publishing_places.enter(&caller.account)?;
+    let form = upload::receive(&app, request, SCENARIO_PARTS).await?;
+    let tags = tags(&form)?;
+    // On a task of its own: a client that goes away does not leave a scenario half published.
+    let (runner, account) = (app.clone(), caller.account.clone());
+    let published = tokio::spawn(async move { publish(&runner, account, (form, place), tags).await }).await;
+    let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
+    let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
+    let body: Detail = detail(&app, &scenario, app.records.community_versions(&id).await?);
+    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
+    let mut response = (StatusCode::CREATED, Json(body)).into_response();
+    if let Ok(value) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    Ok(response)
+}
+
+/// The tags of the form, checked.
+fn tags(form: &Form) -> Result<Vec<String>, ApiError> {
+    let text = form.text("tags").unwrap_or_default();
+    let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
+    check_tags(&tags).map_err(|problem| ApiError::invalid("tags", Some(text), format!("tags: {problem}")))?;
+    Ok(tags)
+}
+
+/// Looks, keeps, writes down: nothing is listed before its files are on the disk.
+async fn publish(
+    app: &App,
+    account: AccountId,
+    (form, place): (Form, Place),
+    tags: Vec<String>,
+) -> Result<ScenarioId, ApiError> {
+    let archive = form.archive().ok_or_else(|| {
+        ApiError::invalid(FIELD, None, "scenario is missing: send a zip archive with scenario.toml in it")
+    })?;
+    let (publisher, owner) = (app.publisher.clone(), account.clone());
+    let draft = blocking(move || publisher.open(&archive, &owner)).await?;
+    let (id, version) = (draft.scenario.id.clone(), draft.scenario.version.clone());
+    let limit = app.settings.account.publications_per_day;
+    // Before the work; the records ask again when it is done.
+    refuse(app.records.may_publish(&id, &version, app.clock.now(), limit).await?, &id, &version, limit)?;
+    let (publisher, files) = (app.publisher.clone(), app.published.clone());
+    let draft = blocking(move || {
+        // Held as long as the work goes on.
+        let _held = (place, form);
+        let picture = publisher.check(&draft)?;
+        let Draft { scenario, .. } = &draft;
+        let kept = files.keep(&scenario.digest, &scenario.folder, picture.as_deref());
+        kept.map_err(|e| DraftFailure::Broken(format!("its files can't be kept: {e}")))?;
+        Ok(draft)
+    })
+    .await?;
+    let mut all = draft.scenario.tags.clone();
+    all.extend(tags);
+    all.sort();
+    all.dedup();
+    check_tags(&all).map_err(|problem| ApiError::invalid("tags", None, format!("tags: {problem}")))?;
+    let card = draft.scenario.community_card();
+    let new = NewVersion { account, card, tags: all, published_at: app.clock.now() };
+    refuse(app.records.publish_scenario(new, limit).await?, &id, &version, limit)?;
+    tracing::info!(scenario.id = %id, version, "published");
+    Ok(id)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, DraftFailure> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?.map_err(failed)
+}
+
+fn failed(failure: DraftFailure) -> ApiError {
+    match failure {
+        DraftFailure::Busy => {
+            let message = "the machine is too busy to look at a scenario in 20 s; try again";
+            ApiError::try_again(Code::Unavailable, message, PUBLISH_RETRY_S)
+        }
+        DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
+        DraftFailure::Fault(Fault { file, key, problem }) => {
+            let place = key.as_ref().map_or_else(|| file.clone(), |key| format!("{file}: {key}"));
+            ApiError::invalid(FIELD, None, format!("{place}: {problem}")).in_file(&file, key.as_deref())
+        }
+        DraftFailure::Broken(message) => {
+            ApiError::internal("a scenario could not be looked at", &std::io::Error::other(message))
+        }
+    }
+}
+
+fn refuse(published: Published, id: &ScenarioId, version: &str, limit: u32) -> Result<(), ApiError> {
+    let message = match published {
+        Published::Done => return Ok(()),
+        Published::VersionExists => {
+            format!("{id} {version} is published already and stays as it is; give what you changed another version")
+        }
+        Published::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
+        Published::TooMany => {
+            let message = format!("your account published {limit} versions in the last 24 hours; no more are taken");
+            return Err(ApiError::try_again(Code::RateLimited, &message, 3600));
+        }
+    };
+    Err(ApiError::new(Code::Conflict, message))
+}

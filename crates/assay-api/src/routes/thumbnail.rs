@@ -1,0 +1,47 @@
+//! `GET /thumbnails/{digest}`: the picture of a published scenario, by a signed address. We drew it, of a world that a
+//! stranger made: a browser may show it, and nothing else.
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+
+use super::artifact::{Signature, unsigned};
+use crate::artifacts::LIFETIME;
+use crate::http::{ApiError, Code};
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/thumbnails/{digest}", operation_id = "thumbnail", tag = "scenarios",
+    params(
+        ("digest" = String, Path, description = "Of a published version"),
+        ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds"),
+        ("signature" = String, Query, description = "Ours; addresses stand in the list of published scenarios"),
+    ),
+    responses((status = 200, description = "The picture", content_type = "image/png"), (status = 403), (status = 404)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Path(digest): Path<String>,
+    query: Result<Query<Signature>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Ok(Query(Signature { expires, signature })) = query else { return Err(unsigned()) };
+    if !app.signer.is_ours(&format!("/thumbnails/{digest}"), expires, &signature) {
+        return Err(unsigned());
+    }
+    if expires <= app.clock.now().as_second() {
+        let message = "this address has expired; ask for the scenario again to get a new one";
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    let path = app.published.picture(&digest).ok_or_else(|| ApiError::not_found("picture"))?;
+    let picture = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a picture could not be read", &e))?;
+    let mut response = Response::new(Body::from(picture));
+    let headers = response.headers_mut();
+    let age = format!("private, max-age={}", LIFETIME.as_secs());
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("image/png"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("inline"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_str(&age).unwrap_or(HeaderValue::from_static("no-store")));
+    Ok(response)
+}

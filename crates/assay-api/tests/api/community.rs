@@ -1,0 +1,162 @@
+//! Scenarios that accounts publish: who may, what is listed, what stays.
+
+use assay_api::{AccountLimits, ApiSettings, Uploads};
+use serde_json::json;
+
+use crate::app::{Answer, POLICY, Part, TestApp, form, request};
+
+const PATH: &str = "/community/scenarios";
+
+async fn publish(app: &TestApp, key: &str, text: &str) -> Answer {
+    app.send(form(request("POST", PATH, key), &[Part::File("scenario", "s.zip", text.as_bytes())])).await
+}
+
+fn ids(answer: &Answer) -> Vec<&str> {
+    answer.body["scenarios"].as_array().unwrap().iter().map(|scenario| scenario["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_scenario_is_published_found_used_and_deleted() {
+    let app = TestApp::new();
+    let (key, reader) = (app.key("lab", "publish,read,verify").await, app.key("other", "read,publish").await);
+    let parts = [Part::File("scenario", "s.zip", b"reach 1.0.0"), Part::Text("tags", "arm, new")];
+    let made = app.send(form(request("POST", PATH, &key), &parts)).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!(made.headers["location"], "/community/scenarios/lab.reach");
+    let own = app.state.catalog.get(&"cartpole_keepin".parse().unwrap()).unwrap();
+    assert_ne!(made.body["digest"], json!(own.digest));
+    for (field, value) in [
+        ("id", json!("lab.reach")),
+        ("author", json!("lab")),
+        ("version", json!("1.0.0")),
+        ("evaluations", json!(0)),
+        ("time_limit", json!(10)),
+        (
+            "versions",
+            json!([{ "version": "1.0.0", "digest": made.body["digest"], "published_at": made.body["published_at"] }]),
+        ),
+    ] {
+        assert_eq!(made.body[field], value, "{field}");
+    }
+    let tags = made.body["tags"].as_array().unwrap();
+    assert!(tags.contains(&json!("arm")) && tags.contains(&json!("new")), "{tags:?}");
+
+    let picture = app.get(made.body["thumbnail_url"].as_str().unwrap(), "").await;
+    assert_eq!((picture.status.as_u16(), &picture.headers["content-type"]), (200, &"image/png".parse().unwrap()));
+    assert_eq!(picture.headers["x-content-type-options"], "nosniff");
+    let listed = app.get(PATH, &reader).await;
+    assert_eq!((ids(&listed), &listed.body["total"]), (vec!["lab.reach"], &json!(1)));
+    assert_eq!(listed.body["scenarios"][0].get("long_description"), None);
+    assert_eq!(app.get("/scenarios", &reader).await.body["scenarios"].as_array().unwrap().len(), 2, "curated only");
+    assert_eq!(app.get("/scenarios/lab.reach", &reader).await.body["name"], made.body["name"]);
+    assert_eq!(app.get("/scenarios/lab.reach/spec", &reader).await.body["id"], "lab.reach");
+
+    let job = app.verify(&key, &[POLICY, Part::Text("scenario", "lab.reach")]).await;
+    assert_eq!((job.status.as_u16(), &job.body["scenario_digest"]), (201, &made.body["digest"]));
+    assert_eq!(publish(&app, &key, "reach 2.0.0").await.status, 201);
+    let pinned = app.get(&format!("/verify/{}", job.body["job_id"].as_str().unwrap()), &key).await;
+    assert_eq!(
+        (&pinned.body["scenario_version"], &pinned.body["scenario_digest"]),
+        (&json!("1.0.0"), &made.body["digest"])
+    );
+    let now = app.get("/community/scenarios/lab.reach", &reader).await;
+    assert_eq!((&now.body["version"], &now.body["evaluations"]), (&json!("2.0.0"), &json!(1)));
+    assert_eq!(now.body["versions"].as_array().unwrap().len(), 2);
+
+    let path = "/community/scenarios/lab.reach";
+    let delete =
+        async |key: &str| app.send(request("DELETE", path, key).body(axum::body::Body::empty()).unwrap()).await;
+    assert_eq!(delete(&reader).await.status, 404, "another account's");
+    assert_eq!(
+        (delete(&key).await.status, delete(&key).await.status),
+        (204.try_into().unwrap(), 204.try_into().unwrap())
+    );
+    assert_eq!(
+        (app.get(path, &reader).await.code(), app.get(PATH, &reader).await.body["total"].clone()),
+        ("GONE", json!(0))
+    );
+    assert_eq!(app.get("/scenarios/lab.reach", &reader).await.status, 404);
+    let gone = app.verify(&key, &[POLICY, Part::Text("scenario", "lab.reach")]).await;
+    assert_eq!((gone.status.as_u16(), &gone.body["error"]["details"]["field"]), (400, &json!("scenario")));
+    let again = publish(&app, &key, "reach 3.0.0").await;
+    assert_eq!(
+        (again.status.as_u16(), again.message()),
+        (409, "lab.reach was deleted, and its name is not given again; choose another id")
+    );
+    assert_eq!(app.get(&format!("/verify/{}", job.body["job_id"].as_str().unwrap()), &key).await.status, 200);
+}
+
+#[tokio::test]
+async fn refusals_say_what_is_wrong_and_leave_nothing() {
+    let app = TestApp::with(ApiSettings {
+        uploads: Uploads { max_scenario_bytes: 100, ..Uploads::default() },
+        ..ApiSettings::default()
+    });
+    let key = app.key("lab", "publish,read").await;
+    let fault = publish(&app, &key, "broken 1").await;
+    assert_eq!((fault.status.as_u16(), fault.message()), (400, "scenario.toml: difficulty: must be 1 to 5"));
+    let details = json!({ "field": "scenario", "value": null, "file": "scenario.toml", "key": "difficulty" });
+    assert_eq!(fault.body["error"]["details"], details);
+    let none = publish(&app, &key, "nothing").await;
+    assert_eq!((none.status.as_u16(), none.message()), (400, "no archive"));
+    assert_eq!(publish(&app, &key, &"x".repeat(101)).await.code(), "PAYLOAD_TOO_LARGE");
+    for (parts, field) in [
+        (&[Part::Text("tags", "a")][..], "scenario"),
+        (&[Part::File("scenario", "s.zip", b"a 1"), Part::Text("tags", "Not A Tag")], "tags"),
+        (&[Part::File("policy", "s.zip", b"a 1")], "policy"),
+    ] {
+        let answer = app.send(form(request("POST", PATH, &key), parts)).await;
+        assert_eq!((answer.status.as_u16(), &answer.body["error"]["details"]["field"]), (400, &json!(field)));
+    }
+    let long = app.key(&"l".repeat(98), "publish").await;
+    let odd = publish(&app, &long, "reach 1").await;
+    assert!(odd.message().contains("99 characters together; shorten the id"), "{}", odd.body);
+    assert_eq!(app.get(PATH, &key).await.body["total"], json!(0));
+    assert_eq!(app.leftovers(), 0);
+    assert_eq!(std::fs::read_dir(app.folder.path().join("scenarios")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn versions_stay_and_are_counted() {
+    let app = TestApp::with(ApiSettings {
+        account: AccountLimits { publications_per_day: 2, ..AccountLimits::default() },
+        ..ApiSettings::default()
+    });
+    let key = app.key("lab", "publish,read").await;
+    assert_eq!(publish(&app, &key, "reach 1").await.status, 201);
+    let same = publish(&app, &key, "reach 1").await;
+    assert_eq!((same.status.as_u16(), same.code()), (409, "CONFLICT"));
+    assert!(same.message().contains("give what you changed another version"), "{}", same.body);
+    assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
+    let third = publish(&app, &key, "third 1").await;
+    assert_eq!((third.status.as_u16(), &third.headers["retry-after"]), (429, &"3600".parse().unwrap()));
+    app.clock.forward(3000);
+    let other = app.key("other", "publish,read").await;
+    assert_eq!(publish(&app, &other, "reach 1").await.status, 201, "another account has a count of its own");
+    for (query, wanted) in [
+        ("", &["other.reach", "lab.reach", "lab.stack"][..]),
+        ("?q=REACH", &["other.reach", "lab.reach"]),
+        ("?author=lab", &["lab.reach", "lab.stack"]),
+        ("?author=nobody", &[]),
+        ("?tag=nothing", &[]),
+        ("?sort=name&limit=1&offset=1", &["lab.stack"]),
+        ("?before=other.reach&limit=1", &["lab.reach"]),
+    ] {
+        assert_eq!(ids(&app.get(&format!("{PATH}{query}"), &key).await), wanted, "{query}");
+    }
+    for (query, field) in [
+        ("?sort=best", "sort"),
+        ("?limit=0", "limit"),
+        ("?q=", "q"),
+        ("?q=a+b+c+d+e+f+g+h+i", "q"),
+        ("?before=lab.nothing", "before"),
+        ("?before=lab.reach&sort=name", "before"),
+    ] {
+        let answer = app.get(&format!("{PATH}{query}"), &key).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body["error"]["details"]["field"]),
+            (400, &json!(field)),
+            "{query}"
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! What a policy saw: the images of its observations, drawn again from the recording, each at the moment at which it was
+//! looked at first.
+
+use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
+use assay_sim::World;
+
+use crate::Trace;
+use crate::render::RenderError;
+use crate::rerun::Rerun;
+use crate::sheet::encode_png;
+
+/// An image.
+#[derive(Debug)]
+pub(crate) struct SeenImage {
+    /// Simulated time.
+    pub(crate) time_s: f64,
+    /// Which of [`Seen::cameras`].
+    pub(crate) camera: usize,
+    pub(crate) png: Vec<u8>,
+}
+
+/// All images of an episode, in the order of time.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Name of each observation with images, and of its camera.
+    pub(crate) cameras: Vec<(String, String)>,
+    pub(crate) images: Vec<SeenImage>,
+    pub(crate) bytes: u64,
+}
+
+impl Seen {
+    /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it. `None`
+    /// as soon as there are more than `max_bytes`.
+    pub(crate) fn draw(
+        world: &World,
+        world_seed: u64,
+        trace: &Trace,
+        max_bytes: u64,
+    ) -> Result<Option<Self>, RenderError> {
+        let mut rerun = Rerun::new(world, world_seed, trace)?;
+        let mut seen = Self { cameras: cameras(world.scenario()), ..Self::default() };
+        let mut counts = vec![0; seen.cameras.len()];
+        let mut observation = Vec::new();
+        for row in 0..trace.rows() {
+            if row == 0 || trace.control_step[row] != trace.control_step[row - 1] {
+                observation.clear();
+                rerun.simulation.observe(&mut observation)?;
+                for (camera, (count, pixels)) in rerun.simulation.images().enumerate() {
+                    if count > counts[camera] {
+                        counts[camera] = count;
+                        let png = encode_png(IMAGE_SIDE, IMAGE_SIDE, pixels)?;
+                        seen.bytes += png.len() as u64;
+                        seen.images.push(SeenImage { time_s: trace.columns[0][row], camera, png });
+                    }
+                }
+                if seen.bytes > max_bytes {
+                    return Ok(None);
+                }
+            }
+            rerun.step(row)?;
+        }
+        Ok(Some(seen))
+    }
+}
+
+fn cameras(scenario: &Scenario) -> Vec<(String, String)> {
+    let name = |observation: &assay_scenario::Observation| match &observation.kind {
+        ObservationKind::Image { camera, .. } => {
+            let name = observation.name.strip_prefix(IMAGE_PREFIX).unwrap_or(&observation.name);
+            Some((name.to_owned(), camera.clone()))
+        }
+        _ => None,
+    };
+    scenario.observations.iter().filter_map(name).collect()
+}

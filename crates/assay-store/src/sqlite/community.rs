@@ -1,0 +1,147 @@
+//! The tables of published scenarios.
+
+use assay_model::{AccountId, ScenarioId};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, Row};
+
+use super::SqliteRecords;
+use super::fail::Sql;
+use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
+use crate::{
+    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
+    StoreError,
+};
+
+const COLUMNS: &str = "id, account, published_at, card, tags, deleted_at, \
+                       (SELECT count(*) FROM jobs WHERE jobs.scenario = community_scenarios.id) AS evaluations";
+/// The time over which an account's versions are counted.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+#[async_trait]
+impl CommunityRecords for SqliteRecords {
+    async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<Published, StoreError> {
+        self.write("publishing a scenario", move |db| publish(db, &new, max_a_day)).await
+    }
+
+    async fn may_publish(
+        &self,
+        id: &ScenarioId,
+        version: &str,
+        now: Timestamp,
+        max_a_day: u32,
+    ) -> Result<Published, StoreError> {
+        let account = id.as_str().split_once('.').map_or(id.as_str(), |(account, _)| account);
+        self.read("looking for a scenario's name", |db| may_publish(db, (account, id, version), now, max_a_day))
+    }
+
+    async fn community_scenario(&self, id: &ScenarioId) -> Result<Option<CommunityScenario>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM community_scenarios WHERE id = ?1");
+        self.read("reading a scenario", |db| first(db, &sql, [id.as_str()], read))
+    }
+
+    async fn community_versions(&self, id: &ScenarioId) -> Result<Vec<CommunityVersion>, StoreError> {
+        let sql = "SELECT id, version, digest, published_at FROM community_versions WHERE id = ?1
+                   ORDER BY published_at DESC, version DESC";
+        self.read("reading a scenario's versions", |db| {
+            all(db, sql, [id.as_str()], |row| {
+                let (version, digest) = (row.get("version")?, row.get("digest")?);
+                Ok(CommunityVersion { version, digest, published_at: time(row, "published_at")? })
+            })
+        })
+    }
+
+    async fn community_scenarios(&self, filter: &CommunityFilter) -> Result<(Vec<CommunityScenario>, u64), StoreError> {
+        self.read("listing scenarios", |db| list(db, filter))
+    }
+
+    async fn delete_scenario(
+        &self,
+        account: Option<&AccountId>,
+        id: &ScenarioId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let (account, id) = (account.cloned(), id.clone());
+        let sql = "UPDATE community_scenarios SET deleted_at = coalesce(deleted_at, ?3)
+                   WHERE id = ?1 AND (?2 IS NULL OR account = ?2)";
+        self.write("deleting a scenario", move |db| {
+            Ok(change(db, sql, (id.as_str(), account.as_ref().map(AccountId::as_str), micros(now)))? == 1)
+        })
+        .await
+    }
+
+    async fn community_digests(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT DISTINCT digest FROM community_versions";
+        self.read("reading digests", |db| all(db, sql, [], |row| Ok(row.get(0)?)))
+    }
+}
+
+fn may_publish(
+    db: &Connection,
+    (account, id, version): (&str, &ScenarioId, &str),
+    now: Timestamp,
+    max_a_day: u32,
+) -> Sql<Published> {
+    let deleted = "SELECT EXISTS (SELECT 1 FROM community_scenarios WHERE id = ?1 AND deleted_at IS NOT NULL)";
+    if value(db, deleted, [id.as_str()])? {
+        return Ok(Published::Reserved);
+    }
+    let known = "SELECT EXISTS (SELECT 1 FROM community_versions WHERE id = ?1 AND version = ?2)";
+    if value(db, known, [id.as_str(), version])? {
+        return Ok(Published::VersionExists);
+    }
+    let recent = "SELECT count(*) FROM community_versions WHERE account = ?1 AND published_at > ?2";
+    let since = now.saturating_sub(DAY).map_or(i64::MIN, micros);
+    let recent: u32 = value(db, recent, (account, since))?;
+    Ok(if recent >= max_a_day { Published::TooMany } else { Published::Done })
+}
+
+fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> Sql<Published> {
+    let card = &new.card;
+    let (id, now) = (card.id.as_str(), micros(new.published_at));
+    let may = may_publish(db, (new.account.as_str(), &card.id, &card.version), new.published_at, max_a_day)?;
+    if may != Published::Done {
+        return Ok(may);
+    }
+    let words = [id, &card.name, &card.description, &new.tags.join(" ")].join("\n").to_lowercase();
+    let sql = "INSERT INTO community_scenarios (id, account, published_at, card, tags, words)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+               ON CONFLICT (id) DO UPDATE SET published_at = ?3, card = ?4, tags = ?5, words = ?6";
+    change(db, sql, (id, new.account.as_str(), now, to_json(card)?, to_json(&new.tags)?, words))?;
+    let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+    change(db, sql, (id, &card.version, new.account.as_str(), &card.digest, now))?;
+    Ok(Published::Done)
+}
+
+fn list(db: &Connection, filter: &CommunityFilter) -> Sql<(Vec<CommunityScenario>, u64)> {
+    let matching = "deleted_at IS NULL AND (?1 IS NULL OR account = ?1)
+         AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) AS tag WHERE tag.value = ?2))
+         AND NOT EXISTS (SELECT 1 FROM json_each(?3) AS word WHERE instr(words, word.value) = 0)";
+    let order = match filter.sort {
+        CommunitySort::Newest => "published_at DESC, id",
+        CommunitySort::Evaluations => "evaluations DESC, published_at DESC, id",
+        CommunitySort::Name => "json_extract(card, '$.name') COLLATE NOCASE, id",
+    };
+    let page = format!(
+        "SELECT {COLUMNS} FROM community_scenarios WHERE {matching}
+         AND (?4 IS NULL OR (-published_at, id) > (SELECT -published_at, id FROM community_scenarios WHERE id = ?4))
+         ORDER BY {order} LIMIT ?5 OFFSET ?6"
+    );
+    let words = to_json(&filter.words)?;
+    let before = filter.before.as_ref().map(ScenarioId::as_str);
+    let found = all(db, &page, (&filter.author, &filter.tag, &words, before, filter.limit, filter.offset), read)?;
+    let count = format!("SELECT count(*) FROM community_scenarios WHERE {matching}");
+    let total: i64 = value(db, &count, (&filter.author, &filter.tag, &words))?;
+    Ok((found, total.unsigned_abs()))
+}
+
+fn read(row: &Row<'_>) -> Sql<CommunityScenario> {
+    Ok(CommunityScenario {
+        account: parsed(row, "account")?,
+        card: json(row, "card")?,
+        tags: json(row, "tags")?,
+        published_at: time(row, "published_at")?,
+        evaluations: row.get::<_, i64>("evaluations")?.unsigned_abs(),
+        deleted_at: time_or_null(row, "deleted_at")?,
+    })
+}

@@ -1,0 +1,130 @@
+//! Scenarios that accounts publish: versions stay, names are never given again.
+
+use assay_model::{ScenarioCard, ScenarioId};
+
+use super::fixtures::{at, job};
+use crate::{CommunityFilter, CommunitySort, NewVersion, Published, Records};
+
+const MANY: u32 = 100;
+
+fn version(account: &str, name: &str, version: &str, second: i64) -> NewVersion {
+    let id: ScenarioId = format!("{account}.{name}").parse().unwrap();
+    NewVersion {
+        account: account.parse().unwrap(),
+        card: ScenarioCard {
+            name: format!("The {name}"),
+            description: "Something to do.".into(),
+            difficulty: 2,
+            time_limit: 10,
+            max_score: 1000,
+            long_description: "# A story".into(),
+            version: version.into(),
+            digest: format!("{name}-{version}"),
+            max_violation_probability: 0.1,
+            replan_steps: None,
+            arena_episodes: 20,
+            idle_progress: 0.0,
+            id,
+        },
+        tags: vec!["arm".into(), name.into()],
+        published_at: at(second),
+    }
+}
+
+async fn ids(records: &dyn Records, filter: CommunityFilter) -> Vec<String> {
+    let (found, total) = records.community_scenarios(&CommunityFilter { limit: 10, ..filter }).await.unwrap();
+    assert!(total >= found.len() as u64);
+    found.into_iter().map(|scenario| scenario.card.id.to_string()).collect()
+}
+
+pub(super) async fn versions_stay_what_they_are(records: &dyn Records) {
+    let first = version("lab", "reach", "1.0.0", 0);
+    assert_eq!(records.publish_scenario(first.clone(), MANY).await.unwrap(), Published::Done);
+    let mut again = version("lab", "reach", "1.0.0", 1);
+    again.card.digest = "other".into();
+    assert_eq!(records.publish_scenario(again, MANY).await.unwrap(), Published::VersionExists);
+    let id = first.card.id.clone();
+    let found = records.community_scenario(&id).await.unwrap().unwrap();
+    assert_eq!((&found.card, &found.tags, found.published_at), (&first.card, &first.tags, at(0)));
+    assert_eq!(records.may_publish(&id, "2.0.0", at(2), MANY).await.unwrap(), Published::Done);
+    let second = version("lab", "reach", "2.0.0", 2);
+    assert_eq!(records.publish_scenario(second.clone(), MANY).await.unwrap(), Published::Done);
+    assert_eq!(records.community_scenario(&id).await.unwrap().unwrap().card, second.card);
+    let versions: Vec<_> =
+        records.community_versions(&id).await.unwrap().into_iter().map(|v| (v.version, v.digest)).collect();
+    assert_eq!(versions, [("2.0.0".into(), "reach-2.0.0".into()), ("1.0.0".into(), "reach-1.0.0".into())]);
+    assert_eq!(ids(records, CommunityFilter::default()).await, ["lab.reach"], "one entry a scenario");
+}
+
+pub(super) async fn deleted_names_are_not_given_again(records: &dyn Records) {
+    let first = version("lab", "reach", "1.0.0", 0);
+    let id = first.card.id.clone();
+    records.publish_scenario(first, MANY).await.unwrap();
+    let stranger = "other".parse().unwrap();
+    assert!(!records.delete_scenario(Some(&stranger), &id, at(1)).await.unwrap());
+    let owner = "lab".parse().unwrap();
+    for second in [2, 3] {
+        assert!(records.delete_scenario(Some(&owner), &id, at(second)).await.unwrap());
+    }
+    let found = records.community_scenario(&id).await.unwrap().unwrap();
+    assert_eq!(found.deleted_at, Some(at(2)));
+    assert!(ids(records, CommunityFilter::default()).await.is_empty());
+    assert_eq!(records.may_publish(&id, "2.0.0", at(4), MANY).await.unwrap(), Published::Reserved);
+    let next = version("lab", "reach", "2.0.0", 4);
+    assert_eq!(records.publish_scenario(next, MANY).await.unwrap(), Published::Reserved);
+    assert_eq!(records.community_digests().await.unwrap(), ["reach-1.0.0"], "what reports speak of stays");
+    let unknown = "lab.nothing".parse().unwrap();
+    assert!(!records.delete_scenario(None, &unknown, at(5)).await.unwrap());
+    assert_eq!(records.community_scenario(&unknown).await.unwrap(), None);
+}
+
+pub(super) async fn are_counted_by_the_day(records: &dyn Records) {
+    let day = 24 * 3600;
+    for (index, second) in [0, 1].into_iter().enumerate() {
+        let new = version("lab", "reach", &format!("{index}"), second);
+        assert_eq!(records.publish_scenario(new, 2).await.unwrap(), Published::Done);
+    }
+    let third = |second| version("lab", "reach", "third", second);
+    assert_eq!(records.publish_scenario(third(day - 1), 2).await.unwrap(), Published::TooMany);
+    let id = third(0).card.id;
+    assert_eq!(records.may_publish(&id, "third", at(day - 1), 2).await.unwrap(), Published::TooMany);
+    assert_eq!(records.publish_scenario(version("other", "reach", "1", 2), 2).await.unwrap(), Published::Done);
+    assert_eq!(records.publish_scenario(third(day + 1), 2).await.unwrap(), Published::Done);
+}
+
+pub(super) async fn are_found(records: &dyn Records) {
+    for (account, name, second) in [("lab", "reach", 0), ("lab", "stack", 2), ("other", "reach", 1)] {
+        records.publish_scenario(version(account, name, "1", second), MANY).await.unwrap();
+    }
+    for number in 0..2 {
+        let mut new = job(number, "lab", 1, 1);
+        new.header.scenario = "other.reach".parse().unwrap();
+        records.create_job(new).await.unwrap();
+    }
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+    let sorted = |sort| CommunityFilter { sort, ..Default::default() };
+    let cases: [(CommunityFilter, &[&str]); 11] = [
+        (sorted(CommunitySort::Newest), &["lab.stack", "other.reach", "lab.reach"]),
+        (sorted(CommunitySort::Evaluations), &["other.reach", "lab.stack", "lab.reach"]),
+        (sorted(CommunitySort::Name), &["lab.reach", "other.reach", "lab.stack"]),
+        (CommunityFilter { words: words("reach"), ..Default::default() }, &["other.reach", "lab.reach"]),
+        (CommunityFilter { words: words("the lab something"), ..Default::default() }, &["lab.stack", "lab.reach"]),
+        (CommunityFilter { words: words("reach stack"), ..Default::default() }, &[]),
+        (CommunityFilter { tag: Some("stack".into()), ..Default::default() }, &["lab.stack"]),
+        (CommunityFilter { tag: Some("sta".into()), ..Default::default() }, &[]),
+        (CommunityFilter { author: Some("other".into()), ..Default::default() }, &["other.reach"]),
+        (
+            CommunityFilter { before: Some("lab.stack".parse().unwrap()), ..Default::default() },
+            &["other.reach", "lab.reach"],
+        ),
+        (CommunityFilter { offset: 2, ..Default::default() }, &["lab.reach"]),
+    ];
+    for (filter, wanted) in cases {
+        let shown = format!("{filter:?}");
+        assert_eq!(ids(records, filter).await, wanted, "{shown}");
+    }
+    let (page, total) = records.community_scenarios(&CommunityFilter { limit: 1, ..Default::default() }).await.unwrap();
+    assert_eq!((page.len(), total), (1, 3));
+    let used = records.community_scenario(&"other.reach".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(used.evaluations, 2);
+}

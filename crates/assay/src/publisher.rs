@@ -1,0 +1,51 @@
+//! Scenarios that accounts publish: unpacked, read and looked at with the service's own engine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_api::{Draft, DraftFailure, Publisher};
+use assay_model::{AccountId, ScenarioId};
+use assay_policy::{IntakeLimits, intake};
+use assay_scenario::{Scenario, ScenarioError, Spec};
+use assay_worker::{Engine, ExamineError, vet};
+
+/// Looks at scenarios beside the engine's lanes.
+#[derive(Debug)]
+pub(crate) struct EnginePublisher(pub(crate) Arc<Engine>);
+
+impl Publisher for EnginePublisher {
+    fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure> {
+        let work = self.0.scratch("publish").map_err(|e| broken(&e))?;
+        let folder = work.path().join("scenario");
+        intake(zip, &folder, &IntakeLimits::scenario())
+            .map_err(|error| if error.is_ours() { broken(&error) } else { DraftFailure::Archive(error.to_string()) })?;
+        let scenario = Scenario::load(&folder, self.0.library().robots()).map_err(|error| fault(&error))?;
+        scenario.check_community().map_err(|error| fault(&error))?;
+        let scenario = scenario.published_by(account).map_err(|error| fault(&error))?;
+        Ok(Draft { scenario, work })
+    }
+
+    fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
+        let vetted = vet(&self.0, &draft.scenario).map_err(|error| match error {
+            ExamineError::Busy => DraftFailure::Busy,
+            other => broken(&other),
+        })?;
+        match vetted {
+            Ok(vetted) => Ok(vetted.thumbnail),
+            Err(fault) => Err(DraftFailure::Fault(fault)),
+        }
+    }
+
+    fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String> {
+        self.0.scenario(id, digest).map(|scenario| scenario.spec()).map_err(|gone| gone.to_string())
+    }
+}
+
+fn fault(error: &ScenarioError) -> DraftFailure {
+    DraftFailure::Fault(error.fault())
+}
+
+fn broken(error: &dyn std::error::Error) -> DraftFailure {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    DraftFailure::Broken(format!("{error}{cause}"))
+}

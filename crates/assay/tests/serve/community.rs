@@ -1,0 +1,184 @@
+//! Scenarios that accounts publish: the real program looks at them in real jails.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use assay_model::{JobStatus, Verdict};
+use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::hostile::{CASES, Case, SCENE, TOML, WORLD, files};
+use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
+
+/// No scenario may keep the service for longer; the rest is for a debug build on a busy machine.
+const LIMIT: Duration = Duration::from_secs(20 + 10);
+const PATH: &str = "/community/scenarios";
+
+fn zip(files: &[(&str, String)]) -> Vec<u8> {
+    archive(&files.iter().map(|(name, text)| (*name, text.as_bytes())).collect::<Vec<_>>())
+}
+
+/// The cart-pole under another id and version.
+fn cartpole(id: &str, version: &str) -> Vec<u8> {
+    let mut parts = files(&(TOML, "", "", "", None, ""));
+    for (name, text) in &mut parts {
+        if *name == TOML {
+            let old = [format!("id = \"{CARTPOLE}\""), "version = \"1.0.0\"".to_owned()];
+            assert!(old.iter().all(|old| text.contains(old)), "{text}");
+            *text = text.replacen(&old[0], &format!("id = \"{id}\""), 1);
+            *text = text.replacen(&old[1], &format!("version = \"{version}\""), 1);
+        }
+        if *name == "README.md" {
+            text.push_str("\n<script>alert(1)</script> ![x](https://example.org/x.png)\n");
+        }
+    }
+    zip(&parts)
+}
+
+#[track_caller]
+fn publish(client: &Client, zip: &[u8]) -> Value {
+    wait_for("a machine that is not too busy", JOB_LIMIT, || {
+        let answer = client.try_publish(zip, &[("tags", "mine")]).unwrap();
+        assert!([201, 503].contains(&answer.status), "{}", answer.body);
+        (answer.status == 201).then_some(answer.body)
+    })
+}
+
+/// What lies in the data folder and in the engine's own for temporary files, of scenarios that were not published.
+fn leftovers(assay: &Assay) -> Vec<String> {
+    let names = |folder: std::path::PathBuf| -> Vec<String> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let mut left = names(assay.path("data/uploads"));
+    left.extend(names(assay.path("data/scenarios")));
+    for run in names(assay.path("tmp")) {
+        let own = names(assay.path("tmp").join(run));
+        left.extend(own.into_iter().filter(|name| ["publish", "check", "sheet"].iter().any(|x| name.starts_with(x))));
+    }
+    left
+}
+
+#[test]
+fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let first = publish(&client, &cartpole("pole", "1.0.0"));
+    assert_eq!((&first["id"], &first["version"]), (&json!("admin.pole"), &json!("1.0.0")));
+    let story = first["long_description"].as_str().unwrap();
+    assert!(story.contains("&lt;script>") && !story.contains("example.org"), "{story}");
+    let picture = client.download(first["thumbnail_url"].as_str().unwrap());
+    assert!(picture.starts_with(b"\x89PNG"));
+    assert_eq!(client.get("/scenarios/admin.pole/spec").body["id"], "admin.pole");
+
+    // A job that waits behind two long ones while a new version comes.
+    let slow = archive(&[("policy.py", SLOW)]);
+    let blocking: Vec<String> =
+        (0..2).map(|_| client.verify(&slow, &[("scenario", CARTPOLE), ("num_episodes", "1")])).collect();
+    let reference = zip_folder(&example(CARTPOLE, "reference"));
+    let parts = [("scenario", "admin.pole"), ("num_episodes", "2"), ("record", "none")];
+    let pinned = client.verify(&reference, &parts);
+    let second = publish(&client, &cartpole("pole", "1.1.0"));
+    assert_ne!(first["digest"], second["digest"]);
+    blocking.iter().for_each(|id| assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200));
+    let job = client.ended_job(&pinned, JOB_LIMIT);
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    assert_eq!((json!(job.scenario_version), json!(job.scenario_digest)), (json!("1.0.0"), first["digest"].clone()));
+    let own = client.verify(&reference, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
+    let hashes = |id: &str| {
+        let job = client.ended_job(id, JOB_LIMIT);
+        job.episode_details.iter().map(|episode| episode.trace_hash.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(hashes(&pinned), hashes(&own), "the same world under another name");
+
+    let same = client.try_publish(&cartpole("pole", "1.1.0"), &[]).unwrap();
+    assert_eq!((same.status, &same.body["error"]["code"]), (409, &json!("CONFLICT")));
+    let found = client.get(&format!("{PATH}?q=cart&tag=mine&author=admin")).body;
+    assert_eq!((&found["total"], &found["scenarios"][0]["evaluations"]), (&json!(1), &json!(1)));
+
+    // Another life of the server: what was published is there, and what was measured can be measured again.
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
+    let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
+    let replayed = client.post_json(&format!("/verify/{pinned}/replay"), &json!({ "episode": 0 }));
+    assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(true)), "{}", replayed.body);
+    let next = client.ended_job(&client.verify(&reference, &parts), JOB_LIMIT);
+    assert_eq!((next.verdict, next.scenario_version.as_str()), (Some(Verdict::Safe), "1.1.0"));
+
+    assert_eq!(client.delete(&format!("{PATH}/admin.pole")).status, 204);
+    assert_eq!(client.get(PATH).body["total"], json!(0));
+    assert_eq!(client.get(&format!("{PATH}/admin.pole")).status, 410);
+    assert_eq!(client.try_verify(&reference, &parts).unwrap().status, 400);
+    assert_eq!(client.try_publish(&cartpole("pole", "2.0.0"), &[]).unwrap().status, 409, "the name stays reserved");
+    let replayed = client.post_json(&format!("/verify/{pinned}/replay"), &json!({ "episode": 0 }));
+    assert_eq!(replayed.body["same"], json!(true), "what reports speak of stays: {}", replayed.body);
+}
+
+#[test]
+fn hostile_scenarios_are_refused_and_leave_nothing() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let more: [Case; 4] = [
+        (TOML, "time_limit_s = 10", "time_limit_s = 121", TOML, Some("time_limit_s"), "1 to 120"),
+        (TOML, "version = \"1.0.0\"", "version = \"../1\"", TOML, Some("version"), "use letters"),
+        (TOML, "[budget]", "[budget]\nimport_cpu_ms = 20000", TOML, Some("budget.import_cpu_ms"), "at most 10000"),
+        (SCENE, WORLD, "<worldbody><geom size='0.1'/><plugin plugin='x'/>", SCENE, None, "not taken"),
+    ];
+    for case in CASES.iter().chain(&more) {
+        let (_, _, new, at, key, words) = case;
+        let began = Instant::now();
+        let answer = client.try_publish(&zip(&files(case)), &[]).unwrap();
+        assert!(began.elapsed() < LIMIT, "{new} took {:?}", began.elapsed());
+        let error = &answer.body["error"];
+        assert_eq!((answer.status, &error["code"]), (400, &json!("VALIDATION_ERROR")), "{new}: {error}");
+        let details = &error["details"];
+        assert_eq!(
+            (&details["field"], &details["file"], &details["key"]),
+            (&json!("scenario"), &json!(at), &json!(key)),
+            "{new}: {error}"
+        );
+        assert!(error["message"].as_str().unwrap().contains(words), "{new}: {error}");
+        assert!(!answer.body.to_string().contains("root:"), "{new} reads /etc/passwd: {error}");
+        assert_eq!(leftovers(&assay), Vec::<String>::new(), "{new}");
+    }
+    let good: Vec<(&str, String)> = files(&(TOML, "", "", "", None, ""));
+    let outside: Vec<_> = good.iter().cloned().chain([("../up.xml", String::new())]).collect();
+    let bomb: Vec<_> = good.iter().cloned().chain([("bomb.stl", "\0".repeat(4 << 20))]).collect();
+    for (archive, words) in
+        [(zip(&outside), "'../up.xml'"), (zip(&bomb), "'bomb.stl'"), (b"x".to_vec(), "not a usable zip")]
+    {
+        let answer = client.try_publish(&archive, &[]).unwrap();
+        assert!(
+            answer.status == 400 && answer.body["error"]["message"].as_str().unwrap().contains(words),
+            "{}",
+            answer.body
+        );
+    }
+    assert_eq!(leftovers(&assay), Vec::<String>::new());
+    assert_eq!((client.get("/healthz").status, &client.get(PATH).body["total"]), (200, &json!(0)));
+}
+
+#[test]
+fn a_server_killed_while_it_looks_lists_nothing() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    // Compiles until it is stopped.
+    let endless = "<worldbody><replicate count='100000000' offset='1 0 0'><geom size='0.1'/></replicate>";
+    let archive = zip(&files(&(SCENE, WORLD, endless, "", None, "")));
+    let other = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
+    let publishing = std::thread::spawn(move || other.try_publish(&archive, &[]).is_none());
+    wait_for("a checker", JOB_LIMIT, || {
+        assay.jailed().iter().any(|jailed| jailed.command.starts_with("/assay/assay-lane check")).then_some(())
+    });
+    let second = client.try_publish(&cartpole("pole", "1.0.0"), &[]).unwrap();
+    assert_eq!((second.status, &second.body["error"]["code"]), (429, &json!("RATE_LIMITED")), "one at a time");
+    // As if it had been killed between the files and the records.
+    fs::create_dir_all(assay.path("data/scenarios").join("ab".repeat(32))).unwrap();
+    drop(server.stop(Signal::KILL, STOP_LIMIT));
+    assert!(publishing.join().unwrap(), "the client hears nothing");
+    let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
+    let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
+    assert_eq!((client.get(PATH).body["total"].clone(), leftovers(&assay)), (json!(0), Vec::new()));
+    publish(&client, &cartpole("pole", "1.0.0"));
+    assert_eq!(client.get(PATH).body["total"], json!(1));
+}
