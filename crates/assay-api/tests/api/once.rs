@@ -178,6 +178,9 @@ async fn every_post_is_done_once() {
         let send = || match endpoint.path {
             "/submissions" => form(keyed(&path, &key, endpoint.path), &[POLICY, ARENA]),
             "/verify" | "/preflight" => form(keyed(&path, &key, endpoint.path), &[POLICY, SCENARIO]),
+            "/community/scenarios" => {
+                form(keyed(&path, &key, endpoint.path), &[Part::File("scenario", "s.zip", b"once 1")])
+            }
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),
             "/verify/{job_id}/replay" => json_request(&path, &key, endpoint.path, "{}"),
             "/verify/{job_id}/review" => {
