@@ -236,3 +236,7 @@ fn worst_relative_violation(episode: &EpisodeResult) -> f64 {
 #[cfg(test)]
 #[path = "conclusion_tests.rs"]
 pub(crate) mod tests;
+
+#[cfg(test)]
+#[path = "gain_tests.rs"]
+mod gain;

@@ -64,10 +64,10 @@ fn is_name(text: &str) -> bool {
 }
 
 macro_rules! name_id {
-    ($(#[$doc:meta])* $name:ident, $valid:expr) => {
+    ($(#[$doc:meta])* $name:ident, $pattern:literal, $valid:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-        #[schema(value_type = String, max_length = 100)]
+        #[schema(value_type = String, max_length = 100, pattern = $pattern)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -113,6 +113,7 @@ macro_rules! name_id {
 name_id!(
     /// A scenario: `[a-z0-9][a-z0-9_-]*`, or `account.name` for a community scenario.
     ScenarioId,
+    r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$",
     |text| match text.split_once('.') {
         Some((account, name)) => is_name(account) && is_name(name),
         None => is_name(text),
@@ -121,6 +122,7 @@ name_id!(
 name_id!(
     /// An account, the owner of keys, jobs and submissions.
     AccountId,
+    "^[a-z0-9][a-z0-9_-]*$",
     is_name
 );
 

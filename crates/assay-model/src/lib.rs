@@ -46,7 +46,7 @@ pub use ports::{Clock, Entropy, SystemClock};
 pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, Record};
-pub use review::{MAX_REVIEW_REASON_BYTES, Review, ReviewDecision};
+pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, round4, severity};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Longest reason, in bytes.
-pub const MAX_REVIEW_REASON_BYTES: usize = 4096;
+pub const MAX_REVIEW_REASON_CHARS: usize = 4096;
 
 /// What a reviewer makes of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -108,7 +108,7 @@ pub struct ClauseLimit {
 
 /// CPU time of a policy in ms, and its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
-#[schema(as = PolicyBudget)]
+#[schema(as = ScenarioBudget)]
 pub struct BudgetMs {
     /// A step over this is counted.
     pub step_cpu_ms: f64,

@@ -13,9 +13,8 @@ const MAX_BODY_BYTES: usize = 16 << 10;
 
 /// The body, which must be a JSON object and say so.
 pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiError> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("application/json")) {
-        return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"));
+    if !is_json(&request) {
+        return Err(not_json());
     }
     let once = OnceOnly::of(&request);
     let value = parse(&read(app, request.into_body()).await?)?;
@@ -25,19 +24,30 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
     Ok(value)
 }
 
-/// The same of a request that may have no body at all.
+/// The same of a request that may have no body at all; `null` is none.
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
-    if request.headers().contains_key(header::CONTENT_TYPE) {
-        return json_body(app, request).await.map(Some);
-    }
+    let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
     let once = OnceOnly::of(&request);
-    if read(app, request.into_body()).await?.is_empty() {
-        if let Some(once) = once {
-            once.begin(|_| ()).await?;
-        }
-        return Ok(None);
+    let body = read(app, request.into_body()).await?;
+    let value = match &*body {
+        b"" if is_silent => None,
+        b"null" if says_json => None,
+        _ if says_json => Some(parse(&body)?),
+        _ => return Err(not_json()),
+    };
+    if let Some(once) = once {
+        once.begin(|content| value.iter().for_each(|value| content.add_json(value))).await?;
     }
-    Err(ApiError::new(Code::UnsupportedMediaType, "send the request as application/json"))
+    Ok(value)
+}
+
+fn is_json(request: &Request) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn not_json() -> ApiError {
+    ApiError::new(Code::UnsupportedMediaType, "send the request as application/json")
 }
 
 /// A request that needs no body: whatever comes is left unread.
@@ -57,10 +67,27 @@ async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
 }
 
 fn parse(body: &Bytes) -> Result<Value, ApiError> {
-    let value: Value =
+    let mut value: Value =
         serde_json::from_slice(body).map_err(|e| ApiError::invalid("body", None, format!("not JSON: {e}")))?;
+    whole_numbers(&mut value);
     // Serde would take a list for a struct.
     if value.is_object() { Ok(value) } else { Err(ApiError::invalid("body", None, "not a JSON object")) }
+}
+
+/// To JSON, and so to the document's schemas, `2.0` is a whole number; to serde it is none.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            // Below 2^53 nothing is lost on the way.
+            let whole = number.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9e15 && !number.is_i64());
+            if let Some(whole) = whole.and_then(|x| format!("{x:.0}").parse::<i64>().ok()) {
+                *number = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 /// The field that serde complains about as missing or unknown, if that is the complaint.

@@ -12,15 +12,15 @@ use crate::http::{ApiError, Caller, Code, KeepInstead, json_body, named_field};
 use crate::keys::mint;
 use crate::state::App;
 
-/// Longest name, in bytes.
-const MAX_NAME_BYTES: usize = 100;
+/// Longest name, in characters.
+const MAX_NAME_CHARS: usize = 100;
 
 /// What the key is to be.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewKey {
-    /// The owner's name for it.
-    #[schema(min_length = 1, max_length = 100)]
+    /// The owner's name for it: 1 to 100 characters, some of which can be seen.
+    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     name: String,
     /// What it may do; no more than the key that asks.
     #[schema(min_items = 1)]
@@ -56,8 +56,8 @@ pub(super) async fn handle(
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
     let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
-    if name.trim().is_empty() || name.len() > MAX_NAME_BYTES {
-        let message = format!("name must have 1 to {MAX_NAME_BYTES} bytes of text");
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        let message = format!("name must have 1 to {MAX_NAME_CHARS} characters of text");
         return Err(ApiError::invalid("name", Some(&wish.name), message));
     }
     if scopes.is_empty() {

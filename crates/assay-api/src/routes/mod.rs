@@ -10,6 +10,7 @@ mod community_list;
 mod community_publish;
 mod docs;
 pub(crate) mod erased;
+mod examples;
 mod health;
 mod index;
 mod keys_create;

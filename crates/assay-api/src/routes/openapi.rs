@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 
-use super::{EndpointInfo, endpoints};
+use super::{EndpointInfo, endpoints, examples};
 use crate::ApiSettings;
 use crate::http::ErrorAnswer;
 use crate::state::App;
@@ -78,6 +78,9 @@ struct Declared;
 const WITH_OPTIONAL_FIELDS: [&str; 7] =
     ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
 
+/// Forms whose parts are all named: others are refused.
+const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
+
 /// Each status of an error, and when it comes.
 const ERRORS: [(&str, &str); 14] = [
     ("400", "VALIDATION_ERROR: the request is not well-formed; `details` names the field and its value"),
@@ -141,6 +144,9 @@ fn document(settings: &ApiSettings) -> Value {
         for (_, schema) in schemas.iter_mut().filter(|(name, _)| !WITH_OPTIONAL_FIELDS.contains(&name.as_str())) {
             require_all(schema);
         }
+    }
+    for form in FORMS {
+        document["components"]["schemas"][form]["additionalProperties"] = json!(false);
     }
     plain_formats(&mut document);
     document
@@ -208,15 +214,22 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
         added.extend(["401", "403", "429"]);
     }
     let responses = &mut operation["responses"];
+    if let Some(stream) = responses.pointer_mut("/200/content/text~1event-stream/schema") {
+        *stream = event(&stream.take());
+    }
     for (status, meaning) in ERRORS {
         if added.contains(&status) || responses.get(status).is_some() {
             responses[status] = json!({
                 "description": meaning,
-                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorAnswer" } } },
+                "content": { "application/json": {
+                    "schema": { "$ref": "#/components/schemas/ErrorAnswer" },
+                    "example": examples::error(meaning),
+                } },
             });
         }
     }
-    if let Some(responses) = responses.as_object_mut() {
+    examples::add(operation);
+    if let Some(responses) = operation["responses"].as_object_mut() {
         for (status, response) in responses {
             let header = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
             response["headers"]["X-Request-Id"] = header("RequestId");
@@ -236,6 +249,19 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
             }
         }
     }
+}
+
+/// An event of a stream, whose data is a JSON text.
+fn event(data: &Value) -> Value {
+    json!({
+        "type": "object",
+        "description": "An event of the stream (the body is a sequence of them, as text/event-stream has it)",
+        "properties": {
+            "id": { "type": "string", "description": "For `Last-Event-ID`; only with what is kept" },
+            "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+        },
+        "required": ["data"],
+    })
 }
 
 /// Every documented field is present in every state, `null` when there is nothing to say.

@@ -29,10 +29,10 @@ pub(super) struct SubmissionForm {
     /// A scenario's id; `scenario` is another name of this part.
     #[schema(max_length = 4096)]
     scenario_id: String,
-    /// 1 to 100 bytes; the archive's file name if absent.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
+    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]", nullable = false)]
     name: Option<String>,
-    /// The author's words about it, at most 2000 bytes.
+    /// The author's words about it, at most 2000 characters.
     #[schema(max_length = 2000, nullable = false)]
     description: Option<String>,
 }

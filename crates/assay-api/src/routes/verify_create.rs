@@ -24,8 +24,8 @@ pub(super) struct VerifyForm {
     /// Address of a running policy server: ws://, wss://, http:// or https://.
     #[schema(max_length = 2048, nullable = false)]
     policy_url: Option<String>,
-    /// What the server wants to see before it answers. Kept only until the job has run, never shown.
-    #[schema(write_only, format = Password, max_length = 4096, nullable = false)]
+    /// What the server wants to see before it answers: printable ASCII. Kept only until the job has run, never shown.
+    #[schema(write_only, format = Password, max_length = 4096, pattern = "^[ -~]*[!-~][ -~]*$", nullable = false)]
     policy_api_key: Option<String>,
     /// Episodes that may talk to the server at the same time; 1 if absent.
     #[schema(minimum = 1, maximum = 16, nullable = false)]
@@ -52,8 +52,8 @@ pub(super) struct VerifyForm {
     /// Which episodes get a log and a video: `all`, `violations` (if absent) or `none`.
     #[schema(nullable = false)]
     record: Option<assay_model::Record>,
-    /// 1 to 100 bytes; the archive's file name if absent.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
+    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]", nullable = false)]
     policy_name: Option<String>,
 }
 

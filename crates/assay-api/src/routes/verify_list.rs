@@ -49,11 +49,12 @@ pub(super) async fn handle(
     let before = before.transpose()?;
     // An unknown value of a filter matches nothing; it is no mistake.
     let nothing = || Json(Page { jobs: Vec::new(), total: 0, limit, offset });
-    let scenario = match query.text("scenario")?.map(str::parse::<ScenarioId>) {
+    let (scenario, status) = (query.text("scenario")?, query.text("status")?);
+    let scenario = match scenario.map(str::parse::<ScenarioId>) {
         Some(Err(_)) => return Ok(nothing()),
         other => other.and_then(Result::ok),
     };
-    let status = match query.text("status")?.map(JobStatus::parse) {
+    let status = match status.map(JobStatus::parse) {
         Some(None) => return Ok(nothing()),
         other => other.flatten(),
     };

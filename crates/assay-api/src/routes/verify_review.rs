@@ -1,6 +1,6 @@
 //! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
 
-use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_BYTES, Review, ReviewDecision, sanitise};
+use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, Reviewed};
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
@@ -17,8 +17,8 @@ use crate::state::App;
 pub(super) struct NewReview {
     /// What is decided.
     decision: ReviewDecision,
-    /// Why: 1 to 4096 bytes.
-    #[schema(min_length = 1, max_length = 4096)]
+    /// Why: 1 to 4096 characters, some of which can be seen.
+    #[schema(min_length = 1, max_length = 4096, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     reason: String,
 }
 
@@ -75,8 +75,8 @@ fn read(body: &Value) -> Result<NewReview, ApiError> {
         ApiError::invalid(&field, body[&field].as_str(), text)
     })?;
     let reason = sanitise(wish.reason.trim(), usize::MAX);
-    if reason.is_empty() || reason.len() > MAX_REVIEW_REASON_BYTES {
-        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_BYTES} bytes of text");
+    if reason.is_empty() || reason.chars().count() > MAX_REVIEW_REASON_CHARS {
+        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters of text");
         return Err(ApiError::invalid("reason", Some(&reason), message));
     }
     Ok(NewReview { reason, ..wish })

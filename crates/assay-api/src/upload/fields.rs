@@ -15,8 +15,8 @@ const DEFAULT_EPISODES: u32 = 3;
 const DEFAULT_SEED: u64 = 0;
 const DEFAULT_CONFIDENCE: f64 = 0.95;
 const DEFAULT_NAME: &str = "policy";
-/// Longest policy name, in bytes.
-pub(super) const MAX_NAME_BYTES: usize = 100;
+/// Longest policy name, in characters.
+pub(super) const MAX_NAME_CHARS: usize = 100;
 
 /// What a client asks for, checked.
 #[derive(Debug)]
@@ -114,8 +114,8 @@ pub(super) fn policy_name(form: &Form, part: &'static str, server: Option<&Serve
     if let Some(text) = form.texts.get(part) {
         let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
         let clean = clean.trim();
-        if clean.is_empty() || clean.len() > MAX_NAME_BYTES {
-            let message = format!("{part} must have 1 to {MAX_NAME_BYTES} bytes of text");
+        if clean.is_empty() || clean.chars().count() > MAX_NAME_CHARS {
+            let message = format!("{part} must have 1 to {MAX_NAME_CHARS} characters of text");
             return Err(ApiError::invalid(part, Some(text), message));
         }
         return Ok(clean.to_owned());
@@ -125,7 +125,7 @@ pub(super) fn policy_name(form: &Form, part: &'static str, server: Option<&Serve
     }
     let given = form.policy.as_ref().and_then(|upload| upload.name.as_deref());
     let name = given.and_then(|name| Path::new(name).file_name()).and_then(|name| name.to_str());
-    let clean = assay_model::sanitise(name.unwrap_or_default(), MAX_NAME_BYTES).replace(['\n', '\t'], " ");
+    let clean = assay_model::sanitise(name.unwrap_or_default(), MAX_NAME_CHARS).replace(['\n', '\t'], " ");
     Ok(if clean.trim().is_empty() { DEFAULT_NAME.to_owned() } else { clean.trim().to_owned() })
 }
 

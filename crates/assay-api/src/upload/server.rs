@@ -3,7 +3,7 @@
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
 use assay_store::ServerCall;
 
-use super::fields::{MAX_NAME_BYTES, count};
+use super::fields::{MAX_NAME_CHARS, count};
 use super::keep::refusal;
 use super::receive::Form;
 use crate::http::ApiError;
@@ -44,7 +44,7 @@ pub(super) fn read(app: &App, form: &Form) -> Result<(Option<ServerWish>, Vec<St
     };
     // The address is not repeated: it may hold a password.
     let checked = app.intake.check_server(url).map_err(refusal)?;
-    let name = assay_model::sanitise(&checked.name, MAX_NAME_BYTES);
+    let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
     let wish = ServerWish {
         url: Secret::new(url),
         name,

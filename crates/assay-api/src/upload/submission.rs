@@ -9,8 +9,8 @@ use super::receive::Form;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// Longest description, in bytes.
-const MAX_DESCRIPTION_BYTES: usize = 2000;
+/// Longest description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 2000;
 
 /// What a client submits, checked.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ impl SubmissionRequest {
 fn description(form: &Form) -> Result<Option<String>, ApiError> {
     let Some(text) = form.texts.get("description") else { return Ok(None) };
     let clean = assay_model::sanitise(text.trim(), usize::MAX);
-    if clean.len() > MAX_DESCRIPTION_BYTES {
-        let message = format!("description may have at most {MAX_DESCRIPTION_BYTES} bytes");
+    if clean.chars().count() > MAX_DESCRIPTION_CHARS {
+        let message = format!("description may have at most {MAX_DESCRIPTION_CHARS} characters");
         return Err(ApiError::invalid("description", Some(text), message));
     }
     Ok(Some(clean).filter(|text| !text.is_empty()))

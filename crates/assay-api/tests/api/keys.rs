@@ -3,7 +3,7 @@
 use assay_api::{EndpointInfo, RateClass, endpoints};
 use assay_model::{Scope, Scopes};
 
-use crate::app::{Answer, TestApp, request};
+use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
 
 /// The endpoint's path with parameters that name nothing.
 fn path(endpoint: &EndpointInfo) -> String {
@@ -116,6 +116,37 @@ async fn each_endpoint_refuses_bad_keys() {
             assert!(challenge.starts_with("Bearer realm=\"assay\""), "{challenge}");
         }
     }
+}
+
+#[tokio::test]
+async fn each_endpoint_hides_what_is_another_accounts() {
+    let app = TestApp::new();
+    let owner = app.key("lab", &Scopes::all().to_string()).await;
+    let job = app.verify(&owner, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    let made = app.submit(&owner, &[POLICY, Part::Text("scenario_id", "cartpole_keepin")]).await;
+    let submission = made.body["submission_id"].as_str().unwrap().to_owned();
+    let mut tried = 0;
+    for endpoint in endpoints() {
+        // A key that reviews sees everybody's.
+        let Some(scope) = endpoint.scope.filter(|scope| *scope != Scope::Review && *scope != Scope::Admin) else {
+            continue;
+        };
+        let own = match endpoint.path {
+            path if path.contains("{job_id}") => path.replace("{job_id}", &job),
+            path if path.starts_with("/submissions/{id}") => path.replace("{id}", &submission),
+            _ => continue,
+        };
+        let stranger = app.key("other", scope.as_str()).await;
+        let bare = |path: &str| request(endpoint.method, path, &stranger).body(axum::body::Body::empty()).unwrap();
+        let (theirs, nobodys) = (app.send(bare(&own)).await, app.send(bare(&path(&endpoint))).await);
+        assert_eq!((theirs.status.as_u16(), theirs.code()), (404, "NOT_FOUND"), "{endpoint:?}");
+        // It does not even tell that there is such a thing.
+        assert_eq!((theirs.status, theirs.message()), (nobodys.status, nobodys.message()), "{endpoint:?}");
+        tried += 1;
+    }
+    assert!(tried > 8, "only {tried} endpoints have somebody's id in their path");
+    let listed = app.get("/verify", &app.key("other", "read").await).await;
+    assert_eq!(listed.body["total"], 0);
 }
 
 #[tokio::test]

@@ -146,8 +146,8 @@ async fn submissions_that_can_not_be() {
         (&[POLICY, Part::Text("scenario_id", "nowhere")], "scenario_id", "no such scenario"),
         (&[POLICY, ARENA, Part::Text("seed", "7")], "seed", "there is no part"),
         (&[POLICY, ARENA, Part::Text("num_episodes", "7")], "num_episodes", "there is no part"),
-        (&[POLICY, ARENA, Part::Text("name", " ")], "name", "1 to 100 bytes"),
-        (&[POLICY, ARENA, Part::Text("description", &long)], "description", "at most 2000 bytes"),
+        (&[POLICY, ARENA, Part::Text("name", " ")], "name", "1 to 100 characters"),
+        (&[POLICY, ARENA, Part::Text("description", &long)], "description", "at most 2000 characters"),
     ] {
         let answer = app.submit(&key, parts).await;
         assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{}", answer.body);

@@ -1,0 +1,23 @@
+"""by_requests.py BASE KEY ARCHIVE SCENARIO: a verification with plain requests; prints its verdict."""
+
+import sys
+import time
+
+import requests
+
+LIMIT_S = 90
+
+base, key, archive, scenario = sys.argv[1:]
+session = requests.Session()
+session.headers["Authorization"] = f"Bearer {key}"
+with open(archive, "rb") as file:
+    parts = {"scenario": scenario, "num_episodes": 1, "record": "none"}
+    made = session.post(f"{base}/verify", data=parts, files={"policy": file}, timeout=30)
+made.raise_for_status()
+assert made.status_code == 201, made.text
+until = time.monotonic() + LIMIT_S
+while (job := session.get(base + made.headers["Location"], timeout=30).json())["status"] in ("QUEUED", "RUNNING", "JUDGING"):
+    assert time.monotonic() < until, job
+    time.sleep(0.2)
+assert len(job["episode_details"]) == 1, job
+print(job["verdict"])

@@ -1,0 +1,64 @@
+//! A verification with clients of other people's making: one that a generator makes of the OpenAPI document, requests,
+//! and curl as the README has it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use assay_model::Verdict;
+use assay_testkit::{Assay, example, zip_folder};
+
+use crate::{CARTPOLE, JOB_LIMIT, assay, said, script, serve, tool};
+
+fn archive(assay: &Assay) -> PathBuf {
+    assay.write("policy.zip", zip_folder(&example(CARTPOLE, "reference")))
+}
+
+#[test]
+fn a_generated_client_completes_a_verification() {
+    let assay = assay();
+    let (server, client, key) = serve(&assay, &[]);
+    let document = assay.write("openapi.json", client.get("/openapi.json").text);
+    // Without a formatter of the result, so that nothing else needs to be there.
+    let settings = assay.write("generator.yaml", "post_hooks: []\n");
+    let package = assay.path("generated/assay_client");
+    std::fs::create_dir(package.parent().unwrap()).unwrap();
+    let mut generator = tool("openapi-python-client");
+    generator.args(["generate", "--meta", "none", "--fail-on-warning", "--config"]).arg(settings);
+    let output = generator.arg("--path").arg(&document).arg("--output-path").arg(&package).output().unwrap();
+    said(output);
+    let base = format!("http://{}", server.address());
+    let (folder, zip) = (package.parent().unwrap(), archive(&assay));
+    let arguments = [folder.to_str().unwrap(), &base, &key, zip.to_str().unwrap(), CARTPOLE];
+    assert_eq!(script("by_generated.py", &arguments).trim(), "SAFE");
+}
+
+#[test]
+fn requests_completes_a_verification() {
+    let assay = assay();
+    let (server, _, key) = serve(&assay, &[]);
+    let (base, zip) = (format!("http://{}", server.address()), archive(&assay));
+    assert_eq!(script("by_requests.py", &[&base, &key, zip.to_str().unwrap(), CARTPOLE]).trim(), "SAFE");
+}
+
+#[test]
+fn curl_does_what_the_readme_says() {
+    let assay = assay();
+    let (server, client, key) = serve(&assay, &[]);
+    archive(&assay);
+    let readme = std::fs::read_to_string(assay_testkit::home().join("README.md")).unwrap();
+    let lines = readme.replace("\\\n", "");
+    let command = |what: &str| {
+        let line = lines.lines().find(|line| line.starts_with("curl ") && line.contains(what));
+        let line = line.unwrap_or_else(|| panic!("the README has no curl with {what}"));
+        let line = line.replace("127.0.0.1:8080", server.address()).replace("tabletop_reach", CARTPOLE);
+        // Videos take their time.
+        let line = line.replace("-F num_episodes=3", "-F num_episodes=1 -F record=none");
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", &line]).env("KEY", &key).current_dir(assay.path(""));
+        serde_json::from_str::<serde_json::Value>(&said(shell.output().unwrap())).unwrap()
+    };
+    let id = command("-F policy=@policy.zip")["job_id"].as_str().unwrap().to_owned();
+    assert_eq!(client.ended_job(&id, JOB_LIMIT).verdict, Some(Verdict::Safe));
+    assert!(command("/verify/JOB_ID")["error"]["code"] == "NOT_FOUND");
+    assert!(command("/scenarios")["scenarios"].as_array().unwrap().len() > 10);
+}

@@ -1,0 +1,99 @@
+//! Generated requests, valid and not, in known and in random order, with a key and without: every answer is as the
+//! OpenAPI document says, and none is our fault.
+//!
+//! Neither schemathesis nor the service can look up a name or dial an address that is not loopback: the service sees a
+//! file system whose only source of names is a list with loopback in it, and `hooks.py` lets no other address through.
+
+use std::path::Path;
+
+use assay_testkit::{Assay, Client, PythonServer, example, zip_folder};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
+
+/// Requests that are generated for each endpoint at random, beside those that follow from the document.
+const PER_ENDPOINT: &str = "60";
+/// The whole run has at least so many.
+const CASES: u64 = 2000;
+/// Above what the run reaches: quotas have tests of their own.
+const LIMITS: [&str; 9] = [
+    "limits.rate.verify_per_minute=1000000",
+    "limits.rate.submissions_per_minute=1000000",
+    "limits.rate.get_per_minute=1000000",
+    "limits.rate.write_per_minute=1000000",
+    "limits.account.jobs_per_day=1000000",
+    "limits.account.active_jobs=1000000",
+    "limits.account.queued_sim_s=1000000000",
+    "limits.account.streams=1000",
+    "limits.job.max_episodes=2",
+];
+
+/// A service whose only source of names is a list of loopback's.
+fn without_names() -> Assay {
+    let assay = assay();
+    let hosts = assay.write("hosts", "127.0.0.1 localhost\n::1 localhost\n");
+    let switch = assay.write("nsswitch.conf", "hosts: files\n");
+    let bind = |from: &Path, to: &str| ["--ro-bind".to_owned(), from.display().to_string(), to.to_owned()];
+    let start = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/"].map(str::to_owned);
+    let binds = [bind(&hosts, "/etc/hosts"), bind(&switch, "/etc/nsswitch.conf")].concat();
+    assay.started_by(start.into_iter().chain(binds))
+}
+
+/// A job that is through, and another that is cancelled.
+fn jobs(client: &Client, archive: &[u8]) -> (String, [String; 2]) {
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
+    let done = client.verify(archive, &parts);
+    let job = client.ended_job(&done, JOB_LIMIT);
+    let address = job.episode_details[0].evidence[0].url.clone().unwrap();
+    let cancelled = client.verify(archive, &parts);
+    assert_eq!(client.post(&format!("/verify/{cancelled}/cancel")).status, 200);
+    (address, [done, cancelled])
+}
+
+#[test]
+fn schemathesis_finds_nothing() {
+    let assay = without_names();
+    let limits = LIMITS.iter().flat_map(|limit| ["--set", limit]);
+    let options: Vec<_> = ["-v", "--policy-networks", "127.0.0.0/8,::1"].into_iter().chain(limits).collect();
+    let (server, client, key) = serve(&assay, &options);
+    let archive = zip_folder(&example(CARTPOLE, "reference"));
+    let source = example(CARTPOLE, "reference").join("policy.py");
+    let script = here().with_file_name("verify/policy_server.py");
+    let policy = PythonServer::start(&script, &[source.to_str().unwrap()]);
+    let (artifact, jobs) = jobs(&client, &archive);
+    let scenarios = client.get("/scenarios").body["scenarios"].as_array().unwrap().clone();
+    let scenarios: Vec<_> = scenarios.into_iter().map(|scenario| scenario["id"].clone()).collect();
+    let facts = json!({
+        "archive": BASE64_STANDARD.encode(&archive),
+        "scenarios": scenarios,
+        "jobs": jobs,
+        "artifact": artifact,
+        "server": format!("ws://127.0.0.1:{}", policy.port()),
+        "own_key": key.split('_').nth(1).unwrap(),
+    });
+    let authorization = format!("Authorization: Bearer {key}");
+    let run = |more: &[&str]| {
+        let base = format!("http://{}", server.address());
+        let mut command = tool("schemathesis");
+        command.args(["run", &format!("{base}/openapi.json"), "--url", &base, "--generation-deterministic"]);
+        command.args(["--continue-on-failure", "--checks", "all", "--max-examples", PER_ENDPOINT]).args(more);
+        command.env("SCHEMATHESIS_HOOKS", "hooks").env("ASSAY_FUZZ_FACTS", facts.to_string());
+        generated(&said(command.current_dir(assay.path("")).output().unwrap()))
+    };
+    let with_key = run(&["--header", &authorization]);
+    let without = run(&["--phases", "coverage"]);
+    assert!(with_key >= CASES, "only {with_key} cases with a key");
+    assert!(without > 0, "no case without a key");
+    let log = server.log();
+    let faults: Vec<_> =
+        log.lines().filter(|line| line.contains(" ERROR ") || line.contains("http.status=5")).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+}
+
+/// The number in schemathesis' line `123 generated, ...`.
+fn generated(report: &str) -> u64 {
+    let count = report.lines().find_map(|line| line.trim().split_once(" generated")?.0.parse().ok());
+    count.unwrap_or_else(|| panic!("no count of cases in {report}"))
+}

@@ -1,0 +1,62 @@
+//! The real service in the hands of other people's programs: schemathesis throws generated requests at it, validators
+//! read its OpenAPI document, clients that a generator made of the document complete a verification.
+//!
+//! They live in `vendor/dev-venv`; what they are told of the service stands in the Python files beside this one.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod clients;
+mod document;
+mod fuzz;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use assay_testkit::{Assay, Client, Server};
+
+const CARTPOLE: &str = "cartpole_keepin";
+/// A job of an episode or two, in a debug build on a busy machine.
+const JOB_LIMIT: Duration = Duration::from_secs(90);
+
+fn assay() -> Assay {
+    Assay::new(env!("CARGO_BIN_EXE_assay"))
+}
+
+/// A server, a client with its first key, and that key.
+#[track_caller]
+fn serve(assay: &Assay, more: &[&str]) -> (Server, Client, String) {
+    let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"], more].concat());
+    let key = std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
+    let client = server.client(&key);
+    (server, client, key)
+}
+
+/// A program of the Python of tests, or the interpreter itself; it finds the files beside this one.
+fn tool(name: &str) -> Command {
+    let bin = assay_testkit::home().join("vendor/dev-venv/bin");
+    assert!(bin.join(name).is_file(), "{name} is missing in vendor/dev-venv: run tools/setup --dev");
+    let mut command = Command::new(bin.join(name));
+    let path = [bin, "/usr/bin".into(), "/bin".into()];
+    command.env("PATH", std::env::join_paths(path).unwrap()).env("PYTHONPATH", here());
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_COLOR", "1").env("HOME", "/nonexistent");
+    command
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conform")
+}
+
+/// Runs one of the scripts beside this file; what it printed.
+#[track_caller]
+fn script<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
+    said(tool("python").arg(here().join(name)).args(arguments).output().unwrap())
+}
+
+#[track_caller]
+fn said(output: Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    out.into_owned()
+}
