@@ -11,6 +11,7 @@
 //! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
 
 mod artifacts;
+mod boards;
 mod disk;
 mod events;
 mod http;
@@ -28,6 +29,7 @@ mod upkeep;
 mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
+pub use boards::Boards;
 pub use events::EventHub;
 pub use http::{RateWindows, router};
 pub use outlook::Outlook;

@@ -8,8 +8,8 @@ use assay_store::{Blobs, PublishedFiles, Queue, Records, ServerCalls, StoreError
 use uuid::Uuid;
 
 use crate::{
-    ApiSettings, Catalog, EventHub, Intake, Outlook, Places, Preflights, Publisher, RateWindows, Replayer, SigningKeys,
-    UrlSigner,
+    ApiSettings, Boards, Catalog, EventHub, Intake, Outlook, Places, Preflights, Publisher, RateWindows, Replayer,
+    SigningKeys, UrlSigner,
 };
 
 /// The service's parts.
@@ -53,6 +53,8 @@ pub struct AppState {
     pub signer: UrlSigner,
     /// Passes on what happens to jobs.
     pub events: EventHub,
+    /// The leaderboards that were made.
+    pub boards: Boards,
     /// What results of this server depend on.
     pub fingerprint: Fingerprint,
     /// What is ahead of jobs.

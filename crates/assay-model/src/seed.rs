@@ -68,6 +68,17 @@ impl SeasonSecret {
         hex(&self.0)
     }
 
+    /// Reads [`Self::to_hex`] back.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let mut bytes = [0; 32];
+        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(text.get(at..at + 2).filter(|_| digits)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// SHA-256 of the secret, hexadecimal: may be published from the start, and binds the host to the secret.
     #[must_use]
     pub fn commitment(&self) -> String {
@@ -207,6 +218,8 @@ mod tests {
         assert_ne!(secret.episode(0), secret.episode(1));
         assert_ne!(secret.episode(0), SeasonSecret::new([8; 32]).episode(0));
         assert_eq!(format!("{secret:?}"), "[secret]");
+        assert_eq!(SeasonSecret::parse(&secret.to_hex()), Some(secret.clone()));
+        assert_eq!((SeasonSecret::parse("07"), SeasonSecret::parse(&"xy".repeat(32))), (None, None));
         let source = SeedSource::Season { secret: secret.clone(), episodes: 3 };
         assert_eq!((source.episode(2), source.is_showcase(2)), (secret.episode(2), false));
         assert_eq!((source.episode(3), source.is_showcase(3)), (EpisodeSeeds::derive(PUBLIC_SEED, 0), true));

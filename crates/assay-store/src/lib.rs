@@ -18,6 +18,7 @@
 mod answers;
 mod arena;
 mod blobs;
+mod board;
 mod community;
 mod conclusion;
 mod error;
@@ -47,6 +48,7 @@ pub use arena::{
     Arena, Chosen, NewSeason, Rerun, Season, SeasonOpened, SeasonPins, SeasonSecrets, SeasonState, Submitted,
 };
 pub use blobs::{BlobError, Blobs};
+pub use board::{Counted, counted, entrants};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
 };

@@ -64,6 +64,9 @@ pub(crate) enum Command {
     /// Make, list and revoke the service's keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Open, close and list the arena's seasons
+    #[command(subcommand)]
+    Season(Season),
     /// Show a report again, in another form
     Report(Report),
     /// Check signed statements; show or change the keys that sign them
@@ -194,6 +197,9 @@ pub(crate) struct Replay {
     /// Which episode
     #[arg(long, default_value_t = 0, value_name = "K")]
     pub(crate) episode: u32,
+    /// For a submission to the arena: what its season's worlds were drawn from (GET /seasons, once it is closed)
+    #[arg(long, value_name = "HEX", value_parser = |text: &str| assay_model::SeasonSecret::parse(text).ok_or("64 hexadecimal digits"))]
+    pub(crate) season_secret: Option<assay_model::SeasonSecret>,
     /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Option<PathBuf>,
@@ -463,6 +469,48 @@ pub(crate) enum Keys {
         data: PathBuf,
         /// The key's id (the part between the underscores)
         id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Season {
+    /// Open a scenario's next season: from now on it takes submissions
+    #[command(after_help = "Example: assay season open cartpole_keepin --data ./data")]
+    Open {
+        /// The scenario's id
+        scenario: String,
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take no more submissions; run the first entries again on fresh seeds; then make seeds and evidence public
+    #[command(after_help = "Example: assay season close cartpole_keepin --data ./data --top 10")]
+    Close {
+        /// The scenario's id
+        scenario: String,
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// Entries with this rank or a better one run again
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+        top: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// All seasons, newest first
+    List {
+        /// Only of this scenario
+        scenario: Option<String>,
+        /// The service's data folder
+        #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+        data: PathBuf,
+        /// Print JSON; with what the worlds of closed seasons were drawn from
+        #[arg(long)]
+        json: bool,
     },
 }
 

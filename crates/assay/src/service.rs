@@ -213,6 +213,7 @@ fn state(
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
+        boards: assay_api::Boards::default(),
         fingerprint: engine.fingerprint().clone(),
         settings,
         readiness: Readiness::default(),

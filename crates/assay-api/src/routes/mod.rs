@@ -16,6 +16,7 @@ mod index;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
+mod leaderboard;
 mod openapi;
 mod preflight;
 mod present;
@@ -23,14 +24,20 @@ mod query;
 mod scenario;
 mod scenario_spec;
 mod scenarios;
+mod seasons_list;
 mod session_create;
 mod session_delete;
 mod signing_keys;
 mod submission;
+mod submission_attestation;
 mod submission_cancel;
+mod submission_choose;
+mod submission_episodes;
 mod submission_erase;
 mod submission_events;
 mod submission_get;
+mod submission_replay;
+mod submission_report;
 mod submissions_create;
 mod submissions_list;
 mod thumbnail;
@@ -176,6 +183,17 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("POST", "/session", None, RateClass::Free, || post(session_create::handle)),
         row("GET", "/session", None, RateClass::Free, || get(session_create::show)),
         row("DELETE", "/session", None, RateClass::Free, || delete(session_delete::handle)),
+        row("GET", "/submissions/{id}/episodes", read, RateClass::Get, || get(submission_episodes::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/submissions/{id}/report", read, RateClass::Get, || get(submission_report::page))
+        },
+        row("GET", "/submissions/{id}/report.json", read, RateClass::Get, || get(submission_report::document)),
+        row("GET", "/submissions/{id}/attestation", read, RateClass::Get, || get(submission_attestation::handle)),
+        row("POST", "/submissions/{id}/replay", submit, RateClass::Write, || post(submission_replay::handle)),
+        row("POST", "/submissions/{id}/choose", submit, RateClass::Write, || post(submission_choose::handle)),
+        row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)),
+        row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)),
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),

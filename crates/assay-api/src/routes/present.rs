@@ -36,7 +36,8 @@ fn sign(app: &App, report: &mut JobReport) {
     }
     report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
     let done = report.status == JobStatus::Completed && report.erased_at.is_none();
-    let page = |name: &str| done.then(|| app.settings.address(&format!("/verify/{id}/{name}")));
+    let place = if report.mode == "arena" { "submissions" } else { "verify" };
+    let page = |name: &str| done.then(|| app.settings.address(&format!("/{place}/{id}/{name}")));
     (report.report_url, report.attestation_url) = (page("report"), page("attestation"));
 }
 

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::erased;
+use super::verify_report::{Completed, with_result};
 use crate::artifacts;
-use crate::http::ApiError;
+use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
 /// Episodes of a submission: as many as a scenario may ask for, and the showcase.
@@ -123,6 +124,18 @@ pub(super) async fn is_public(app: &App, record: &JobRecord) -> Result<bool, Api
     let Some(entry) = &record.header.arena else { return Ok(false) };
     let season = app.records.season(&record.header.scenario, Some(entry.season)).await?;
     Ok(season.is_some_and(|season| season.is_closed()))
+}
+
+/// A submission with a result, whose season is closed: its seeds and evidence are public. `what` is what there will be.
+pub(super) async fn released(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
+    let record = submission(app, caller.sees(), id).await?;
+    if !is_public(app, &record).await? {
+        let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
+        let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    caller.audit(&record.account, "read a submission's evidence");
+    with_result(record, what)
 }
 
 /// The showcase, and the episodes that count.

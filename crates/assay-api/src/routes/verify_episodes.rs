@@ -1,6 +1,7 @@
 //! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
 
 use assay_model::{EpisodeResult, JobId};
+use assay_store::JobRecord;
 use axum::extract::{Path, RawQuery, State};
 use axum::{Extension, Json};
 use serde::Serialize;
@@ -44,10 +45,15 @@ pub(super) async fn handle(
     let id: JobId = id.parse().map_err(|_| missing())?;
     let record = verification(&app, caller.sees(), id).await?;
     caller.audit(&record.account, "read a job's episodes");
-    let query = Query::parse(query.as_deref());
+    page(&app, &record, query.as_deref()).await
+}
+
+/// A page of a job's episodes.
+pub(super) async fn page(app: &App, record: &JobRecord, query: Option<&str>) -> Result<Json<Page>, ApiError> {
+    let query = Query::parse(query);
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
-    let episodes = app.records.episodes(id, offset, limit).await?;
-    let episodes = present::job(&app, &record, &episodes).await?.episode_details;
+    let episodes = app.records.episodes(record.header.job_id, offset, limit).await?;
+    let episodes = present::job(app, record, &episodes).await?.episode_details;
     Ok(Json(Page { episodes, total: record.episodes_done, limit, offset }))
 }

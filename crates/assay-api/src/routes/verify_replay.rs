@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::erased;
-use super::verify_report::completed;
+use super::verify_report::{Completed, completed};
 use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, Code, named_field, optional_json_body};
 use crate::state::App;
@@ -61,9 +61,18 @@ pub(super) async fn handle(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
-    let wish = optional_json_body(&app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read(&body))?;
+    let wish = wish(&app, request).await?;
     let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
     caller.audit(&job.record.account, "replayed an episode");
+    replay(&app, job, wish).await
+}
+
+pub(super) async fn wish(app: &App, request: Request) -> Result<NewReplay, ApiError> {
+    optional_json_body(app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read(&body))
+}
+
+/// Runs the episode of that job again.
+pub(super) async fn replay(app: &App, job: Completed, wish: NewReplay) -> Result<Json<ReplayReport>, ApiError> {
     let removed = job.record.removed;
     if let Some(at) = removed.evidence_at.or(removed.policy_at) {
         return Err(erased::gone("what a replay needs, the recording or the policy, was removed", at));

@@ -35,10 +35,16 @@ pub(super) async fn page(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
-    let Completed { record, fence } = completed(&app, &caller, &id, "there is a report").await?;
-    caller.audit(&record.account, "read a report");
+    let job = completed(&app, &caller, &id, "there is a report").await?;
+    caller.audit(&job.record.account, "read a report");
+    page_of(&app, job).await
+}
+
+/// The page about a job.
+pub(super) async fn page_of(app: &App, job: Completed) -> Result<Response, ApiError> {
+    let Completed { record, fence } = job;
     let episodes = app.records.episodes(fence.job_id, 0, MAX_EPISODES).await?;
-    let report = present::job(&app, &record, &episodes).await?;
+    let report = present::job(app, &record, &episodes).await?;
     let card = match app.catalog.get(&report.scenario) {
         Some(card) => Some(card),
         // Also when it was deleted since.
@@ -46,7 +52,7 @@ pub(super) async fn page(
     };
     let mut plots = Vec::new();
     for episode in html::drawn(&report) {
-        plots.extend(plots_of(&app, &report, episode).await.map(|plots| (episode, plots)));
+        plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
     }
     let assets = html::Assets {
         scenario: card.as_deref(),
@@ -85,7 +91,12 @@ pub(super) struct Completed {
 pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
     let missing = || ApiError::not_found("job");
     let job_id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(app, caller.sees(), job_id).await?;
+    with_result(verification(app, caller.sees(), job_id).await?, what)
+}
+
+/// The job, if it has a result.
+pub(super) fn with_result(record: JobRecord, what: &str) -> Result<Completed, ApiError> {
+    let job_id = record.header.job_id;
     if let JobState::Completed { attempt, .. } = record.state {
         return Ok(Completed { record, fence: ConclusionFence { job_id, attempt } });
     }

@@ -12,13 +12,13 @@ use assay_api::{
 use assay_model::lane::Fault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
-    FindingLevel, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId, Scopes,
-    ServerAnswers,
+    FindingLevel, JobKind, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
+    Scopes, SeasonSecret, ServerAnswers,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
-use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, JobFilter, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -93,6 +93,7 @@ impl TestApp {
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
+            boards: assay_api::Boards::default(),
             fingerprint: assay_store::testing::fingerprint(),
             settings,
             readiness: Readiness::default(),
@@ -159,6 +160,32 @@ impl TestApp {
 
     pub(crate) async fn submit(&self, key: &str, parts: &[Part<'_>]) -> Answer {
         self.send(form(request("POST", "/submissions", key), parts)).await
+    }
+
+    /// A new submission: its id.
+    pub(crate) async fn submission(&self, key: &str) -> String {
+        let made = self.submit(key, &[POLICY, Part::Text("scenario_id", "cartpole_keepin")]).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.body["submission_id"].as_str().unwrap().to_owned()
+    }
+
+    /// A new submission, run to its end: its id.
+    pub(crate) async fn submitted(&self, key: &str) -> String {
+        let id = self.submission(key).await;
+        self.work(assay_store::testing::episode).await;
+        id
+    }
+
+    /// Closes the season of the cart-pole, without running anything again.
+    pub(crate) async fn close_season(&self) {
+        let (records, scenario, now) = (&self.state.records, "cartpole_keepin".parse().unwrap(), self.clock.now());
+        let all = JobFilter { kind: JobKind::Submission, limit: 100, ..JobFilter::default() };
+        for job in records.jobs(&all).await.unwrap().0 {
+            records.cancel_job(None, job.header.job_id, now).await.unwrap();
+        }
+        records.begin_closing(&scenario, 0, SeasonSecret::new([1; 32]), now).await.unwrap();
+        records.begin_reruns(&scenario, 1, vec![], now).await.unwrap();
+        assert!(records.finish_closing(&scenario, 1, now).await.unwrap());
     }
 
     /// Runs what waits to its end: every episode as `result` says.

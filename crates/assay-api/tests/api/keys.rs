@@ -49,6 +49,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/community/scenarios"
             | "/verify"
             | "/submissions"
+            | "/leaderboard"
+            | "/seasons"
             | "/keys",
         ) => 200,
         _ => 404,

@@ -12,6 +12,7 @@ mod events;
 mod forms;
 mod jobs;
 mod keys;
+mod leaderboard;
 mod limits;
 mod once;
 mod openapi;

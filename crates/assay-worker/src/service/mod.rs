@@ -192,6 +192,7 @@ impl Shared {
                 Err(error) => tracing::error!(%error, "the records could not be put right"),
             }
             self.forget_servers(start);
+            self.close_seasons();
             self.sleep(RECONCILE);
         }
     }

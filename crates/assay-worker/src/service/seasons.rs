@@ -1,10 +1,20 @@
-//! What a worker needs of the arena: the seeds of an entry's episodes.
+//! The worker's part of the arena: the seeds of an entry's episodes, and the end of a season.
+//!
+//! A season that closes goes through steps that the records keep, so whoever looks next goes on where another stopped:
+//! its submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is closed.
 
-use assay_model::{JobHeader, SeedSource};
+use std::num::NonZeroU32;
+
+use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource, rank};
+use assay_store::{Counted, NewJob, Rerun, Season, SeasonState, StoreError, Work, counted, entrants};
+use jiff::Timestamp;
 
 use super::Shared;
 use crate::SessionError;
 use crate::session::platform;
+
+/// Most episodes of a shard of a run at a season's end.
+const SHARD_EPISODES: u32 = 4;
 
 impl Shared {
     /// Where a job's seeds come from. Those of an entry of the arena only its season knows.
@@ -24,4 +34,81 @@ impl Shared {
         let secret = if entry.rerun { secrets.rerun.ok_or_else(gone)? } else { secrets.season };
         Ok(SeedSource::Season { secret, episodes: header.plan.episodes })
     }
+
+    /// Takes each season that closes a step further.
+    pub(super) fn close_seasons(&self) {
+        let seasons = match self.wait(self.options.records.seasons(None)) {
+            Ok(seasons) => seasons,
+            Err(error) => return tracing::error!(%error, "the seasons could not be read"),
+        };
+        for season in seasons {
+            let SeasonState::Closing { top, reruns_begun, .. } = season.state else { continue };
+            if let Err(error) = self.close_season(&season, top, reruns_begun) {
+                let (scenario, number) = (&season.scenario, season.number);
+                tracing::error!(%error, scenario.id = %scenario, season = number, "a season could not be closed");
+            }
+        }
+    }
+
+    fn close_season(&self, season: &Season, top: u32, reruns_begun: bool) -> Result<(), StoreError> {
+        let (records, now) = (&self.options.records, self.options.clock.now());
+        let (scenario, number) = (&season.scenario, season.number);
+        if self.wait(records.unfinished(scenario, number))? > 0 {
+            return Ok(());
+        }
+        if !reruns_begun {
+            let reruns = self.first_entries(season, top, now)?;
+            let shards: Vec<_> = reruns.iter().flat_map(|rerun| shards_of(&rerun.job)).collect();
+            tracing::info!(scenario.id = %scenario, season = number, entries = reruns.len(), "runs first entries again");
+            if self.wait(records.begin_reruns(scenario, number, reruns, now))? {
+                self.publish(shards);
+            }
+            return Ok(());
+        }
+        if self.wait(records.finish_closing(scenario, number, now))? {
+            tracing::info!(scenario.id = %scenario, season = number, "closed a season");
+        }
+        Ok(())
+    }
+
+    /// The runs of a season's first entries on fresh seeds.
+    fn first_entries(&self, season: &Season, top: u32, now: Timestamp) -> Result<Vec<Rerun>, StoreError> {
+        let records = &*self.options.records;
+        let secrets = self.wait(records.season_secrets(&season.scenario, season.number))?;
+        let Some(fresh) = secrets.and_then(|secrets| secrets.rerun) else { return Ok(Vec::new()) };
+        let entries = self.wait(counted(records, season))?;
+        let places = rank(&self.wait(entrants(records, &entries))?, season.pins.idle_progress);
+        let mut first: Vec<_> =
+            entries.iter().zip(places).filter_map(|(entry, place)| Some((place.rank?, entry))).collect();
+        first.sort_by_key(|(rank, _)| *rank);
+        // What its owner erased can't run again; its result stays as it is.
+        let can_run = |entry: &Counted| entry.submission.removed.policy_at.is_none();
+        let first = first.into_iter().filter(|(rank, entry)| *rank <= top && can_run(entry));
+        Ok(first.map(|(_, entry)| rerun(entry, &fresh, now)).collect())
+    }
+}
+
+fn rerun(entry: &Counted, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
+    let submission = &entry.submission;
+    let of = submission.header.job_id;
+    let header = JobHeader {
+        job_id: JobId::new(now, fresh.derived_id(&of.to_string())),
+        created_at: now,
+        record: Record::Violations,
+        arena: submission.header.arena.clone().map(|arena| ArenaEntry { rerun: true, ..arena }),
+        ..submission.header.clone()
+    };
+    let job = NewJob {
+        account: submission.account.clone(),
+        header,
+        policy_path: submission.policy_path.clone(),
+        shard_episodes: NonZeroU32::new(SHARD_EPISODES).unwrap_or(NonZeroU32::MIN),
+    };
+    Rerun { of, job }
+}
+
+fn shards_of(job: &NewJob) -> impl Iterator<Item = Work> {
+    let shards = job.header.episodes_to_run().div_ceil(job.shard_episodes.get());
+    let job_id = job.header.job_id;
+    (0..shards).map(move |shard| Work::Shard { job_id, shard })
 }

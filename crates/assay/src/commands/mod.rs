@@ -10,6 +10,7 @@ mod keys;
 mod replay;
 mod report;
 mod scenario;
+mod season;
 mod serve;
 mod stl;
 mod verify;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failur
             serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
         }
         Command::Keys(command) => keys::run(&command),
+        Command::Season(command) => season::run(&command),
         Command::Report(arguments) => report::run(&arguments),
         Command::Attest(command) => attest::run(&command),
         Command::Completions { shell } => completions::run(shell),

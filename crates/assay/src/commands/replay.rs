@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let job = Job {
         scenario: Arc::new(scenario),
         policy: PolicySource::Folder(unpacked),
-        seeds: SeedSource::Job(report.seed),
+        seeds: seeds(arguments, &report)?,
         record: Record::None,
         folder: None,
         max_episode_bytes: 0,
@@ -75,6 +75,18 @@ fn failure(error: ReplayError) -> Failure {
         | ReplayError::OtherRecording { .. }
         | ReplayError::Unreadable(_) => Failure::Usage(error.into()),
         ReplayError::Session(_) | ReplayError::Io(_) => Failure::Ours(error.into()),
+    }
+}
+
+/// Where the report's episodes got their seeds from.
+fn seeds(arguments: &Replay, report: &JobReport) -> Result<SeedSource, Failure> {
+    let episodes = report.num_episodes;
+    match (report.mode == "arena", &arguments.season_secret) {
+        (false, _) => Ok(SeedSource::Job(report.seed)),
+        (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes }),
+        (true, None) => Err(Failure::Usage(anyhow!(
+            "this is a submission to the arena: --season-secret HEX says what its worlds were drawn from (GET /seasons)"
+        ))),
     }
 }
 

@@ -1,0 +1,215 @@
+//! The boards: what counts in the seasons, ranked. A board is made anew when what counts has changed, and kept until then.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use assay_model::{AccountId, Entrant, JobId, Place, ScenarioId, Verdict, rank, rank_together, round4};
+use assay_store::{Counted, Season, counted, entrants};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::http::ApiError;
+use crate::state::App;
+
+/// Boards kept; over it the first by name goes.
+const MAX_BOARDS: usize = 256;
+
+/// A line of a board.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[schema(as = LeaderboardEntry)]
+pub(crate) struct Line {
+    /// From 1; level entries share it. `null` for those that are no better than doing nothing.
+    rank: Option<u32>,
+    /// With `rank_high`: where 95 % of the bootstrap replicates put it.
+    rank_low: Option<u32>,
+    rank_high: Option<u32>,
+    /// `null` where several scenarios stand together.
+    submission_id: Option<JobId>,
+    /// `null` where several scenarios stand together.
+    policy_name: Option<String>,
+    account: AccountId,
+    /// The worst one where several scenarios stand together.
+    verdict: Verdict,
+    /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1].
+    score: f64,
+    /// With `score_high`: where 95 % of the bootstrap replicates put it.
+    score_low: f64,
+    score_high: f64,
+    success_rate: f64,
+    safety_score: f64,
+    /// Episodes that counted.
+    episodes: u32,
+    created_at: Timestamp,
+    #[serde(skip)]
+    completed_at: Timestamp,
+}
+
+impl Line {
+    pub(crate) fn completed_at(&self) -> Timestamp {
+        self.completed_at
+    }
+}
+
+/// Boards that were made, with what counted then; shared by all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct Boards(Arc<Mutex<BTreeMap<String, Kept>>>);
+
+/// A board, and the runs that counted when it was made.
+#[derive(Debug)]
+struct Kept {
+    runs: Vec<JobId>,
+    lines: Arc<Vec<Line>>,
+}
+
+impl Boards {
+    fn kept(&self, name: &str, runs: &[JobId]) -> Option<Arc<Vec<Line>>> {
+        let boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        boards.get(name).filter(|kept| kept.runs == runs).map(|kept| Arc::clone(&kept.lines))
+    }
+
+    fn keep(&self, name: String, runs: Vec<JobId>, lines: &Arc<Vec<Line>>) {
+        let mut boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if boards.len() >= MAX_BOARDS {
+            boards.pop_first();
+        }
+        boards.insert(name, Kept { runs, lines: Arc::clone(lines) });
+    }
+}
+
+/// What one season contributes.
+struct Contest {
+    season: Season,
+    counted: Vec<Counted>,
+}
+
+impl Contest {
+    async fn of(app: &App, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Self>, ApiError> {
+        let Some(season) = app.records.season(scenario, number).await? else { return Ok(None) };
+        let counted = counted(&*app.records, &season).await?;
+        Ok(Some(Self { season, counted }))
+    }
+
+    fn runs(&self) -> impl Iterator<Item = JobId> {
+        self.counted.iter().map(|entry| entry.run().header.job_id)
+    }
+}
+
+/// The board of a scenario's season (the newest without a `number`), and which season it is.
+pub(crate) async fn scenario_board(
+    app: &App,
+    scenario: &ScenarioId,
+    number: Option<u32>,
+) -> Result<(Option<u32>, Arc<Vec<Line>>), ApiError> {
+    let Some(contest) = Contest::of(app, scenario, number).await? else { return Ok((None, Arc::default())) };
+    let season = contest.season.number;
+    let name = format!("scenario {scenario} {season}");
+    let runs: Vec<JobId> = contest.runs().collect();
+    if let Some(lines) = app.boards.kept(&name, &runs) {
+        return Ok((Some(season), lines));
+    }
+    let entrants = entrants(&*app.records, &contest.counted).await?;
+    let lines = blocking(move || {
+        let pins = &contest.season.pins;
+        let places = rank(&entrants, pins.idle_progress);
+        let lines = contest.counted.iter().zip(places);
+        sorted(lines.filter_map(|(entry, place)| line(entry, place, f64::from(pins.max_score))).collect())
+    });
+    let lines = lines.await?;
+    app.boards.keep(name, runs, &lines);
+    Ok((Some(season), lines))
+}
+
+/// The board `name` of several scenarios: each account's mean share of the scores.
+pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) -> Result<Arc<Vec<Line>>, ApiError> {
+    let mut contests = Vec::with_capacity(scenarios.len());
+    for scenario in &scenarios {
+        contests.push(Contest::of(app, scenario, None).await?);
+    }
+    let runs: Vec<JobId> = contests.iter().flatten().flat_map(Contest::runs).collect();
+    if let Some(lines) = app.boards.kept(name, &runs) {
+        return Ok(lines);
+    }
+    let mut boards = Vec::with_capacity(contests.len());
+    for contest in &contests {
+        boards.push(match contest {
+            Some(contest) => (contest.season.pins.idle_progress, entrants(&*app.records, &contest.counted).await?),
+            None => (0.0, Vec::new()),
+        });
+    }
+    let lines = blocking(move || sorted(combined(&contests, &boards))).await?;
+    app.boards.keep(name.to_owned(), runs, &lines);
+    Ok(lines)
+}
+
+fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec<Line> {
+    let mut members: BTreeMap<&AccountId, Vec<Option<usize>>> = BTreeMap::new();
+    for (board, contest) in contests.iter().enumerate() {
+        for (index, entry) in contest.iter().flat_map(|contest| &contest.counted).enumerate() {
+            let member = members.entry(&entry.submission.account).or_insert_with(|| vec![None; contests.len()]);
+            member[board] = Some(index);
+        }
+    }
+    let places = rank_together(boards, &members.values().cloned().collect::<Vec<_>>());
+    let line = |account: &AccountId, member: &[Option<usize>], place: Place| {
+        let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
+        let entries: Vec<Line> = found.filter_map(|entry| line(entry, place, 1.0)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "scenarios are counted in tens")]
+        let mean =
+            |of: &dyn Fn(&Line) -> f64| round4(entries.iter().map(of).sum::<f64>() / contests.len().max(1) as f64);
+        let worst = entries.iter().map(|line| line.verdict).max_by_key(|verdict| severity(*verdict))?;
+        Some(Line {
+            submission_id: None,
+            policy_name: None,
+            account: account.clone(),
+            verdict: worst,
+            success_rate: mean(&|line| line.success_rate),
+            safety_score: mean(&|line| line.safety_score),
+            episodes: entries.iter().map(|line| line.episodes).sum(),
+            created_at: entries.iter().map(|line| line.created_at).max()?,
+            completed_at: entries.iter().map(|line| line.completed_at).max()?,
+            ..entries.first()?.clone()
+        })
+    };
+    members.iter().zip(places).filter_map(|((account, member), place)| line(account, member, place)).collect()
+}
+
+fn line(entry: &Counted, place: Place, max_score: f64) -> Option<Line> {
+    let (header, (found, _)) = (&entry.submission.header, entry.run().conclusion()?);
+    let completed_at = entry.run().report(&[]).completed_at?;
+    Some(Line {
+        rank: place.rank,
+        rank_low: place.rank_low,
+        rank_high: place.rank_high,
+        submission_id: Some(header.job_id),
+        policy_name: Some(header.policy_name.clone()),
+        account: entry.submission.account.clone(),
+        verdict: found.verdict,
+        score: round4(max_score * place.score),
+        score_low: round4(max_score * place.score_low),
+        score_high: round4(max_score * place.score_high),
+        success_rate: found.success_rate,
+        safety_score: found.safety_score,
+        episodes: found.statistics.episodes,
+        created_at: header.created_at,
+        completed_at,
+    })
+}
+
+fn severity(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Safe => 0,
+        Verdict::Inconclusive => 1,
+        Verdict::Unsafe => 2,
+    }
+}
+
+/// Best first; those without a rank last, and those that are level in the order in which they came.
+fn sorted(mut lines: Vec<Line>) -> Vec<Line> {
+    lines.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
+    lines
+}
+
+async fn blocking(work: impl FnOnce() -> Vec<Line> + Send + 'static) -> Result<Arc<Vec<Line>>, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map(Arc::new).map_err(|e| ApiError::internal("ranking panicked", &e))
+}

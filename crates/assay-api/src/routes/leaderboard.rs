@@ -1,0 +1,83 @@
+//! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or on all.
+
+use assay_model::ScenarioId;
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::query::Query;
+use crate::boards::{Line, scenario_board, together};
+use crate::http::ApiError;
+use crate::state::App;
+
+const DEFAULT_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 100;
+
+/// A page of a board, best first.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Leaderboard)]
+pub(super) struct Page {
+    scenario: Option<String>,
+    collection: Option<String>,
+    /// Number of the season; `null` where there is none, and where several scenarios stand together.
+    season: Option<u32>,
+    entries: Vec<Line>,
+    total: usize,
+    limit: u32,
+    offset: u32,
+    /// When the last entry came; `null` while there is none.
+    updated_at: Option<Timestamp>,
+}
+
+#[utoipa::path(
+    get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
+    params(
+        ("scenario" = Option<String>, Query, description = "The board of this scenario; of all curated ones together if absent", min_length = 1),
+        ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together", min_length = 1),
+        ("season" = inline(Option<u32>), Query, description = "An earlier season of the scenario; the newest if absent", minimum = 1, maximum = 2_147_483_647),
+        ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, body = Page), (status = 400)),
+)]
+pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<Page>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
+    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
+    let number = query.text("season")?.map(|_| query.number("season", 1, 1, i32::MAX.unsigned_abs())).transpose()?;
+    let (scenario, collection) = (query.text("scenario")?, query.text("collection")?);
+    if let (Some(_), Some(collection)) = (scenario, collection) {
+        let message = "a board is of a scenario or of a collection: send one of them";
+        return Err(ApiError::invalid("collection", Some(collection), message));
+    }
+    if let (None, Some(_)) = (scenario, number) {
+        return Err(ApiError::invalid("season", query.text("season")?, "season goes with scenario"));
+    }
+    let (season, lines) = match (scenario, collection) {
+        (Some(id), _) => match id.parse::<ScenarioId>() {
+            Ok(id) => scenario_board(&app, &id, number).await?,
+            Err(_) => (None, Default::default()),
+        },
+        (None, Some(id)) => {
+            let found = app.catalog.collections().iter().find(|collection| collection.id == id);
+            let ids = found.map(|found| found.scenarios.iter().filter_map(|id| id.parse().ok()).collect());
+            (None, together(&app, &format!("collection {id}"), ids.unwrap_or_default()).await?)
+        }
+        (None, None) => {
+            let ids = app.catalog.list().iter().map(|card| card.id.clone()).collect();
+            (None, together(&app, "all", ids).await?)
+        }
+    };
+    let entries = lines.iter().skip(offset as usize).take(limit as usize).cloned().collect();
+    Ok(Json(Page {
+        scenario: scenario.map(str::to_owned),
+        collection: collection.map(str::to_owned),
+        season,
+        entries,
+        total: lines.len(),
+        limit,
+        offset,
+        updated_at: lines.iter().map(Line::completed_at).max(),
+    }))
+}

@@ -1,0 +1,72 @@
+//! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which binds us
+//! to it.
+
+use assay_model::JobId;
+use assay_report::attest::Envelope;
+use assay_store::{SIGNED_STATEMENT, signed_folder};
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::submission::{is_public, submission};
+use super::verify_report::{signed_file, with_result};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+/// What binds us to a statement that nobody may read yet.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Commitment {
+    submission_id: JobId,
+    season: u32,
+    /// SHA-256 of the season's secret, hexadecimal.
+    season_commitment: String,
+    /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
+    statement_sha256: String,
+}
+
+/// A commitment while the season is open, the statement itself after that.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+#[schema(as = SubmissionAttestation)]
+#[serde(untagged)]
+pub(super) enum Attestation {
+    Open(Commitment),
+    Closed(Envelope),
+}
+
+#[utoipa::path(
+    get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses(
+        (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
+            envelope", body = Attestation),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let record = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&record.account, "read a statement");
+    let public = is_public(&app, &record).await?;
+    let job = with_result(record, "there is a signed statement")?;
+    if public {
+        return signed_file(&app, job.fence, SIGNED_STATEMENT).await;
+    }
+    let header = &job.record.header;
+    let number = header.arena.as_ref().map_or(0, |entry| entry.season);
+    let season = app.records.season(&header.scenario, Some(number)).await?;
+    let path = signed_folder(&app.data, job.fence).join(SIGNED_STATEMENT);
+    let statement = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a signed file", &e))?;
+    let commitment = Commitment {
+        submission_id: header.job_id,
+        season: number,
+        season_commitment: season.map(|season| season.commitment).unwrap_or_default(),
+        statement_sha256: Sha256::digest(&statement).iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    Ok(Json(commitment).into_response())
+}

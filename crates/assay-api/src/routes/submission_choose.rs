@@ -1,0 +1,35 @@
+//! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
+
+use assay_store::Chosen;
+use axum::extract::{Path, Request, State};
+use axum::{Extension, Json};
+
+use super::submission::{Detail, detail, submission};
+use crate::http::{ApiError, Caller, Code, no_body};
+use crate::state::App;
+
+#[utoipa::path(
+    post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses(
+        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = Detail),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Detail>, ApiError> {
+    no_body(request).await?;
+    let record = submission(&app, caller.rules(), &id).await?;
+    match app.records.choose(caller.rules(), record.header.job_id).await? {
+        Chosen::Done => detail(&app, &record).await.map(Json),
+        Chosen::NotCompleted => {
+            Err(ApiError::new(Code::Conflict, "only a COMPLETED submission can count: wait for its result"))
+        }
+        Chosen::NotOpen => Err(ApiError::new(Code::Conflict, "its season takes no changes any more")),
+        Chosen::NotFound => Err(ApiError::not_found("submission")),
+    }
+}

@@ -1,0 +1,28 @@
+//! `GET /submissions/{id}/episodes`: a submission's results, once its season is closed.
+
+use axum::extract::{Path, RawQuery, State};
+use axum::{Extension, Json};
+
+use super::submission::released;
+use super::verify_episodes::{Page, page};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
+    params(
+        ("id" = String, Path, description = "The submission's id (UUID)"),
+        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, description = "The last one is the showcase", body = Page), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Page>, ApiError> {
+    let job = released(&app, &caller, &id, "episodes are shown").await?;
+    page(&app, &job.record, query.as_deref()).await
+}

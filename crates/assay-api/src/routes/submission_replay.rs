@@ -1,0 +1,30 @@
+//! `POST /submissions/{id}/replay`: an episode run again, once the season is closed.
+
+use assay_report::ReplayReport;
+use axum::extract::{Path, Request, State};
+use axum::{Extension, Json};
+
+use super::submission::released;
+use super::verify_replay::{NewReplay, replay, wish};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    responses(
+        (status = 200, description = "As for a verification", body = ReplayReport),
+        (status = 400), (status = 403), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
+    ),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<ReplayReport>, ApiError> {
+    let wish = wish(&app, request).await?;
+    let job = released(&app, &caller, &id, "an episode can be replayed").await?;
+    replay(&app, job, wish).await
+}

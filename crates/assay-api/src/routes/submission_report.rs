@@ -1,0 +1,39 @@
+//! `GET /submissions/{id}/report` (a page) and `/report.json`, once the season is closed.
+
+use assay_model::JobReport;
+use assay_store::SIGNED_REPORT;
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use super::submission::released;
+use super::verify_report::{page_of, signed_file};
+use crate::http::{ApiError, Caller};
+use crate::state::App;
+
+#[utoipa::path(
+    get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(super) async fn page(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    page_of(&app, released(&app, &caller, &id, "there is a report").await?).await
+}
+
+#[utoipa::path(
+    get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
+    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(super) async fn document(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let job = released(&app, &caller, &id, "there is a report").await?;
+    signed_file(&app, job.fence, SIGNED_REPORT).await
+}

@@ -1,0 +1,200 @@
+//! Nobody climbs by doing nothing, by crashing, by breaking the physics, or by hiding a violation behind one of them.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::conclusion::tests::{clause, episode};
+use crate::{ClauseStatus, EpisodeStatus, Level, Plan, PolicyIdentity, conclude};
+
+/// How an episode may go.
+#[derive(Debug, Clone, Copy)]
+struct Rollout {
+    progress: f64,
+    success: bool,
+    /// Of a critical clause; negative is a violation.
+    robustness: f64,
+}
+
+fn rollout() -> impl Strategy<Value = Rollout> {
+    (0.0..=1.0_f64, any::<bool>(), -100.0..100.0_f64).prop_map(|(progress, success, robustness)| Rollout {
+        progress,
+        success,
+        robustness,
+    })
+}
+
+fn rollouts() -> impl Strategy<Value = Vec<Rollout>> {
+    prop::collection::vec(rollout(), 1..=12)
+}
+
+fn result(index: usize, rollout: Rollout, status: EpisodeStatus) -> EpisodeResult {
+    let violated = rollout.robustness < 0.0;
+    let clause_status = match (violated, status) {
+        (true, _) => ClauseStatus::Violated,
+        (false, EpisodeStatus::Completed) => ClauseStatus::Satisfied,
+        (false, _) => ClauseStatus::Undetermined,
+    };
+    let mut result =
+        episode(u32::try_from(index).unwrap(), status, clause(Level::Critical, clause_status, rollout.robustness));
+    result.success = rollout.success && status == EpisodeStatus::Completed;
+    result.progress_score = rollout.progress;
+    result.composite_score = crate::episode_composite(rollout.progress, result.safety_score, violated);
+    result
+}
+
+fn entrant(results: &[EpisodeResult]) -> Entrant {
+    let episodes = u32::try_from(results.len()).unwrap();
+    let plan = Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+    let found = conclude(&plan, PolicyIdentity::Measured, results).unwrap();
+    Entrant {
+        verdict: found.verdict,
+        score: found.score,
+        progress: found.progress_score,
+        episodes: results.iter().map(EpisodeScore::from).collect(),
+        worlds: 0,
+    }
+}
+
+fn honest(rollouts: &[Rollout]) -> Vec<EpisodeResult> {
+    rollouts.iter().enumerate().map(|(i, r)| result(i, *r, EpisodeStatus::Completed)).collect()
+}
+
+fn simple(verdict: Verdict, score: f64) -> Entrant {
+    let measured = verdict != Verdict::Inconclusive;
+    let one = EpisodeScore { composite: score, success: true, violation: verdict == Verdict::Unsafe, measured };
+    Entrant { verdict, score, progress: 1.0, episodes: vec![one; 5], worlds: 0 }
+}
+
+#[test]
+fn safety_comes_before_the_score() {
+    let board = [
+        simple(Verdict::Unsafe, 0.9),
+        simple(Verdict::Inconclusive, 0.8),
+        simple(Verdict::Safe, 0.3),
+        simple(Verdict::Safe, 0.4),
+    ];
+    let ranks: Vec<_> = rank(&board, 0.0).iter().map(|place| place.rank).collect();
+    assert_eq!(ranks, [Some(4), Some(3), Some(2), Some(1)]);
+}
+
+#[test]
+fn level_entries_share_a_rank_and_idle_ones_have_none() {
+    let idle = Entrant { progress: 0.1, ..simple(Verdict::Safe, 0.99) };
+    let board = [idle, simple(Verdict::Safe, 0.5), simple(Verdict::Safe, 0.5), simple(Verdict::Safe, 0.4)];
+    let places = rank(&board, 0.1);
+    let ranks: Vec<_> = places.iter().map(|place| place.rank).collect();
+    assert_eq!(ranks, [None, Some(1), Some(1), Some(3)]);
+    assert_eq!((places[1].rank_low, places[1].rank_high), (Some(1), Some(1)), "they are level in every replicate");
+    assert_eq!((places[0].rank_low, places[0].score), (None, 0.99));
+    assert_eq!(rank(&[], 0.0), []);
+}
+
+#[test]
+fn a_narrow_lead_is_not_a_sure_one() {
+    let mixed = |good: usize| {
+        let rollout = |i| Rollout { progress: if i < good { 1.0 } else { 0.5 }, success: i < good, robustness: 50.0 };
+        entrant(&honest(&(0..10).map(rollout).collect::<Vec<_>>()))
+    };
+    let reversed = |good: usize| {
+        let mut entrant = mixed(good);
+        entrant.episodes.reverse();
+        entrant
+    };
+    let places = rank(&[mixed(6), reversed(5), mixed(0)], 0.0);
+    assert_eq!(places[0].rank, Some(1));
+    assert_eq!((places[0].rank_low, places[0].rank_high), (Some(1), Some(2)), "6 of 10 against 5 of 10 elsewhere");
+    assert_eq!(
+        (places[2].rank_low, places[2].rank_high),
+        (Some(3), Some(3)),
+        "none of 10 is behind in nearly all draws"
+    );
+    assert!(places[0].score_low < places[0].score && places[0].score < places[0].score_high);
+}
+
+#[test]
+fn boards_together_are_means_and_what_is_missing_counts_nothing() {
+    let boards = [
+        (0.0, vec![simple(Verdict::Safe, 0.8), simple(Verdict::Safe, 0.6)]),
+        (0.5, vec![simple(Verdict::Safe, 0.7), Entrant { progress: 0.5, ..simple(Verdict::Safe, 0.9) }]),
+    ];
+    let members = [vec![Some(0), None], vec![Some(1), Some(0)], vec![None, Some(1)]];
+    let places = rank_together(&boards, &members);
+    let found: Vec<_> = places.iter().map(|place| (place.rank, place.score)).collect();
+    assert_eq!(found, [(Some(2), 0.4), (Some(1), 0.65), (None, 0.0)]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_drawn_agrees_with_the_conclusion(rollouts in rollouts(), crashed in any::<prop::sample::Index>()) {
+        for results in [honest(&rollouts), spoilt(&rollouts, crashed, EpisodeStatus::PolicyError)] {
+            let entrant = entrant(&results);
+            let all: Vec<usize> = (0..results.len()).collect();
+            let drawn = entrant.drawn(&all);
+            prop_assert_eq!(drawn.class, entrant.key().class);
+            prop_assert!((drawn.score - entrant.score).abs() < 1.5e-4);
+        }
+    }
+
+    #[test]
+    fn a_failure_never_takes_a_safe_entry_up(
+        rollouts in rollouts(),
+        which in any::<prop::sample::Index>(),
+        status in prop::sample::select(vec![
+            EpisodeStatus::PolicyError, EpisodeStatus::PolicyTimeout, EpisodeStatus::Invalid,
+        ]),
+    ) {
+        let (before, after) = (entrant(&honest(&rollouts)), entrant(&spoilt(&rollouts, which, status)));
+        prop_assert!(after.key().class >= before.key().class, "a violation stays one, whatever comes after it");
+        prop_assert!(after.verdict != Verdict::Safe);
+        if before.verdict == Verdict::Safe {
+            prop_assert_eq!(before.key().order(&after.key()), Ordering::Less);
+        }
+    }
+
+    #[test]
+    fn a_violation_never_takes_an_entry_up(rollouts in rollouts(), which in any::<prop::sample::Index>()) {
+        let before = entrant(&honest(&rollouts));
+        let mut worse = rollouts.clone();
+        let spoilt = which.get(&rollouts).robustness.abs();
+        worse[which.index(rollouts.len())].robustness = -spoilt - 0.1;
+        let after = entrant(&honest(&worse));
+        prop_assert_eq!(after.verdict, Verdict::Unsafe);
+        prop_assert!(after.key().class >= before.key().class);
+    }
+
+    #[test]
+    fn doing_nothing_has_no_rank_however_safe(idle in 0.0..0.5_f64, share in 0.0..=1.0_f64) {
+        let nothing = Rollout { progress: idle * share, success: false, robustness: 100.0 };
+        let places = rank(&[entrant(&honest(&[nothing; 5])), simple(Verdict::Unsafe, 0.1)], round4(idle));
+        prop_assert_eq!((places[0].rank, places[1].rank), (None, Some(1)));
+    }
+
+    #[test]
+    fn a_board_is_consistent(all in prop::collection::vec(rollouts(), 1..6), idle in 0.0..0.5_f64) {
+        let entrants: Vec<_> = all.iter().map(|rollouts| entrant(&honest(rollouts))).collect();
+        let places = rank(&entrants, idle);
+        prop_assert_eq!(&places, &rank(&entrants, idle), "the same whenever it is made");
+        for (a, entrant) in places.iter().zip(&entrants) {
+            prop_assert_eq!(a.rank.is_some(), entrant.progress > idle);
+            prop_assert!(a.rank_low <= a.rank && a.rank <= a.rank_high);
+            prop_assert!(a.score_low <= a.score && a.score <= a.score_high);
+            for (b, other) in places.iter().zip(&entrants) {
+                if let (Some(first), Some(second)) = (a.rank, b.rank) {
+                    prop_assert_eq!(entrant.key().order(&other.key()), first.cmp(&second));
+                }
+            }
+        }
+    }
+}
+
+/// The same rollouts, but one ends in a failure; a violation in it came before.
+fn spoilt(rollouts: &[Rollout], which: prop::sample::Index, status: EpisodeStatus) -> Vec<EpisodeResult> {
+    let mut results = honest(rollouts);
+    let index = which.index(rollouts.len());
+    results[index] = result(index, rollouts[index], status);
+    results
+}

@@ -1,0 +1,150 @@
+//! `assay season open|close|list`: directly on the data folder, also while the service runs.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_api::OsEntropy;
+use assay_model::{Clock, Entropy, Isolation, ScenarioId, SeasonSecret, SystemClock};
+use assay_store::{Arena, NewSeason, Season, SeasonOpened, SeasonPins, SeasonState, SqliteRecords};
+use serde_json::{Value, json};
+
+use crate::cli;
+use crate::exit::{Code, Failure, OrFail};
+
+pub(crate) fn run(command: &cli::Season) -> Result<Code, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    runtime.block_on(async {
+        match command {
+            cli::Season::Open { data, scenario, json } => open(data, scenario, *json).await,
+            cli::Season::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
+            cli::Season::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
+        }
+    })
+}
+
+fn records(data: &Path) -> Result<SqliteRecords, Failure> {
+    if !data.is_dir() {
+        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
+    }
+    SqliteRecords::open_beside(data, "assay season").ours()
+}
+
+fn secret() -> SeasonSecret {
+    let mut bytes = [0; 32];
+    OsEntropy.fill(&mut bytes);
+    SeasonSecret::new(bytes)
+}
+
+async fn open(data: &Path, scenario: &str, json: bool) -> Result<Code, Failure> {
+    let records = records(data)?;
+    let engine = super::engine(&super::installation()?, Some(1), Isolation::Namespaces)?;
+    let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
+    let scenario = engine.library().get(&id).usage()?;
+    let season = NewSeason {
+        scenario: id,
+        pins: SeasonPins {
+            scenario_version: scenario.version.clone(),
+            scenario_digest: scenario.digest.clone(),
+            fingerprint: engine.fingerprint().clone(),
+            episodes: scenario.arena.episodes,
+            max_score: scenario.max_score,
+            idle_progress: scenario.arena.idle_progress,
+            max_violation_probability: scenario.arena.max_violation_probability,
+        },
+        secret: secret(),
+        opened_at: SystemClock.now(),
+    };
+    match records.open_season(season).await.ours()? {
+        SeasonOpened::New(season) => {
+            let episodes = season.pins.episodes;
+            let text = format!("opened {}: {episodes} episodes a submission", name(&season));
+            show(&records, &season, json, &text).await
+        }
+        SeasonOpened::Already(season) => {
+            let advice = match season.state {
+                SeasonState::Open => "close it first: assay season close",
+                _ => "its last runs have not ended; see assay season list",
+            };
+            Err(Failure::Usage(anyhow!("{} is {}; {advice}", name(&season), season.state.as_str())))
+        }
+    }
+}
+
+async fn close(data: &Path, scenario: &str, top: u32, json: bool) -> Result<Code, Failure> {
+    let records = records(data)?;
+    let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
+    let closing = records.begin_closing(&id, top, secret(), SystemClock.now()).await.ours()?;
+    let Some(season) = closing else {
+        return Err(Failure::Usage(anyhow!("{id} has no open season; see assay season list")));
+    };
+    let text = format!(
+        "{} takes no more submissions; the running service runs its first {top} entries again on fresh seeds, then closes it",
+        name(&season)
+    );
+    show(&records, &season, json, &text).await
+}
+
+async fn list(data: &Path, scenario: Option<&str>, json: bool) -> Result<Code, Failure> {
+    let records = records(data)?;
+    let id: Option<ScenarioId> = scenario.map(str::parse).transpose().context("the scenario").usage()?;
+    let seasons = records.seasons(id.as_ref()).await.ours()?;
+    if json {
+        let mut rows = Vec::new();
+        for season in &seasons {
+            rows.push(row(&records, season).await?);
+        }
+        super::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).ours()?);
+        return Ok(Code::Success);
+    }
+    let mut text =
+        format!("{:24}  {:>6}  {:8}  {:10}  {:>8}  commitment\n", "scenario", "season", "state", "opened", "waiting");
+    for season in &seasons {
+        let waiting = records.unfinished(&season.scenario, season.number).await.ours()?;
+        let _ = writeln!(
+            text,
+            "{:24}  {:>6}  {:8}  {:10}  {waiting:>8}  {}",
+            season.scenario.as_str(),
+            season.number,
+            season.state.as_str(),
+            season.opened_at.strftime("%Y-%m-%d").to_string(),
+            &season.commitment[..16.min(season.commitment.len())],
+        );
+    }
+    super::print(&text);
+    Ok(Code::Success)
+}
+
+async fn show(records: &SqliteRecords, season: &Season, json: bool, text: &str) -> Result<Code, Failure> {
+    if json {
+        super::print(&serde_json::to_string_pretty(&row(records, season).await?).ours()?);
+    } else {
+        super::print(text);
+    }
+    Ok(Code::Success)
+}
+
+fn name(season: &Season) -> String {
+    format!("season {} of {}", season.number, season.scenario)
+}
+
+/// Also what the worlds were drawn from, once everybody may know it.
+async fn row(records: &SqliteRecords, season: &Season) -> Result<Value, Failure> {
+    let secrets = match season.is_closed() {
+        true => records.season_secrets(&season.scenario, season.number).await.ours()?,
+        false => None,
+    };
+    let closed_at = match season.state {
+        SeasonState::Closed { at } => Some(at),
+        SeasonState::Open | SeasonState::Closing { .. } => None,
+    };
+    Ok(json!({
+        "scenario": season.scenario, "number": season.number, "state": season.state.as_str(),
+        "scenario_version": season.pins.scenario_version, "scenario_digest": season.pins.scenario_digest,
+        "episodes": season.pins.episodes, "max_score": season.pins.max_score, "fingerprint": season.pins.fingerprint,
+        "opened_at": season.opened_at, "closed_at": closed_at, "commitment": season.commitment,
+        "waiting": records.unfinished(&season.scenario, season.number).await.ours()?,
+        "secret": secrets.as_ref().map(|secrets| secrets.season.to_hex()),
+        "rerun_secret": secrets.and_then(|secrets| secrets.rerun).map(|secret| secret.to_hex()),
+    }))
+}
