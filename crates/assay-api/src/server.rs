@@ -8,6 +8,9 @@ use tokio::net::TcpListener;
 
 use crate::{AppState, router};
 
+/// A client that takes nothing of what was sent to it for so long is gone: its connection is closed.
+const SEND_LIMIT_MS: u32 = 60_000;
+
 /// The service could not be served.
 #[derive(Debug, thiserror::Error)]
 #[error("serving failed")]
@@ -33,8 +36,10 @@ pub async fn serve(
     };
     let listener = listener.tap_io(|socket| {
         // An event is small and should not wait for another one.
-        if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "a connection may be slower than it could be");
+        let quick = socket.set_nodelay(true);
+        let bounded = rustix::net::sockopt::set_tcp_user_timeout(&*socket, SEND_LIMIT_MS);
+        if let Err(error) = quick.and(bounded.map_err(Into::into)) {
+            tracing::debug!(%error, "a connection is as the system makes it");
         }
     });
     let server = axum::serve(listener, router(state)).with_graceful_shutdown(graceful);

@@ -16,6 +16,7 @@ use assay_policy::remote::Endpoint;
 use assay_report::attest::PublishedKeys;
 use assay_store::{Blobs, Live, LocalLive, LocalQueue, PublishedFiles, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -76,8 +77,18 @@ impl Intake for ArchiveIntake {
     }
 }
 
+/// Every client needs an open file, and the usual limit is low for reasons of programs long gone. What runs in jails has a
+/// limit of its own.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        eprintln!("assay: the limit of open files stays as it is: {error}");
+    }
+}
+
 /// Serves until SIGTERM or Ctrl-C, then drains.
 pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
+    raise_file_limit();
     let data = data_folder(settings.server.data()?)?;
     let records: Arc<dyn Records> = Arc::new(SqliteRecords::open(&data, "assay serve")?);
     prepare_folders(&data)?;
