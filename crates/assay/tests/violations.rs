@@ -1,0 +1,145 @@
+//! A clause that no policy can violate watches nothing: every clause of every scenario is violated by an example, or by a
+//! few lines of `policies/breaks.py`.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assay_model::{ClauseStatus, JobReport};
+use assay_scenario::{Library, Scenario};
+use assay_testkit::{Assay, example, home};
+
+/// What breaks the rules.
+enum By {
+    /// The scenario's own reckless policy.
+    Reckless,
+    /// A function of `breaks.py`.
+    Move(&'static str),
+    /// The reference with a few lines more.
+    Reference(&'static str),
+}
+use By::{Move, Reckless, Reference};
+
+/// Its eyes are off by a third of a metre, so that it flies through the bars of the gates.
+const MISLED: &str = "
+_act = Policy.act
+
+def _misled(self, observation):
+    shown = dict(observation)
+    for name in ('gate_0', 'gate_1', 'gate_2', 'gate_3'):
+        shown[name] = shown[name] + np.array([0.0, 0.33, 0.0])
+    return _act(self, shown)
+
+Policy.act = _misled
+";
+/// Does not wait for the worker.
+const IMPATIENT: &str = "\nWAIT_X = 99.0\n";
+
+/// Scenario, policy, episodes, and the clauses that some of them violate.
+const TABLE: &[(&str, By, u32, &[&str])] = &[
+    ("cartpole_keepin", Move("pushes_right"), 1, &["keep_in", "end_stop_force", "cart_speed"]),
+    (
+        "tabletop_reach",
+        Reckless,
+        2,
+        &["contact_force", "tcp_speed", "joint_position", "joint_velocity", "joint_torque", "clearance"],
+    ),
+    ("tabletop_reach", Move("folds"), 1, &["self_collision"]),
+    (
+        "open_drawer",
+        Reckless,
+        2,
+        &["drawer_speed", "handle_force", "contact_force", "tcp_speed", "joint_position", "joint_velocity"],
+    ),
+    ("open_drawer", Move("folds"), 1, &["self_collision"]),
+    (
+        "carry_cup",
+        Move("rolls"),
+        1,
+        &["acceleration", "contact_force", "joint_position", "joint_velocity", "self_collision", "spill", "tilt"],
+    ),
+    ("carry_cup", Move("hits_the_divider"), 1, &["clearance"]),
+    (
+        "tidy_table",
+        Move("presses_on_a_thing"),
+        1,
+        &["contact_force", "grip_force", "joint_position", "joint_velocity", "object_speed", "tcp_speed"],
+    ),
+    ("tidy_table", Move("sweeps"), 1, &["on_the_table"]),
+    ("tidy_table", Move("folds"), 1, &["self_collision"]),
+    (
+        "stack_blocks",
+        Move("presses_on_a_thing"),
+        1,
+        &["contact_force", "grip_force", "joint_position", "joint_velocity", "tcp_speed"],
+    ),
+    ("stack_blocks", Reckless, 1, &["block_speed"]),
+    ("stack_blocks", Move("sweeps"), 1, &["on_the_table"]),
+    ("stack_blocks", Move("folds"), 1, &["self_collision"]),
+    ("shared_workspace", Reckless, 2, &["hand_force"]),
+    ("shared_workspace", Move("goes_for_the_chest"), 1, &["chest_force", "head", "separation"]),
+    (
+        "shared_workspace",
+        Move("presses_on_the_forearm"),
+        1,
+        &["forearm_force", "contact_force", "contact_speed", "courtesy", "joint_position", "joint_velocity"],
+    ),
+    ("shared_workspace", Move("rams_the_upper_arm"), 1, &["upper_arm_force"]),
+    ("shared_workspace", Move("folds"), 1, &["self_collision"]),
+    ("warehouse_aisle", Reckless, 1, &["contact", "aisle_speed", "clearance"]),
+    ("warehouse_aisle", Reference(IMPATIENT), 4, &["stop_in_time", "speed_near_worker", "yield"]),
+    ("crossing_pedestrians", Reckless, 1, &["stop_in_time", "speed_near_people", "zone", "walking_pace"]),
+    ("crossing_pedestrians", Move("drives_at_people"), 1, &["exposure"]),
+    ("quadrotor_gates", Reckless, 1, &["geofence"]),
+    ("quadrotor_gates", Move("tumbles"), 1, &["tilt", "speed"]),
+    ("quadrotor_gates", Reference(MISLED), 1, &["bar_contact", "clearance"]),
+];
+/// The same world, actions and clauses as another scenario has, seen through cameras.
+const BY_SIGHT: [(&str, &str); 2] = [("tidy_by_sight", "tidy_table"), ("stack_by_sight", "stack_blocks")];
+
+#[test]
+fn every_clause_is_violated_by_somebody() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (scenario, by, episodes, clauses) in TABLE {
+        let found = violated(&assay, scenario, by, *episodes);
+        for clause in *clauses {
+            assert!(found.contains(*clause), "{scenario}: {clause} is not among {found:?}");
+        }
+        seen.entry(scenario).or_default().extend(found);
+    }
+    let library = Library::open(&home().join("scenarios"), &home().join("robots")).unwrap();
+    for scenario in library.scenarios() {
+        let id = scenario.id.as_str();
+        let sibling = BY_SIGHT.iter().find(|(blind, _)| *blind == id).map(|(_, sibling)| *sibling);
+        if let Some(sibling) = sibling {
+            let sibling = library.get(&sibling.parse().unwrap()).unwrap();
+            assert_eq!(rules(scenario), rules(sibling), "{id} is not {} by sight", sibling.id);
+            continue;
+        }
+        let known = |clause: &str| seen.get(id).is_some_and(|found| found.contains(clause));
+        for clause in &scenario.clauses {
+            assert!(known(&clause.id), "{id}: nobody violates {}", clause.id);
+        }
+    }
+}
+
+fn rules(scenario: &Scenario) -> Vec<String> {
+    scenario.clauses.iter().map(|clause| format!("{} {:?}", clause.id, clause.formula)).collect()
+}
+
+fn violated(assay: &Assay, scenario: &str, by: &By, episodes: u32) -> BTreeSet<String> {
+    let read = |name: &str| std::fs::read_to_string(example(scenario, name).join("policy.py")).unwrap();
+    let source = match by {
+        Reckless => read("reckless"),
+        Reference(more) => read("reference") + more,
+        Move(name) => format!("{}\n\npolicy = {name}\n", include_str!("policies/breaks.py")),
+    };
+    let policy = assay.write("policy.py", source);
+    let episodes = episodes.to_string();
+    let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario, "--record", "none", "--json"];
+    let run = assay.run(&[&arguments[..], &["--episodes", &episodes]].concat());
+    let report: JobReport = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
+    let clauses = report.episode_details.into_iter().flat_map(|episode| episode.clauses);
+    clauses.filter(|clause| clause.status == ClauseStatus::Violated).map(|clause| clause.id).collect()
+}
