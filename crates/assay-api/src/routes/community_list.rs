@@ -26,13 +26,23 @@ pub(super) struct Page {
     offset: u32,
 }
 
+/// The order of the list.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used; `filter` reads the query")]
+enum Sort {
+    Newest,
+    Evaluations,
+    Name,
+}
+
 #[utoipa::path(
     get, path = "/community/scenarios", operation_id = "community_scenarios", tag = "scenarios",
     params(
         ("q" = Option<String>, Query, description = "Words that stand in id, name, description or tags: all of them, at most 8", min_length = 1),
         ("tag" = Option<String>, Query, description = "Only with this tag", min_length = 1),
         ("author" = Option<String>, Query, description = "Only of this account", min_length = 1),
-        ("sort" = Option<String>, Query, description = "newest (if absent), evaluations or name", min_length = 1),
+        ("sort" = inline(Option<Sort>), Query, description = "newest if absent"),
         ("limit" = inline(Option<u32>), Query, description = "Scenarios of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Scenarios to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<String>, Query, description = "Only those that stand behind this one; with sort=newest", min_length = 1),
