@@ -19,7 +19,8 @@ fn a_generated_client_completes_a_verification() {
     let (server, client, key) = serve(&assay, &[]);
     let document = assay.write("openapi.json", client.get("/openapi.json").text);
     // Without a formatter of the result, so that nothing else needs to be there. Pictures are bytes to it.
-    let settings = assay.write("generator.yaml", "post_hooks: []\ncontent_type_overrides:\n  image/png: application/octet-stream\n");
+    let settings = assay
+        .write("generator.yaml", "post_hooks: []\ncontent_type_overrides:\n  image/png: application/octet-stream\n");
     let package = assay.path("generated/assay_client");
     std::fs::create_dir(package.parent().unwrap()).unwrap();
     let mut generator = tool("openapi-python-client");
