@@ -19,6 +19,7 @@ pub mod keys;
 mod outlook;
 mod places;
 mod ports;
+mod quota;
 mod routes;
 mod seasons;
 mod server;

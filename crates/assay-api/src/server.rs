@@ -1,15 +1,24 @@
 //! Serving on a socket.
 
 use std::future::Future;
+use std::io::ErrorKind;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{AppState, router};
 
 /// A client that takes nothing of what was sent to it for so long is gone: its connection is closed.
 const SEND_LIMIT_MS: u32 = 60_000;
+/// After an error that is not one connection's own (no more files may be open), accepting pauses for so long.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The service could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -27,37 +36,65 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let (readiness, events, drain) = (state.readiness.clone(), state.events.clone(), state.settings.drain);
-    let (stopping, stopped) = tokio::sync::watch::channel(false);
-    let graceful = async move {
-        shutdown.await;
-        readiness.set(Err("stopping"));
-        events.stop();
-        stopping.send_replace(true);
-    };
-    let listener = listener.tap_io(|socket| {
-        // An event is small and should not wait for another one.
-        let quick = socket.set_nodelay(true);
-        let bounded = rustix::net::sockopt::set_tcp_user_timeout(&*socket, SEND_LIMIT_MS);
-        if let Err(error) = quick.and(bounded.map_err(Into::into)) {
-            tracing::debug!(%error, "a connection is as the system makes it");
-        }
-    });
-    // A bare router would be copied for each connection, table and all: some 70 KiB.
-    let service = router(state).into_make_service();
-    let server = axum::serve(listener, service).with_graceful_shutdown(graceful);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_read);
+    let connections = Arc::new(Semaphore::new(state.settings.max_connections));
+    let service = TowerToHyperService::new(router(state).with_state::<()>(()));
+    let graceful = GracefulShutdown::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &connections) => accepted?,
+            () = &mut shutdown => break,
+        };
+        let (socket, place) = accepted;
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service.clone()));
+        tokio::spawn(ended(connection, place));
+    }
+    drop(listener);
+    readiness.set(Err("stopping"));
+    events.stop();
     tokio::select! {
-        ended = server => Ok(ended?),
-        () = too_late(stopped, drain) => {
+        () = graceful.shutdown() => {}
+        () = tokio::time::sleep(drain) => {
             tracing::warn!(drain_s = drain.as_secs(), "some requests did not end in time and were cut");
-            Ok(())
+        }
+    }
+    Ok(())
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Result<(TcpStream, OwnedSemaphorePermit), ServeError> {
+    let place = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => {
+                // An event is small and should not wait for another one.
+                let quick = socket.set_nodelay(true);
+                let bounded = rustix::net::sockopt::set_tcp_user_timeout(&socket, SEND_LIMIT_MS);
+                if let Err(error) = quick.and(bounded.map_err(Into::into)) {
+                    tracing::debug!(%error, "a connection is as the system makes it");
+                }
+                return Ok((socket, place));
+            }
+            Err(error) if is_of_one_connection(error.kind()) => {}
+            Err(error) => {
+                tracing::error!(%error, "no connection can be accepted now");
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
 }
 
-async fn too_late(mut stopped: tokio::sync::watch::Receiver<bool>, drain: Duration) {
-    if stopped.wait_for(|stopped| *stopped).await.is_ok() {
-        tokio::time::sleep(drain).await;
-    } else {
-        std::future::pending().await
+fn is_of_one_connection(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
+}
+
+async fn ended<E: std::fmt::Display>(connection: impl Future<Output = Result<(), E>>, _place: OwnedSemaphorePermit) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection broke off, or its client was too slow");
     }
 }

@@ -40,6 +40,10 @@ pub struct Spec {
     pub clauses: Vec<ClauseLimit>,
     /// CPU time of the policy.
     pub budget: BudgetMs,
+    /// CPU seconds of the policy that an episode can't exceed, by the kernel's own limit.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub episode_cpu_s: u64,
 }
 
 /// One number of an action.
@@ -158,6 +162,7 @@ impl Scenario {
             observation: self.observations.iter().map(|observation| self.array(observation)).collect(),
             stages: self.stages.iter().map(|s| StagePoints { name: s.name.clone(), points: s.points }).collect(),
             clauses: self.clauses.iter().map(clause).collect(),
+            episode_cpu_s: self.budget.most_cpu_s(self.control_steps()),
             budget: BudgetMs {
                 step_cpu_ms: self.budget.step_cpu_ms,
                 hard_cpu_ms: self.budget.hard_cpu_ms,

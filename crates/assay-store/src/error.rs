@@ -38,6 +38,9 @@ pub enum StoreError {
         /// Its id.
         id: String,
     },
+    /// A cap of the account stands against a job; nothing was changed.
+    #[error("{0}")]
+    OverCap(crate::OverCap),
     /// The caller asked for what cannot be.
     #[error("{0}")]
     Invalid(String),

@@ -20,6 +20,8 @@ pub struct NewJob {
     pub policy_path: Option<String>,
     /// Episodes of one shard (the last shard may have fewer).
     pub shard_episodes: NonZeroU32,
+    /// What the account may have, and what the job will need; `None` accepts it in any case.
+    pub quota: Option<crate::JobQuota>,
 }
 
 /// Why we could not do the work.

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
-    Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Reconciled, Recorded, Removals,
-    Returned, Reviewed, Sessions, StoreError,
+    Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
+    Removals, Returned, Reviewed, Sessions, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
@@ -15,7 +15,7 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Removals + Sessions {
+pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Sessions {
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.
@@ -41,7 +41,8 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Removal
 
     // -- jobs
 
-    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken. Returns its shards' number.
+    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::OverCap`] if a cap
+    /// of its account stands against it. Returns its shards' number.
     async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
 
     /// A job as it stands; `None` also when `account` is given and is not its owner.

@@ -238,6 +238,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     ApiSettings {
         public_url: server.public_url,
         header_read: server.header_s.get(),
+        max_connections: server.max_connections,
         drain: server.drain_s.get(),
         uploads,
         events,

@@ -210,6 +210,9 @@ impl ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        if let StoreError::OverCap(over) = error {
+            return over.into();
+        }
         if error.is_transient() || matches!(error, StoreError::Closed) {
             tracing::warn!(error = %Chain(&error), "the records are not available");
             let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));

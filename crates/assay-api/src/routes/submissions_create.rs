@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::http::{self, ApiError, Caller, Code, OnceOnly};
+use crate::quota;
 use crate::seasons::{not_open, open_season};
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, SubmissionRequest};
@@ -65,13 +66,24 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     let once = OnceOnly::of(&request);
+    if once.is_none() {
+        // A request that is sent again gets its first answer, whatever the account has by now.
+        quota::look(&app, &caller).await?;
+    }
     let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form).await?;
     let season = open_season(&app, &wish.scenario).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
-    let created = submit(&app, &caller, (id, &place, once), wish, policy, &season).await?;
+    let archive = Some(policy.path.clone());
+    let created = match submit(&app, &caller, (id, &place, once), wish, policy, &season).await {
+        Ok(created) => created,
+        Err(error) => {
+            upload::forget(&app, archive).await;
+            return Err(error);
+        }
+    };
     let mut response = (StatusCode::CREATED, Json(created)).into_response();
     if let Ok(value) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, value);
@@ -88,11 +100,13 @@ async fn submit(
     season: &Season,
 ) -> Result<Created, ApiError> {
     let now = app.clock.now();
+    let scenario = wish.scenario.clone();
     let header = header(job_id, now, wish, &policy, season);
     let created_at = header.created_at;
     let job = NewJob {
         account: caller.account.clone(),
         shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
+        quota: Some(quota::of_job(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
         policy_path: Some(policy.path.clone()),
         header,
     };

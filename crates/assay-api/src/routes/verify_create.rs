@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::present;
 use crate::http::{self, ApiError, Caller, OnceOnly};
+use crate::quota;
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};
 
@@ -73,6 +74,10 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     let once = OnceOnly::of(&request);
+    if once.is_none() {
+        // A request that is sent again gets its first answer, whatever the account has by now.
+        quota::look(&app, &caller).await?;
+    }
     let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
     let policy = match wish.server {
@@ -81,7 +86,14 @@ pub(super) async fn handle(
     };
     let job_id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{job_id}", uri.path().trim_end_matches('/')));
-    let job = accept(&app, &caller, (job_id, &place, once), wish, policy).await?;
+    let archive = policy.as_ref().map(|policy| policy.path.clone());
+    let job = match accept(&app, &caller, (job_id, &place, once), wish, policy).await {
+        Ok(job) => job,
+        Err(error) => {
+            upload::forget(&app, archive).await;
+            return Err(error);
+        }
+    };
     let mut response = (StatusCode::CREATED, Json(job)).into_response();
     if let Ok(value) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, value);
@@ -98,9 +110,11 @@ async fn accept(
     policy: Option<KeptPolicy>,
 ) -> Result<JobReport, ApiError> {
     let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
+    let bytes = policy.as_ref().map_or(0, |policy| policy.size_bytes);
     let job = NewJob {
         account: caller.account.clone(),
         shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
+        quota: Some(quota::of_job(app, &wish.scenario, wish.plan.episodes, bytes)),
         policy_path: policy.as_ref().map(|policy| policy.path.clone()),
         header,
     };

@@ -32,7 +32,7 @@ impl Default for AccountLimits {
             submissions_per_day: 5,
             publications_per_day: 20,
             active_jobs: 100,
-            queued_sim_s: 200_000,
+            queued_sim_s: 1_000_000,
             streams: 100,
             disk_mib: 51_200,
         }

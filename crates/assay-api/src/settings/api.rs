@@ -17,6 +17,8 @@ pub struct ApiSettings {
     pub public_url: Option<String>,
     /// How long a client may take to send the head of a request.
     pub header_read: Duration,
+    /// Connections at the same time; more wait to be accepted.
+    pub max_connections: usize,
     /// How long a stopping server waits for requests that are under way.
     pub drain: Duration,
     /// What clients send.
@@ -49,7 +51,8 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             public_url: None,
-            header_read: Duration::from_secs(10),
+            header_read: Duration::from_secs(75),
+            max_connections: 16_384,
             drain: Duration::from_secs(5),
             uploads: Uploads::default(),
             events: EventSettings::default(),

@@ -30,6 +30,7 @@ pub(crate) struct KeptPolicy {
     /// Relative to the data folder.
     pub(crate) path: String,
     pub(crate) sha256: String,
+    pub(crate) size_bytes: u64,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -97,12 +98,34 @@ fn keep(
         return Err(ApiError::internal("the intake named an archive wrongly", &error));
     }
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
+    let size_bytes = file.as_file().metadata().map_err(|e| disk_error(&e))?.len();
     let moved = file.as_file().sync_all().and_then(|()| {
         file.persist(data.join(&path)).map_err(|e| e.error)?;
         File::open(data.join(POLICIES))?.sync_all()
     });
     moved.map_err(|e| disk_error(&e))?;
-    Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, warnings: checked.warnings })
+    Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
+}
+
+/// Removes the archive of a job that was not accepted, unless another job needs it. To be called when nobody holds the
+/// [`KeptPolicy`] any more; goes on when its caller goes away.
+pub(crate) async fn forget(app: &App, path: Option<String>) {
+    let Some(path) = path else { return };
+    let app = app.clone();
+    let removal = tokio::spawn(async move {
+        let _nobody = POLICIES_IN_USE.write().await;
+        let needed = app.records.needs_policy(&path).await;
+        let removed = match needed {
+            Ok(false) => tokio::fs::remove_file(app.data.join(&path)).await.map_err(|error| error.to_string()),
+            Ok(true) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(error, path, "the archive of a job that was not accepted could not be removed");
+        }
+    });
+    // It says by itself what went wrong.
+    let _ = removal.await;
 }
 
 /// A full disk passes; anything else is a fault.

@@ -121,6 +121,12 @@ pub(crate) async fn receive(app: &App, request: Request, parts: Parts) -> Result
     let parts = &parts;
     check_headers(app, request.headers(), parts)?;
     disk::room(app)?;
+    let limit = app.settings.uploads.total_s;
+    let form = tokio::time::timeout(limit.get(), read(app, request, parts)).await;
+    form.map_err(|_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s")))?
+}
+
+async fn read(app: &App, request: Request, parts: &'static [&'static str]) -> Result<Form, ApiError> {
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;

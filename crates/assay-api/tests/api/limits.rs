@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_api::{ApiSettings, DiskLimits, RateLimits, endpoints};
+use assay_api::{AccountLimits, ApiSettings, DiskLimits, JobLimits, RateLimits, endpoints};
 use assay_model::Scopes;
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use serde_json::json;
 
-use crate::app::{Answer, POLICY, SCENARIO, TestApp, encode, request};
+use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, request};
 
 /// Limit, remaining and reset.
 fn told(answer: &Answer) -> Option<(u64, u64, i64)> {
@@ -99,23 +99,109 @@ async fn the_limit_is_decided_before_the_body() {
     let rate = RateLimits { verify_per_minute: 1, ..RateLimits::default() };
     let app = TestApp::limited(ApiSettings { rate, ..ApiSettings::default() });
     let key = app.key("lab", "verify").await;
-    let read = Arc::new(AtomicBool::new(false));
-    let send = async || {
-        let (noted, whole) = (Arc::clone(&read), Bytes::from(encode(&[POLICY, SCENARIO])));
-        let body = stream::once(async move {
-            noted.store(true, Ordering::Relaxed);
-            Ok::<_, std::io::Error>(whole)
-        });
-        let sent = request("POST", "/verify", &key).header("content-type", "multipart/form-data; boundary=XyZ");
-        // Who waits for the go has not sent anything, so nothing is drained either.
-        app.send(sent.header("expect", "100-continue").body(Body::from_stream(body)).unwrap()).await
-    };
-    assert_eq!(send().await.status, 201);
-    assert!(read.swap(false, Ordering::Relaxed));
-    let answer = send().await;
+    let (sent, read) = waiting(&key);
+    assert_eq!(app.send(sent).await.status, 201);
+    assert!(read.load(Ordering::Relaxed));
+    let (sent, read) = waiting(&key);
+    let answer = app.send(sent).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (429, "RATE_LIMITED"));
     assert_eq!(answer.headers["connection"], "close");
     assert!(!read.load(Ordering::Relaxed), "the body was read");
+}
+
+/// A form whose sender waits for the go, and whether it was sent.
+fn waiting(key: &str) -> (axum::http::Request<Body>, Arc<AtomicBool>) {
+    let read = Arc::new(AtomicBool::new(false));
+    let (noted, whole) = (Arc::clone(&read), Bytes::from(encode(&[POLICY, SCENARIO])));
+    let body = stream::once(async move {
+        noted.store(true, Ordering::Relaxed);
+        Ok::<_, std::io::Error>(whole)
+    });
+    // Who waits for the go has not sent anything, so nothing is drained either.
+    let sent = request("POST", "/verify", key).header("content-type", "multipart/form-data; boundary=XyZ");
+    (sent.header("expect", "100-continue").body(Body::from_stream(body)).unwrap(), read)
+}
+
+#[tokio::test]
+async fn a_cap_says_which_and_what_to_do() {
+    let account = AccountLimits { active_jobs: 2, jobs_per_day: 3, ..AccountLimits::default() };
+    let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
+    let (key, other) = (app.key("lab", "verify,read").await, app.key("other", "verify").await);
+    let first = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
+    let (sent, read) = waiting(&key);
+    let answer = app.send(sent).await;
+    assert_eq!((answer.status.as_u16(), answer.code()), (429, "RATE_LIMITED"), "{}", answer.body);
+    assert!(!read.load(Ordering::Relaxed), "the body was read");
+    let details = json!({ "limit": "active_jobs", "maximum": 2, "current": 2, "frees_at": null });
+    assert_eq!(answer.body["error"]["details"], details);
+    assert_eq!(answer.headers["retry-after"], "30");
+    assert!(answer.message().contains("2 jobs that have not ended, of 2"), "{}", answer.message());
+    assert_eq!(app.verify(&other, &[POLICY, SCENARIO]).await.status, 201, "an account's own");
+
+    assert_eq!(app.post(&format!("/verify/{first}/cancel"), &key).await.status, 200);
+    assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
+    let answer = app.verify(&key, &[POLICY, SCENARIO]).await;
+    let details = &answer.body["error"]["details"];
+    assert_eq!((&details["limit"], &details["maximum"]), (&json!("jobs_per_day"), &json!(3)), "{}", answer.body);
+    assert_eq!(details["frees_at"], json!("2025-06-16T00:00:00Z"));
+    assert_eq!(answer.headers["retry-after"], "32000");
+}
+
+#[tokio::test]
+async fn what_a_job_brings_counts_before_it_is_accepted() {
+    // The scenario takes 10 s, and there are 3 episodes unless more are asked for.
+    let account = AccountLimits { queued_sim_s: 50, disk_mib: 1, ..AccountLimits::default() };
+    let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
+    let key = app.key("lab", "verify,read").await;
+    let verify = async |content: &[u8], episodes: &str| {
+        let parts = [Part::File("policy", "p.zip", content), SCENARIO, Part::Text("num_episodes", episodes)];
+        let answer = app.verify(&key, &parts).await;
+        (answer.status.as_u16(), answer.body["error"]["details"]["limit"].as_str().unwrap_or_default().to_owned())
+    };
+    let small = [b"PK".to_vec(), vec![0; 400 << 10]].concat();
+    let large = [b"PK".to_vec(), vec![1; 700 << 10]].concat();
+    assert_eq!(verify(&small, "3").await, (201, String::new()));
+    assert_eq!(verify(&small, "3").await, (429, "queued_sim_s".into()));
+    assert_eq!(verify(&large, "1").await, (429, "stored_bytes".into()));
+    assert_eq!(verify(&small, "2").await, (201, String::new()), "the same archive needs no more room");
+    let kept = std::fs::read_dir(app.folder.path().join("policies")).unwrap().count();
+    assert_eq!(kept, 1, "an archive that was not accepted is not kept, another job's is");
+    assert_eq!(app.leftovers(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn at_once_exactly_as_many_are_accepted_as_fit() {
+    let account = AccountLimits { active_jobs: 7, ..AccountLimits::default() };
+    let app = Arc::new(TestApp::with(ApiSettings { account, ..ApiSettings::default() }));
+    let key = app.key("lab", "verify,read").await;
+    let ask = |_| {
+        let (app, key) = (Arc::clone(&app), key.clone());
+        tokio::spawn(async move { app.verify(&key, &[POLICY, SCENARIO]).await.status.as_u16() })
+    };
+    let asked: Vec<_> = (0..200).map(ask).collect();
+    let mut answers = Vec::new();
+    for one in asked {
+        answers.push(one.await.unwrap());
+    }
+    let count = |status| answers.iter().filter(|answer| **answer == status).count();
+    assert_eq!((count(201), count(429)), (7, 193), "{answers:?}");
+    assert_eq!(app.get("/verify", &key).await.body["total"], json!(7));
+    assert_eq!(app.leftovers(), 0);
+}
+
+#[tokio::test]
+async fn a_job_can_use_no_more_cpu_time_than_it_may() {
+    let job = JobLimits { cpu_s: 2000, ..JobLimits::default() };
+    let app = TestApp::with(ApiSettings { job, ..ApiSettings::default() });
+    let key = app.key("lab", "verify").await;
+    // An episode of cartpole_keepin: its steps at 1 s, the first one and the import beside.
+    let answer = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1000")]).await;
+    assert_eq!((answer.status.as_u16(), &answer.body["error"]["details"]["field"]), (400, &json!("num_episodes")));
+    let most = answer.message().split(' ').nth(2).unwrap().to_owned();
+    assert_eq!(app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", &most)]).await.status, 201);
+    let more = (most.parse::<u32>().unwrap() + 1).to_string();
+    assert_eq!(app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", &more)]).await.status, 400);
 }
 
 #[tokio::test]

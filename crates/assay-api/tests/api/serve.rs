@@ -80,6 +80,62 @@ async fn a_client_that_stops_sending_gets_408_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_body_that_never_ends_gets_408_however_steadily_it_comes() {
+    let uploads = Uploads { total_s: Duration::from_millis(300).into(), ..Uploads::default() };
+    let running = run(ApiSettings { uploads, ..ApiSettings::default() }).await;
+    let key = running.app.key("lab", "verify").await;
+    let body = encode(&[SCENARIO, POLICY]);
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(head(&key, 1 << 20).as_bytes()).await.unwrap();
+    socket.write_all(&body[..body.len() - 30]).await.unwrap();
+    let (mut reader, mut writer) = socket.into_split();
+    let steady = tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(Duration::from_millis(10));
+        while writer.write_all(b"x").await.is_ok() {
+            ticks.tick().await;
+        }
+    });
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), reader.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("within 0.3 s"), "{answer:?}");
+    assert_eq!(running.app.leftovers(), 0);
+    steady.abort();
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_is_not_waited_for() {
+    let running = run(ApiSettings { header_read: Duration::from_millis(100), ..ApiSettings::default() }).await;
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
+    let mut answer = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok(), "the connection was kept");
+    let answer = exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "others are served: {answer:?}");
+}
+
+#[tokio::test]
+async fn connections_are_bounded() {
+    let running = run(ApiSettings { max_connections: 1, ..ApiSettings::default() }).await;
+    let ask = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let mut first = TcpStream::connect(running.address).await.unwrap();
+    first.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut answer = [0; 12];
+    first.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    let second = tokio::spawn(exchange(running.address, ask, b""));
+    let mut third = TcpStream::connect(running.address).await.unwrap();
+    third.write_all(ask.as_bytes()).await.unwrap();
+    let waited = tokio::time::timeout(Duration::from_millis(200), third.read_exact(&mut answer)).await;
+    assert!(waited.is_err() && !second.is_finished(), "there was no place for it");
+    drop(first);
+    assert!(second.await.unwrap().starts_with("HTTP/1.1 200"));
+    third.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+}
+
+#[tokio::test]
 async fn a_cut_connection_leaves_nothing() {
     let running = run(ApiSettings::default()).await;
     let key = running.app.key("lab", "verify").await;

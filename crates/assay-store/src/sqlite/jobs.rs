@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Sql, is_taken};
+use super::quotas;
 use super::row::{all, change, first, json, json_or_null, micros, name, parsed, time, time_or_null, to_json, value};
 use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, StoreError};
 
@@ -21,12 +22,14 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
     if job.header.plan.episodes == 0 {
         return Err(StoreError::Invalid("a job has at least one episode".into()).into());
     }
+    let ask = quotas::admit(db, job)?;
     let id = job.header.job_id.to_string();
     let inserted = db
         .prepare_cached(
             "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at, kind,
-                               season)
-             VALUES (:id, :account, :scenario, 'QUEUED', :header, :policy, :episodes, :created, :kind, :season)",
+                               season, sim_s, policy_bytes)
+             VALUES (:id, :account, :scenario, 'QUEUED', :header, :policy, :episodes, :created, :kind, :season, :sim_s,
+                     :policy_bytes)",
         )?
         .execute(named_params! {
             ":id": id,
@@ -38,6 +41,8 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
             ":created": micros(job.header.created_at),
             ":kind": job.header.kind().as_str(),
             ":season": job.header.arena.as_ref().map(|entry| entry.season),
+            ":sim_s": i64::try_from(ask.sim_s).unwrap_or(i64::MAX),
+            ":policy_bytes": i64::try_from(ask.stored_bytes).unwrap_or(i64::MAX),
         });
     match inserted {
         Ok(_) => {}

@@ -20,6 +20,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_sessions.sql"),
     include_str!("migrations/0009_paces.sql"),
     include_str!("migrations/0010_community.sql"),
+    include_str!("migrations/0011_quotas.sql"),
 ];
 
 /// The schema that this version needs.

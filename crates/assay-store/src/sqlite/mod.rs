@@ -22,6 +22,7 @@ mod line;
 mod lock;
 mod migrate;
 mod open;
+mod quotas;
 mod readers;
 mod reconcile;
 mod removals;

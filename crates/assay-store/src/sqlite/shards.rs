@@ -13,7 +13,8 @@ use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, Store
 /// Longest reason kept with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
 
-/// Of the account that holds the fewest shards of that kind, the oldest shard. The recursion steps from account to account through
+/// Of the account that holds the fewest shards of that kind, and among those of the one that was given none for the longest
+/// time, the oldest shard: with one lane, too, accounts take turns. The recursion steps from account to account through
 /// the index, so the length of the queue does not matter.
 const NEXT: &str = "
     WITH RECURSIVE waiting (account) AS (
@@ -27,13 +28,14 @@ const NEXT: &str = "
                (SELECT min(job_id) FROM shards
                 WHERE state = 'QUEUED' AND remote = ?1 AND account = waiting.account) AS job_id,
                (SELECT count(*) FROM shards
-                WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held
+                WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held,
+               (SELECT turn FROM account_use WHERE account = waiting.account) AS turn
         FROM waiting WHERE account IS NOT NULL
     )
     SELECT job_id, (SELECT min(shard) FROM shards
                     WHERE state = 'QUEUED' AND remote = ?1 AND account = heads.account
                           AND job_id = heads.job_id) AS shard
-    FROM heads ORDER BY held, job_id LIMIT 1";
+    FROM heads ORDER BY held, turn, job_id LIMIT 1";
 
 /// A shard of a policy server's job where `remote`, otherwise one of the others.
 pub(super) fn claim(
@@ -49,6 +51,9 @@ pub(super) fn claim(
     let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
                WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
     expect_one(change(db, sql, (&id, shard, worker, until(now, lease), micros(now)))?, "a queued shard")?;
+    let sql = "UPDATE account_use SET turn = (SELECT max(turn) FROM account_use) + 1
+               WHERE account = (SELECT account FROM jobs WHERE job_id = ?1)";
+    change(db, sql, [&id])?;
 
     let sql = "SELECT job_id, status FROM jobs WHERE job_id = ?1";
     let from =
@@ -124,6 +129,9 @@ fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: 
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let values = (id, result.episode, fence.shard, fence.attempt, status, micros(now), to_json(result)?);
     expect_one(change(db, sql, values)?, "one result")?;
+    let stored: u64 = result.evidence.iter().map(|artifact| artifact.size_bytes).sum();
+    let sql = "UPDATE jobs SET evidence_bytes = evidence_bytes + ?2 WHERE job_id = ?1";
+    change(db, sql, (id, i64::try_from(stored).unwrap_or(i64::MAX)))?;
     let sql = "UPDATE shards SET failures = 0, lapses = 0
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")

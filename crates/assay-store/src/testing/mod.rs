@@ -13,6 +13,7 @@ mod keys;
 mod leases;
 mod line;
 mod queue;
+mod quotas;
 mod removals;
 mod reviews;
 mod sessions;
@@ -71,6 +72,12 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         line::tells_how_long_things_take,
         sessions::come_back_as_they_were,
         sessions::are_bounded,
+        quotas::of_a_day_come_again,
+        quotas::of_jobs_that_have_not_ended_are_given_back,
+        quotas::of_the_disk_count_an_archive_once,
+        quotas::admit_exactly_as_many_as_fit,
+        quotas::leave_no_answer_behind,
+        shards::take_turns_on_a_single_lane,
         reviews::stand_beside_the_result,
         reviews::are_bounded,
         removals::erase_all_but_the_record,

@@ -31,8 +31,11 @@ pub(crate) struct ServerSettings {
     pub(crate) policy_networks: Vec<Network>,
     /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left out.
     pub(crate) max_evidence_mib: u64,
-    /// How long a client may take to send the head of a request.
+    /// How long a client may take to send the head of a request, also of the next one on a connection that is kept open: more
+    /// than a proxy in front keeps connections that are idle.
     pub(crate) header_s: Seconds,
+    /// Connections at the same time; more wait to be accepted.
+    pub(crate) max_connections: usize,
     /// How long a stopping server waits for requests that are under way.
     pub(crate) drain_s: Seconds,
     /// Run policies with Landlock instead of namespaces where those don't work.
@@ -50,7 +53,8 @@ impl Default for ServerSettings {
             lanes: None,
             policy_networks: Vec::new(),
             max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
-            header_s: Seconds::new(10),
+            header_s: Seconds::new(75),
+            max_connections: 16_384,
             drain_s: Seconds::new(5),
             accept_weaker_isolation: None,
             run_untrusted_code_without_isolation: false,
@@ -72,6 +76,7 @@ impl ServerSettings {
         }
         BadSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=1 << 20))?;
         BadSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;
+        BadSetting::unless_in("max_connections", self.max_connections, &(1..=1_000_000))?;
         BadSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
     }
 

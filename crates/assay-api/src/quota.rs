@@ -1,0 +1,38 @@
+//! What an account's jobs are accepted by. The records decide, in the transaction that accepts a job; before the body is
+//! read it is only looked at, so that nobody uploads for nothing.
+
+use assay_model::ScenarioCard;
+use assay_store::{AccountCaps, JobAsk, JobQuota, OverCap};
+
+use crate::http::{ApiError, Caller, OverLimit};
+use crate::state::App;
+
+/// Refuses the caller's next job early, if a cap of the account stands against it already.
+pub(crate) async fn look(app: &App, caller: &Caller) -> Result<(), ApiError> {
+    let now = app.clock.now();
+    let has = app.records.account_use(&caller.account, now).await?;
+    caps(app).over(&has, JobAsk::default(), now).map_or(Ok(()), |over| Err(over.into()))
+}
+
+/// What a job of so many episodes is accepted by.
+pub(crate) fn of_job(app: &App, scenario: &ScenarioCard, episodes: u32, archive_bytes: u64) -> JobQuota {
+    let sim_s = u64::from(scenario.time_limit) * u64::from(episodes);
+    JobQuota { caps: caps(app), ask: JobAsk { sim_s, stored_bytes: archive_bytes } }
+}
+
+fn caps(app: &App) -> AccountCaps {
+    let limits = &app.settings.account;
+    AccountCaps {
+        jobs_per_day: limits.jobs_per_day.into(),
+        active_jobs: limits.active_jobs.into(),
+        queued_sim_s: limits.queued_sim_s,
+        stored_bytes: limits.disk_mib << 20,
+    }
+}
+
+impl From<OverCap> for ApiError {
+    fn from(over: OverCap) -> Self {
+        let OverCap { cap, maximum, current, frees_at, retry_s } = over;
+        Self::over_limit(&OverLimit { limit: cap.name(), maximum, current, frees_at }, over.to_string(), retry_s)
+    }
+}

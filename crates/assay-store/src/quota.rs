@@ -1,0 +1,157 @@
+//! What an account may have, and what it has.
+
+use std::fmt;
+
+use assay_model::AccountId;
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::StoreError;
+
+const DAY_S: i64 = 86_400;
+/// When to try again where nobody knows, in s: about a job.
+const RETRY_S: u64 = 30;
+
+/// What accounts have. [`crate::Records::create_job`] and its like hold it against what they may have
+/// ([`crate::NewJob::quota`]).
+///
+/// # Errors
+/// Every method fails with [`StoreError`] when the engine does.
+#[async_trait]
+pub trait Quotas {
+    /// What an account has on the day of `now`.
+    async fn account_use(&self, account: &AccountId, now: Timestamp) -> Result<AccountUse, StoreError>;
+}
+
+/// What a job may be accepted by. Decided in the transaction that accepts it, so that of any number of requests at the
+/// same time exactly as many as fit are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobQuota {
+    /// What its account may have.
+    pub caps: AccountCaps,
+    /// What it will need.
+    pub ask: JobAsk,
+}
+
+/// The most that an account may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountCaps {
+    /// Jobs accepted in a day (UTC); those that FAILED through our own fault are given back.
+    pub jobs_per_day: u64,
+    /// Jobs that have not ended.
+    pub active_jobs: u64,
+    /// Simulated seconds of all jobs that have not ended.
+    pub queued_sim_s: u64,
+    /// Bytes of policies and evidence.
+    pub stored_bytes: u64,
+}
+
+impl AccountCaps {
+    /// Which cap stands against one more job that asks for `ask`, if any does. The pure rule: a backend calls it inside
+    /// the transaction, a client may be told early by it.
+    #[must_use]
+    pub fn over(&self, has: &AccountUse, ask: JobAsk, now: Timestamp) -> Option<OverCap> {
+        let tomorrow = (day(now) + 1).saturating_mul(DAY_S);
+        [
+            (Cap::JobsPerDay, self.jobs_per_day, has.jobs_today, 1, Timestamp::from_second(tomorrow).ok()),
+            (Cap::ActiveJobs, self.active_jobs, has.active_jobs, 1, None),
+            (Cap::QueuedSimS, self.queued_sim_s, has.queued_sim_s, ask.sim_s, None),
+            (Cap::StoredBytes, self.stored_bytes, has.stored_bytes, ask.stored_bytes, None),
+        ]
+        .into_iter()
+        .find(|(_, maximum, current, more, _)| current.saturating_add(*more) > *maximum)
+        .map(|(cap, maximum, current, _, frees_at)| {
+            let wait = frees_at.map_or(0, |at| at.as_second() - now.as_second());
+            let retry_s = if frees_at.is_some() { wait.unsigned_abs().max(1) } else { RETRY_S };
+            OverCap { cap, maximum, current, frees_at, retry_s }
+        })
+    }
+}
+
+/// What a job will need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JobAsk {
+    /// Simulated seconds, if no episode ends early.
+    pub sim_s: u64,
+    /// Bytes of its archive. They count once for an account, however often it sends the same.
+    pub stored_bytes: u64,
+}
+
+/// What an account has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "described in AccountCaps")]
+pub struct AccountUse {
+    pub jobs_today: u64,
+    pub active_jobs: u64,
+    pub queued_sim_s: u64,
+    pub stored_bytes: u64,
+}
+
+/// One of [`AccountCaps`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "described in AccountCaps")]
+pub enum Cap {
+    JobsPerDay,
+    ActiveJobs,
+    QueuedSimS,
+    StoredBytes,
+}
+
+/// A cap that stands against a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverCap {
+    /// Which one.
+    pub cap: Cap,
+    /// How much there may be.
+    pub maximum: u64,
+    /// How much there is.
+    pub current: u64,
+    /// When there is room again; `None` where that depends on when jobs end or are erased.
+    pub frees_at: Option<Timestamp>,
+    /// Seconds after which to try again.
+    pub retry_s: u64,
+}
+
+impl Cap {
+    /// Its name in answers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JobsPerDay => "jobs_per_day",
+            Self::ActiveJobs => "active_jobs",
+            Self::QueuedSimS => "queued_sim_s",
+            Self::StoredBytes => "stored_bytes",
+        }
+    }
+}
+
+impl fmt::Display for OverCap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { maximum, current, .. } = self;
+        match self.cap {
+            Cap::JobsPerDay => {
+                write!(f, "your account has started {current} jobs today, of {maximum} a day; try again tomorrow (UTC)")
+            }
+            Cap::ActiveJobs => write!(
+                f,
+                "your account has {current} jobs that have not ended, of {maximum}; wait for one, or cancel one"
+            ),
+            Cap::QueuedSimS => write!(
+                f,
+                "your account's jobs have {current} simulated seconds to go, and with this one they would have more than \
+                 {maximum}; wait for one, or ask for fewer episodes"
+            ),
+            Cap::StoredBytes => write!(
+                f,
+                "your account keeps {} MiB of policies and evidence, of {} MiB; delete some of your jobs",
+                current >> 20,
+                maximum >> 20
+            ),
+        }
+    }
+}
+
+/// Days since 1970, UTC.
+pub(crate) fn day(now: Timestamp) -> i64 {
+    now.as_second().div_euclid(DAY_S)
+}
