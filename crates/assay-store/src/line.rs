@@ -17,6 +17,8 @@ pub struct OpenShard {
     pub is_queued_job: bool,
     /// Whose it is.
     pub account: AccountId,
+    /// When its account was last given a shard, counted in shards given; 0 for never.
+    pub turn: u64,
     /// What it runs on.
     pub scenario: ScenarioId,
     /// Its policy is a server.

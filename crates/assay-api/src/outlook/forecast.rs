@@ -53,8 +53,11 @@ struct Play<'a> {
     lanes: BinaryHeap<Reverse<(u64, bool, Option<&'a AccountId>)>>,
     held: BTreeMap<&'a AccountId, u32>,
     waiting: BTreeMap<&'a AccountId, VecDeque<&'a OpenShard>>,
-    /// Whose turn it is: fewest held, then the oldest job.
-    turns: BTreeSet<(u32, JobId, &'a AccountId)>,
+    /// Whose turn it is: fewest held, then who waited longest for a turn, then the oldest job.
+    turns: BTreeSet<(u32, u64, JobId, &'a AccountId)>,
+    /// When each account was last given a shard, and the last time that any was.
+    given: BTreeMap<&'a AccountId, u64>,
+    last_given: u64,
     ends: HashMap<JobId, Moment>,
 }
 
@@ -65,6 +68,8 @@ impl<'a> Play<'a> {
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
             turns: BTreeSet::new(),
+            given: shards.iter().map(|shard| (&shard.account, shard.turn)).collect(),
+            last_given: shards.iter().map(|shard| shard.turn).max().unwrap_or(0),
             ends: HashMap::new(),
         };
         for shard in shards {
@@ -86,7 +91,7 @@ impl<'a> Play<'a> {
         }
         for (account, shards) in &play.waiting {
             let held = play.held.get(account).copied().unwrap_or(0);
-            play.turns.extend(shards.front().map(|shard| (held, shard.job_id, *account)));
+            play.turns.extend(shards.front().map(|shard| (held, shard.turn, shard.job_id, *account)));
         }
         play
     }
@@ -131,11 +136,13 @@ impl<'a> Play<'a> {
 
     /// The shard that the next free lane claims.
     fn take(&mut self) -> Option<&'a OpenShard> {
-        let (held, _, account) = self.turns.pop_first()?;
+        let (held, _, _, account) = self.turns.pop_first()?;
         let shards = self.waiting.get_mut(account)?;
         let shard = shards.pop_front()?;
         *self.held.entry(account).or_default() += 1;
-        self.turns.extend(shards.front().map(|next| (held + 1, next.job_id, account)));
+        self.last_given += 1;
+        self.given.insert(account, self.last_given);
+        self.turns.extend(shards.front().map(|next| (held + 1, self.last_given, next.job_id, account)));
         Some(shard)
     }
 
@@ -143,10 +150,11 @@ impl<'a> Play<'a> {
         let held = self.held.entry(account).or_default();
         let before = *held;
         *held = held.saturating_sub(1);
+        let given = self.given.get(account).copied().unwrap_or(0);
         if let Some(front) = self.waiting.get(account).and_then(VecDeque::front)
-            && self.turns.remove(&(before, front.job_id, account))
+            && self.turns.remove(&(before, given, front.job_id, account))
         {
-            self.turns.insert((*held, front.job_id, account));
+            self.turns.insert((*held, given, front.job_id, account));
         }
     }
 
@@ -187,6 +195,7 @@ mod tests {
             job_id: id(job),
             is_queued_job: true,
             account: account.parse().unwrap(),
+            turn: 0,
             scenario: "known".parse().unwrap(),
             remote: false,
             episodes_left: episodes,
@@ -223,6 +232,13 @@ mod tests {
         };
         // Two lanes: the free one takes the other account's job, then both accounts' turn by turn.
         assert_eq!(told(&line, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
+    }
+
+    #[test]
+    fn accounts_take_turns_on_a_single_lane() {
+        let line = line(vec![shard(1, "lab", 1), shard(2, "lab", 1), shard(3, "lab", 1), shard(4, "other", 1)]);
+        let expected = [(Some(1), Some(2.5)), (Some(3), Some(6.5)), (Some(4), Some(8.5)), (Some(2), Some(4.5))];
+        assert_eq!(told(&line, 1), expected);
     }
 
     #[test]

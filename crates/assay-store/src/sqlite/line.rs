@@ -26,7 +26,7 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
     // Texts of their own for both states, so that each uses its index.
     let select = |state: &str, limit: &str| {
         format!(
-            "SELECT s.job_id, s.account, j.scenario, j.status, s.remote, s.since,
+            "SELECT s.job_id, s.account, (SELECT turn FROM account_use WHERE account = s.account) AS turn, j.scenario, j.status, s.remote, s.since,
                     s.end_episode - s.first_episode
                     - (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
                        AND e.episode < s.end_episode) AS lacks
@@ -51,6 +51,7 @@ fn shard(row: &Row<'_>, is_taken: bool) -> Sql<OpenShard> {
         job_id: parsed(row, "job_id")?,
         is_queued_job: status(row)? == assay_model::JobStatus::Queued,
         account: parsed(row, "account")?,
+        turn: row.get::<_, i64>("turn")?.unsigned_abs(),
         scenario: parsed(row, "scenario")?,
         remote: row.get("remote")?,
         episodes_left: row.get("lacks")?,
