@@ -334,12 +334,12 @@ async fn the_line_and_its_end_are_told() {
     run(&app).await;
     // One lane works on the first; the other one is for whoever has nothing yet.
     let first = create(&app, &lab, 1).await;
+    records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
     app.clock.forward(1);
     let second = create(&app, &lab, 3).await;
     app.clock.forward(1);
     let third = create(&app, &other, 1).await;
-    records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
-    let expected = [(&first, &lab, None, 11.0), (&second, &lab, Some(2), 31.0), (&third, &other, Some(1), 11.0)];
+    let expected = [(&first, &lab, None, 9.0), (&second, &lab, Some(2), 29.0), (&third, &other, Some(1), 11.0)];
     for (path, key, position, eta) in expected {
         let found = eventually(&app, &job(path), key, |job| job["eta_s"] == json!(eta)).await;
         assert_eq!((&found["eta_s"], &found["queue_position"]), (&json!(eta), &json!(position)), "{found}");
@@ -348,7 +348,7 @@ async fn the_line_and_its_end_are_told() {
     }
     let mut stream = open(&app, &second, &lab, None).await;
     let (_, told) = stream.event().await.unwrap();
-    assert_eq!((&told["queue_position"], &told["eta_s"]), (&json!(2), &json!(31.0)));
+    assert_eq!((&told["queue_position"], &told["eta_s"]), (&json!(2), &json!(29.0)));
     assert_eq!(app.post(&third.replace("events", "cancel"), &other).await.status, 200);
     let (number, told) = stream.event().await.unwrap();
     assert_eq!((number, &told["queue_position"], &told["eta_s"]), (None, &json!(1), &json!(21.0)), "it moved up");
