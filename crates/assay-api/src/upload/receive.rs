@@ -126,7 +126,7 @@ pub(crate) async fn receive(app: &App, request: Request, parts: Parts) -> Result
     form.map_err(|_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s")))?
 }
 
-async fn read(app: &App, request: Request, parts: &'static [&'static str]) -> Result<Form, ApiError> {
+async fn read(app: &App, request: Request, parts: &Parts) -> Result<Form, ApiError> {
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
