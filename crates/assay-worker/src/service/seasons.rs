@@ -99,6 +99,8 @@ fn rerun(entry: &Counted, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
         ..submission.header.clone()
     };
     let job = NewJob {
+        // Nobody asked for it: it counts against no cap.
+        quota: None,
         account: submission.account.clone(),
         header,
         policy_path: submission.policy_path.clone(),
