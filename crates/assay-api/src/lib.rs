@@ -36,14 +36,14 @@ pub use http::{RateWindows, router};
 pub use outlook::Outlook;
 pub use places::Places;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, Intake, IntakeFailure, OsEntropy, PreflightFailure,
-    PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, Intake, IntakeFailure, Metrics, OsEntropy,
+    PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits,
-    Retention, Seconds, Uploads,
+    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess,
+    RateLimits, Retention, Seconds, Uploads,
 };
 pub use state::{AppState, Readiness};
 pub use upkeep::upkeep;

@@ -69,6 +69,12 @@ impl Catalog for StaticCatalog {
     }
 }
 
+/// What was counted and timed since the start.
+pub trait Metrics: Send + Sync + fmt::Debug {
+    /// In the text format of Prometheus.
+    fn render(&self) -> String;
+}
+
 /// Looks at a policy before it is accepted.
 pub trait Intake: Send + Sync + fmt::Debug {
     /// Checks the archive at `zip`. Runs on a thread that may block.

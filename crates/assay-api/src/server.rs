@@ -2,16 +2,19 @@
 
 use std::future::Future;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::ConnectInfo;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower_http::add_extension::AddExtension;
 
 use crate::{AppState, router};
 
@@ -39,7 +42,7 @@ pub async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_read);
     let connections = Arc::new(Semaphore::new(state.settings.max_connections));
-    let service = TowerToHyperService::new(router(state).with_state::<()>(()));
+    let router = router(state).with_state::<()>(());
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
@@ -47,8 +50,9 @@ pub async fn serve(
             accepted = accept(&listener, &connections) => accepted?,
             () = &mut shutdown => break,
         };
-        let (socket, place) = accepted;
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service.clone()));
+        let (socket, peer, place) = accepted;
+        let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
         tokio::spawn(ended(connection, place));
     }
     drop(listener);
@@ -67,18 +71,18 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
-) -> Result<(TcpStream, OwnedSemaphorePermit), ServeError> {
+) -> Result<(TcpStream, SocketAddr, OwnedSemaphorePermit), ServeError> {
     let place = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
     loop {
         match listener.accept().await {
-            Ok((socket, _)) => {
+            Ok((socket, peer)) => {
                 // An event is small and should not wait for another one.
                 let quick = socket.set_nodelay(true);
                 let bounded = rustix::net::sockopt::set_tcp_user_timeout(&socket, SEND_LIMIT_MS);
                 if let Err(error) = quick.and(bounded.map_err(Into::into)) {
                     tracing::debug!(%error, "a connection is as the system makes it");
                 }
-                return Ok((socket, place));
+                return Ok((socket, peer, place));
             }
             Err(error) if is_of_one_connection(error.kind()) => {}
             Err(error) => {

@@ -8,8 +8,8 @@ use assay_store::{Blobs, PublishedFiles, Queue, Records, ServerCalls, StoreError
 use uuid::Uuid;
 
 use crate::{
-    ApiSettings, Boards, Catalog, EventHub, Intake, Outlook, Places, Preflights, Publisher, RateWindows, Replayer,
-    SigningKeys, UrlSigner,
+    ApiSettings, Boards, Catalog, EventHub, Intake, Metrics, Outlook, Places, Preflights, Publisher, RateWindows,
+    Replayer, SigningKeys, UrlSigner,
 };
 
 /// The service's parts.
@@ -61,6 +61,8 @@ pub struct AppState {
     pub outlook: Outlook,
     /// What the operator chose.
     pub settings: ApiSettings,
+    /// What was counted and timed, if it is.
+    pub metrics: Option<Arc<dyn Metrics>>,
     /// Whether `/readyz` says yes.
     pub readiness: Readiness,
 }

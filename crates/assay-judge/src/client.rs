@@ -1,8 +1,9 @@
 //! Asking the endpoint: a bounded number of tries, each with a bounded wait and a bounded answer.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_model::{Opinion, sanitise};
 use ureq::Agent;
@@ -18,6 +19,8 @@ const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause that an endpoint may ask for.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// How often it is asked whether anybody still waits.
+const TICK: Duration = Duration::from_millis(50);
 /// Longest answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 /// Longest reason that is kept, in bytes.
@@ -89,7 +92,7 @@ impl Judge {
     /// answer is a judge without an opinion.
     #[must_use]
     pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> Answered {
-        let body = question.body(&self.options.model).to_string();
+        let body = Arc::from(question.body(&self.options.model).to_string());
         let (mut used, mut pause, mut reason) = (0, self.pause, "nobody waits for the answer".to_owned());
         for attempt in 1..=TRIES {
             if !wanted() {
@@ -99,7 +102,9 @@ impl Judge {
                 reason = format!("the job's {tokens} tokens are used up");
                 break;
             }
-            let fault = match self.try_once(&body, &mut used) {
+            let Some((opinion, tokens)) = self.try_while(&body, wanted) else { break };
+            used += tokens;
+            let fault = match opinion {
                 Ok(opinion) => return Answered { opinion: Ok(opinion), tokens: used },
                 Err(fault) => fault,
             };
@@ -107,11 +112,31 @@ impl Judge {
             tracing::warn!(attempt, reason, "the vision judge gave no answer");
             let Some(wish) = fault.again else { break };
             if attempt < TRIES {
-                thread::sleep(wish.unwrap_or(pause).min(MAX_PAUSE));
+                sleep_while(wish.unwrap_or(pause).min(MAX_PAUSE), wanted);
                 pause *= 2;
             }
         }
         Answered { opinion: Err(reason), tokens: used }
+    }
+
+    /// One try; `None` as soon as nobody wants the answer any more. The question is then still put, by a thread that ends
+    /// with the endpoint's patience.
+    fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, Fault>, u64)> {
+        let (answer, answered) = channel();
+        let (judge, body) = (self.clone(), Arc::clone(body));
+        thread::spawn(move || {
+            let mut used = 0;
+            let opinion = judge.try_once(&body, &mut used);
+            // Nobody may be waiting any more.
+            drop(answer.send((opinion, used)));
+        });
+        loop {
+            match answered.recv_timeout(TICK) {
+                Ok(found) => return Some(found),
+                Err(RecvTimeoutError::Timeout) if wanted() => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     fn try_once(&self, body: &str, used: &mut u64) -> Result<Opinion, Fault> {
@@ -134,6 +159,13 @@ impl Judge {
         let reason = format!("the endpoint answered {status}");
         let later = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
         Err(Fault { reason, again: later.then_some(wish) })
+    }
+}
+
+fn sleep_while(time: Duration, wanted: &dyn Fn() -> bool) {
+    let until = Instant::now() + time;
+    while wanted() && Instant::now() < until {
+        thread::sleep(TICK);
     }
 }
 

@@ -212,4 +212,6 @@ pub struct Counts {
     pub cancelled: u64,
     /// When the oldest job that has not ended was accepted.
     pub oldest_open: Option<Timestamp>,
+    /// When the oldest job that nobody has begun with was accepted.
+    pub oldest_queued: Option<Timestamp>,
 }

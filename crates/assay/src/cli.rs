@@ -418,6 +418,13 @@ pub(crate) struct Serve {
     /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long)]
     pub(crate) listen: Option<SocketAddr>,
+    /// How the log is written to standard error: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(["text", "json"]))]
+    pub(crate) log_format: Option<String>,
+    /// What is logged: error, warn, info, debug or trace [default: warn]
+    #[arg(long, value_name = "LEVEL",
+          value_parser = clap::builder::PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"]))]
+    pub(crate) log_level: Option<String>,
     /// Folder for the database, policies and evidence
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,

@@ -5,6 +5,8 @@ mod commands;
 mod exit;
 mod interrupt;
 mod judge;
+mod log;
+mod metrics;
 mod output;
 mod preflights;
 mod progress;
@@ -18,10 +20,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::settings::{LogFormat, LogLevel};
+
 fn main() -> ExitCode {
     let matches = cli::Cli::command().get_matches();
     let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    logging(arguments.verbose);
+    // The service's settings have a say in its log.
+    if !matches!(arguments.command, cli::Command::Serve(_)) {
+        log::start(arguments.verbose, LogLevel::default(), LogFormat::default());
+    }
     match commands::run(arguments.command, &matches) {
         Ok(code) => code.into(),
         Err(failure) => {
@@ -29,16 +36,4 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
-}
-
-/// Warnings on stderr; `-v` tells more, `ASSAY_LOG` decides in detail.
-fn logging(verbose: u8) {
-    let default = match verbose {
-        0 => "warn",
-        1 => "info",
-        _ => "debug",
-    };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("ASSAY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
 }

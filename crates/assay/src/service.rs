@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::metrics;
 use crate::preflights::{EnginePreflights, take_in};
 use crate::publisher::EnginePublisher;
 use crate::replayer::LocalReplayer;
@@ -227,6 +228,7 @@ fn state(
         boards: assay_api::Boards::default(),
         fingerprint: engine.fingerprint().clone(),
         settings,
+        metrics: Some(Arc::new(metrics::install()?)),
         readiness: Readiness::default(),
     })
 }
@@ -248,6 +250,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         account: limits.account,
         job: limits.job,
         disk: limits.disk,
+        metrics: server.metrics,
         retention,
         lanes,
         isolation: engine.isolation(),

@@ -179,6 +179,11 @@ impl ApiError {
         self
     }
 
+    /// The machine-readable word.
+    pub(super) fn name(&self) -> &'static str {
+        self.code.status_and_name().1
+    }
+
     pub(super) fn body(&self, request: Uuid) -> Vec<u8> {
         let (_, name) = self.code.status_and_name();
         let mut error = json!({ "code": name, "message": self.message });

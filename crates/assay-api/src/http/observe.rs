@@ -5,26 +5,28 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::auth::Caller;
+use super::counted::Counted;
 use super::error::ApiError;
 use crate::state::App;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 pub(super) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
-    // Always ours: with an id of its own, a client could forge lines of the log.
-    let id = app.new_id();
+    let id = given(request.headers()).unwrap_or_else(|| app.new_id());
+    let counted = Counted::of(&request);
     let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(),
         http.path = request.uri().path());
     let start = Instant::now();
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = shaped(response, id);
+    counted.answered(&response, start);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(X_REQUEST_ID, value);
@@ -41,6 +43,11 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
         "answered"
     );
     response
+}
+
+/// The client's own id, if it is a UUID: any other text could forge lines of the log.
+fn given(headers: &HeaderMap) -> Option<Uuid> {
+    headers.get(X_REQUEST_ID)?.to_str().ok()?.parse().ok()
 }
 
 /// Gives an error its body, whoever made it.

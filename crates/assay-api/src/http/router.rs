@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use assay_model::Scope;
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use axum::{Extension, Router};
 use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use super::accept::acceptable;
 use super::auth::{Caller, authenticate};
@@ -19,10 +22,13 @@ use super::envelope::envelope;
 use super::error::{ApiError, Code};
 use super::observe::observe;
 use super::once::once;
+use super::steady::steady;
 use crate::AppState;
 use crate::routes::table;
 use crate::state::App;
 
+/// Shorter answers are not compressed.
+const MIN_COMPRESSED_BYTES: u64 = 1024;
 /// Room for the other parts of a form beside the file, in bytes.
 const FORM_OVERHEAD: u64 = 1 << 20;
 
@@ -41,6 +47,7 @@ pub fn router(state: AppState) -> Router {
         } else {
             handler
         };
+        let handler = if endpoint.steady { handler.route_layer(from_fn(steady)) } else { handler };
         let handler = match endpoint.scope {
             Some(scope) => guarded(scope, handler),
             None => handler,
@@ -52,9 +59,7 @@ pub fn router(state: AppState) -> Router {
         .nest("/v1", routes.clone())
         .merge(routes)
         .fallback(async || ApiError::new(Code::NotFound, "there is nothing at this path"))
-        .method_not_allowed_fallback(async || {
-            ApiError::new(Code::MethodNotAllowed, "this path does not take this method")
-        })
+        .method_not_allowed_fallback(not_taken)
         .layer(DefaultBodyLimit::max(limit))
         // Inside, so that the answer to a panic tells of the rate limits too.
         .layer(CatchPanicLayer::custom(panicked))
@@ -62,8 +67,28 @@ pub fn router(state: AppState) -> Router {
         .layer(option_layer(cors(&app.settings)))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(drain))
+        .layer(CompressionLayer::new().compress_when(worth_compressing()))
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
+}
+
+/// `Allow` is added to this answer; who asks for it (OPTIONS) has it.
+async fn not_taken(method: Method) -> Response {
+    match method {
+        Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
+        _ => ApiError::new(Code::MethodNotAllowed, "this path does not take this method").into_response(),
+    }
+}
+
+/// Neither streams of events nor evidence, which is compressed as it is.
+fn worth_compressing() -> impl Predicate {
+    let evidence = NotForContentType::const_new("application/octet-stream");
+    let video = NotForContentType::const_new("video/");
+    SizeAbove::new(MIN_COMPRESSED_BYTES)
+        .and(NotForContentType::SSE)
+        .and(NotForContentType::IMAGES)
+        .and(evidence)
+        .and(video)
 }
 
 fn guarded(scope: Scope, handler: MethodRouter<App>) -> MethodRouter<App> {

@@ -17,6 +17,7 @@ mod keys_create;
 mod keys_list;
 mod keys_revoke;
 mod leaderboard;
+mod metrics;
 mod openapi;
 mod preflight;
 mod present;
@@ -72,6 +73,8 @@ pub struct EndpointInfo {
     pub rate: RateClass,
     /// Stands in the OpenAPI document. All do but those that serve the document's own pages.
     pub documented: bool,
+    /// Seldom changes: gets an `ETag`, and 304 for who has it.
+    pub steady: bool,
 }
 
 /// Requests of a kind share a rate limit.
@@ -98,6 +101,7 @@ pub fn endpoints() -> Vec<EndpointInfo> {
         scope: e.scope,
         rate: e.rate,
         documented: e.documented,
+        steady: e.steady,
     };
     table().iter().map(info).collect()
 }
@@ -109,6 +113,8 @@ pub(crate) struct Endpoint {
     rate: RateClass,
     /// Answers JSON, so that an `Accept` without it is refused. The others look at the header themselves.
     pub(crate) json: bool,
+    /// Seldom changes: gets a tag, and 304 for who has it.
+    pub(crate) steady: bool,
     documented: bool,
     pub(crate) handler: fn() -> MethodRouter<App>,
 }
@@ -116,7 +122,16 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// A page of the document itself.
     const fn page(method: &'static str, path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
-        Self { method, path, scope: None, rate: RateClass::Free, json: false, documented: false, handler }
+        Self {
+            method,
+            path,
+            scope: None,
+            rate: RateClass::Free,
+            json: false,
+            steady: false,
+            documented: false,
+            handler,
+        }
     }
 }
 
@@ -134,26 +149,38 @@ pub(crate) fn table() -> Vec<Endpoint> {
         scope,
         rate,
         json: true,
+        steady: false,
         documented: true,
         handler,
     };
     vec![
         row("GET", "/", None, RateClass::Free, || get(index::handle)),
-        Endpoint { documented: false, ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle)) },
+        Endpoint {
+            documented: false,
+            steady: true,
+            ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle))
+        },
         Endpoint::page("GET", "/docs", || get(docs::index)),
         Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
         row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
+        Endpoint { json: false, ..row("GET", "/metrics", None, RateClass::Free, || get(metrics::handle)) },
         row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
         Endpoint {
             json: false,
             ..row("GET", "/artifacts/{job_id}/{sha256}/{name}", None, RateClass::Free, || get(artifact::handle))
         },
-        row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle)),
-        row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)),
-        row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)),
-        row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle)),
-        row("GET", "/collections", read, RateClass::Get, || get(collections::handle)),
-        row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)),
+        Endpoint {
+            steady: true,
+            ..row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle))
+        },
+        Endpoint { steady: true, ..row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)) },
+        Endpoint { steady: true, ..row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)) },
+        Endpoint {
+            steady: true,
+            ..row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle))
+        },
+        Endpoint { steady: true, ..row("GET", "/collections", read, RateClass::Get, || get(collections::handle)) },
+        Endpoint { steady: true, ..row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)) },
         row("GET", "/community/scenarios", read, RateClass::Get, || get(community_list::handle)),
         row("POST", "/community/scenarios", publish, RateClass::Write, || post(community_publish::handle)),
         row("GET", "/community/scenarios/{id}", read, RateClass::Get, || get(community_get::handle)),
@@ -201,8 +228,14 @@ pub(crate) fn table() -> Vec<Endpoint> {
             json: false,
             ..row("GET", "/verify/{job_id}/report", read, RateClass::Get, || get(verify_report::page))
         },
-        row("GET", "/verify/{job_id}/report.json", read, RateClass::Get, || get(verify_report::document)),
-        row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle)),
+        Endpoint {
+            steady: true,
+            ..row("GET", "/verify/{job_id}/report.json", read, RateClass::Get, || get(verify_report::document))
+        },
+        Endpoint {
+            steady: true,
+            ..row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle))
+        },
         row("POST", "/verify/{job_id}/replay", verify, RateClass::Write, || post(verify_replay::handle)),
         row("POST", "/verify/{job_id}/review", review, RateClass::Write, || post(verify_review::handle)),
         row("DELETE", "/verify/{job_id}", verify, RateClass::Write, || delete(verify_erase::handle)),
@@ -217,10 +250,16 @@ pub(crate) fn is_public(path: &str) -> bool {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     };
-    // An artifact's address is its own key, and a thumbnail's; whoever signs in shows one.
+    // An artifact's address is its own key, and a thumbnail's; whoever signs in shows one; metrics look at the peer.
     matches!(
         path,
-        "/" | "/openapi.json" | "/docs" | "/healthz" | "/readyz" | "/session" | "/.well-known/assay-keys.json"
+        "/" | "/openapi.json"
+            | "/docs"
+            | "/healthz"
+            | "/readyz"
+            | "/metrics"
+            | "/session"
+            | "/.well-known/assay-keys.json"
     ) || path.starts_with("/docs/")
         || path.starts_with("/artifacts/")
         || path.starts_with("/thumbnails/")

@@ -37,6 +37,7 @@ use crate::state::App;
         super::keys_list::handle,
         super::keys_revoke::handle,
         super::leaderboard::handle,
+        super::metrics::handle,
         super::preflight::handle,
         super::scenario::handle,
         super::scenario_spec::handle,
@@ -224,6 +225,10 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     let responses = &mut operation["responses"];
     if let Some(stream) = responses.pointer_mut("/200/content/text~1event-stream/schema") {
         *stream = event(&stream.take());
+    }
+    if endpoint.steady {
+        responses["304"] =
+            json!({ "description": "The client has it already: its `If-None-Match` names the answer's `ETag`" });
     }
     for (status, meaning) in ERRORS {
         if added.contains(&status) || responses.get(status).is_some() {

@@ -3,10 +3,13 @@
 use assay_model::{AccountId, JobId, JobKind, JobReport};
 use assay_store::JobRecord;
 use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::{erased, present};
-use crate::http::{ApiError, Caller};
+use crate::artifacts::LIFETIME;
+use crate::http::{ApiError, Caller, is_known, mark, not_modified, tag};
 use crate::state::App;
 
 /// Episodes in the job object.
@@ -15,14 +18,38 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = String, Path, description = "The job's id (UUID)")),
-    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport), (status = 400), (status = 404), (status = 410)),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport),
+        (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<JobReport>, ApiError> {
-    show(&app, &caller, &id).await.map(Json)
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = verification(&app, caller.sees(), id).await?;
+    caller.audit(&record.account, "read a job");
+    let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
+    if let Some(tag) = tag.as_ref().filter(|tag| is_known(headers.get_all(header::IF_NONE_MATCH), tag)) {
+        return Ok(not_modified(tag));
+    }
+    let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
+    let mut response = Json(present::job(&app, &record, &episodes).await?).into_response();
+    if let Some(tag) = tag {
+        mark(response.headers_mut(), &tag);
+    }
+    Ok(response)
+}
+
+/// The tag of a job that has ended. Only a review or a removal changes it, and the addresses in it, which expire: with
+/// them it changes in time.
+fn tag_of(app: &App, record: &JobRecord) -> String {
+    let window = app.clock.now().as_second().div_euclid(LIFETIME.as_secs() / 2);
+    let review = record.review.as_ref().map(|review| (review.at, &review.decision));
+    tag(format!("{} {:?} {review:?} {:?} {window}", record.header.job_id, record.state.status(), record.removed)
+        .as_bytes())
 }
 
 pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {

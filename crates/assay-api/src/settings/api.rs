@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use assay_model::Isolation;
 
-use super::{AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, RateLimits, Retention, Uploads};
+use super::{
+    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, RateLimits, Retention, Uploads,
+};
 
 /// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
 const MAX_SHARD_EPISODES: u32 = 16;
@@ -35,6 +37,8 @@ pub struct ApiSettings {
     pub job: JobLimits,
     /// When the disk counts as full.
     pub disk: DiskLimits,
+    /// Who may read the metrics.
+    pub metrics: MetricsAccess,
     /// How long things are kept.
     pub retention: Retention,
     /// Lanes that a job should keep busy: it is cut into at least this many shards.
@@ -61,6 +65,7 @@ impl Default for ApiSettings {
             account: AccountLimits::default(),
             job: JobLimits::default(),
             disk: DiskLimits::default(),
+            metrics: MetricsAccess::default(),
             retention: Retention::default(),
             lanes: NonZeroU32::MIN,
             second_judge: false,

@@ -96,6 +96,7 @@ impl TestApp {
             boards: assay_api::Boards::default(),
             fingerprint: assay_store::testing::fingerprint(),
             settings,
+            metrics: None,
             readiness: Readiness::default(),
         };
         Self { folder, clock, live, router: router(state.clone()), state }

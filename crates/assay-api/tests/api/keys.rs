@@ -26,6 +26,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/readyz") => 503,
         ("GET", "/session") => 401,
         ("DELETE", "/session") => 204,
+        ("GET", "/metrics") => 403,
         (
             "POST",
             "/session"
@@ -108,6 +109,7 @@ async fn each_endpoint_refuses_bad_keys() {
         scope: Some(Scope::Read),
         rate: RateClass::Get,
         documented: false,
+        steady: false,
     };
     for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()).chain([unknown]) {
         for (key, message) in &bad {

@@ -14,6 +14,7 @@ mod jobs;
 mod keys;
 mod leaderboard;
 mod limits;
+mod manners;
 mod once;
 mod openapi;
 mod preflight;

@@ -107,6 +107,9 @@ pub(super) fn counts(db: &Connection) -> Sql<Counts> {
             JobStatus::Failed => &mut counts.failed,
             JobStatus::Cancelled => &mut counts.cancelled,
         } = n;
+        if status == JobStatus::Queued {
+            counts.oldest_queued = Some(oldest);
+        }
         if !status.is_final() {
             counts.oldest_open = Some(counts.oldest_open.map_or(oldest, |known| known.min(oldest)));
         }

@@ -1,6 +1,7 @@
 //! The one thread that writes, with group commit.
 
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -57,6 +58,7 @@ impl Writer {
             })
         });
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
+        metrics::gauge!("assay_db_queue_length").set(waiting(sender));
         sender.send(command).await.map_err(|_| StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
@@ -71,6 +73,12 @@ impl Drop for Writer {
             tracing::error!("the database writer panicked");
         }
     }
+}
+
+/// Commands that wait, for the metrics.
+fn waiting(sender: &mpsc::Sender<Command>) -> f64 {
+    // At most CAPACITY, which a float holds exactly.
+    u32::try_from(sender.max_capacity() - sender.capacity()).map_or(f64::NAN, f64::from)
 }
 
 fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
@@ -88,7 +96,9 @@ fn run(
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while receiver.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
+        let begun = Instant::now();
         let (answers, committed) = commit(&mut db, &mut batch);
+        metrics::histogram!("assay_db_commit_seconds").record(begun.elapsed());
         changed.send_replace(());
         for answer in answers {
             answer(committed.clone());

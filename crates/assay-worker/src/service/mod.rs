@@ -4,6 +4,7 @@
 //! server, one that prolongs leases, one that puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
 //! found again when a lease runs out.
 
+mod busy;
 mod claims;
 mod conclude;
 mod dropped;

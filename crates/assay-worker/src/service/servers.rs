@@ -11,6 +11,7 @@ use assay_model::{JobHeader, JobId, JobStatus};
 use assay_policy::remote::{Endpoint, PolicyServer};
 use assay_store::Claim;
 
+use super::busy::Busy;
 use super::shard::{EVIDENCE, Ended, Recorder};
 use super::{LEASE, POLL, Shared};
 use crate::engine::core_of;
@@ -101,6 +102,7 @@ impl Shared {
         let recorder = Recorder::new(self, claim, work.join(EVIDENCE));
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
         let count = lanes.more + 1;
+        let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));
         let turn: VecDeque<u32> = claim.episodes.iter().copied().take(count * TURN_EPISODES).collect();
         let is_last = turn.len() == claim.episodes.len();
         let episodes = Mutex::new(turn);

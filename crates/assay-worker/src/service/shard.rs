@@ -11,6 +11,7 @@ use assay_policy::{IntakeLimits, intake};
 use assay_store::{BlobError, Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
 use futures_util::future::try_join_all;
 
+use super::busy::Busy;
 use super::claims::Held;
 use super::spare::Spare;
 use super::{LEASE, Shared};
@@ -19,6 +20,8 @@ use crate::{Cancel, Job, PolicySource, SessionError, episode_share, evidence};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
+/// How long episodes take.
+const EPISODE_SECONDS: &str = "assay_episode_duration_seconds";
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
 /// Folder of a shard's evidence in its work folder.
@@ -59,7 +62,7 @@ impl SessionEvents for Recorder<'_> {
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
-        let episode = result.episode;
+        let (episode, seconds) = (result.episode, result.wall_time_s);
         self.shared.options.live.ended(self.fence.job_id, episode);
         if !self.wanted(episode) {
             return Ok(());
@@ -73,10 +76,14 @@ impl SessionEvents for Recorder<'_> {
         }
         match self.record(&result) {
             Ok(Recorded::New { left_in_job: 0, .. }) => {
+                metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
                 Ok(())
             }
-            Ok(Recorded::New { .. } | Recorded::Duplicate) => {
+            Ok(recorded @ (Recorded::New { .. } | Recorded::Duplicate)) => {
+                if recorded != Recorded::Duplicate {
+                    metrics::histogram!(EPISODE_SECONDS).record(seconds);
+                }
                 // The last episode's copy goes with the shard's folder.
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
@@ -149,6 +156,7 @@ impl Shared {
         match self.wait(claim) {
             Ok(None) => false,
             Ok(Some(claim)) => {
+                let _busy = Busy::lanes(1);
                 self.shard(&claim, |work, cancel| self.run(&claim, spare, work, cancel));
                 true
             }

@@ -19,6 +19,8 @@ pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failu
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.lines() };
         super::print(&text);
     }
+    let server = &effective.settings.server;
+    crate::log::start(matches.get_count("verbose"), server.log_level, server.log_format);
     for warning in &effective.warnings {
         eprintln!("assay: warning: {warning}");
     }

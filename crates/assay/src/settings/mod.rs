@@ -28,6 +28,7 @@ pub(crate) use self::limits::Limits;
 pub(crate) use self::load::Effective;
 pub(crate) use self::server::ServerSettings;
 pub(crate) use self::sources::Sources;
+pub(crate) use self::types::{LogFormat, LogLevel};
 
 /// All sections.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

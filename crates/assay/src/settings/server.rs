@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use assay_api::{BadSetting, Seconds};
+use assay_api::{BadSetting, MetricsAccess, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::types::{Network, WeakerIsolation};
+use super::types::{LogFormat, LogLevel, Network, WeakerIsolation};
 use crate::cli::IsolationOptions;
 
 /// The section `[server]`.
@@ -31,6 +31,12 @@ pub(crate) struct ServerSettings {
     pub(crate) policy_networks: Vec<Network>,
     /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left out.
     pub(crate) max_evidence_mib: u64,
+    /// Who may read /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
+    pub(crate) metrics: MetricsAccess,
+    /// How the log is written to standard error.
+    pub(crate) log_format: LogFormat,
+    /// What is logged: error, warn, info, debug or trace; -v and ASSAY_LOG win.
+    pub(crate) log_level: LogLevel,
     /// How long a client may take to send the head of a request, also of the next one on a connection that is kept open: more
     /// than a proxy in front keeps connections that are idle.
     pub(crate) header_s: Seconds,
@@ -53,6 +59,9 @@ impl Default for ServerSettings {
             lanes: None,
             policy_networks: Vec::new(),
             max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
+            metrics: MetricsAccess::default(),
+            log_format: LogFormat::default(),
+            log_level: LogLevel::default(),
             header_s: Seconds::new(75),
             max_connections: 16_384,
             drain_s: Seconds::new(5),

@@ -15,11 +15,13 @@ const DEFAULT_FILE: &str = "assay.toml";
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Flags of `assay serve`, by the ids that clap knows them by, and what they set.
-const FLAGS: [(&str, &str); 14] = [
+const FLAGS: [(&str, &str); 16] = [
     ("listen", "server.listen"),
     ("data", "server.data"),
     ("lanes", "server.lanes"),
     ("policy_networks", "server.policy_networks"),
+    ("log_format", "server.log_format"),
+    ("log_level", "server.log_level"),
     ("max_evidence_mib", "server.max_evidence_mib"),
     ("accept_weaker_isolation", "server.accept_weaker_isolation"),
     ("run_untrusted_code_without_isolation", "server.run_untrusted_code_without_isolation"),

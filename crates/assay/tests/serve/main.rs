@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod after;
+mod cancelling;
 mod community;
 mod folder;
 #[path = "../hostile/mod.rs"]
@@ -11,6 +12,7 @@ mod jobs;
 mod judge;
 mod keys;
 mod once;
+mod operations;
 mod servers;
 mod settings;
 mod spare;

@@ -1,0 +1,44 @@
+//! Requests, counted and timed. Every label has few values, whatever clients send.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::Method;
+use axum::response::Response;
+
+use super::error::ApiError;
+
+/// What a request is counted under.
+pub(super) struct Counted {
+    method: &'static str,
+    route: String,
+}
+
+impl Counted {
+    pub(super) fn of(request: &Request) -> Self {
+        let method = match *request.method() {
+            Method::GET => "GET",
+            Method::POST => "POST",
+            Method::DELETE => "DELETE",
+            Method::HEAD => "HEAD",
+            Method::OPTIONS => "OPTIONS",
+            _ => "other",
+        };
+        // As it stands in the table of endpoints; unknown paths are one.
+        let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        let route = matched.map_or("other", |path| path.strip_prefix("/v1").unwrap_or(path));
+        Self { method, route: if route.is_empty() { "/".to_owned() } else { route.to_owned() } }
+    }
+
+    pub(super) fn answered(self, response: &Response, start: Instant) {
+        let Self { method, route } = self;
+        let status = response.status().as_str().to_owned();
+        if let Some(error) = response.extensions().get::<Arc<ApiError>>() {
+            metrics::counter!("assay_refusals_total", "code" => error.name(), "route" => route.clone()).increment(1);
+        }
+        metrics::histogram!("assay_http_request_duration_seconds", "route" => route.clone()).record(start.elapsed());
+        metrics::counter!("assay_http_requests_total", "method" => method, "route" => route, "status" => status)
+            .increment(1);
+    }
+}

@@ -1,0 +1,20 @@
+//! How many lanes are at work, for the metrics.
+
+const BUSY: &str = "assay_lanes_busy";
+
+/// Lanes at work, until dropped.
+#[derive(Debug)]
+pub(super) struct Busy(u32);
+
+impl Busy {
+    pub(super) fn lanes(count: u32) -> Self {
+        metrics::gauge!(BUSY).increment(f64::from(count));
+        Self(count)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        metrics::gauge!(BUSY).decrement(f64::from(self.0));
+    }
+}

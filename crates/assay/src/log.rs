@@ -1,0 +1,20 @@
+//! The log, on standard error.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::settings::{LogFormat, LogLevel};
+
+/// Begins to log what `level` or, with `-v`, `verbose` asks for; `ASSAY_LOG` decides in detail.
+pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
+    let level = match verbose {
+        0 => level.as_str(),
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => lines.with_target(false).init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
+}

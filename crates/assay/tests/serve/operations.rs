@@ -1,0 +1,120 @@
+//! What an operator does and sees: backup and restore as documented, metrics, logs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use assay_model::{JobStatus, Verdict};
+use assay_testkit::{archive, example, home, wait_for, zip_folder};
+use rustix::process::Signal;
+
+use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+
+/// The commands that docs/operations.md gives under this mark.
+fn documented(mark: &str) -> String {
+    let text = fs::read_to_string(home().join("docs/operations.md")).unwrap();
+    let (_, rest) = text.split_once(&format!("<!-- {mark} -->\n```sh\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+fn shell(commands: &str, folders: &[(&str, &Path)]) {
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", commands]).envs(folders.iter().copied());
+    let done = shell.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn a_backup_made_as_documented_can_be_restored() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")]);
+    let before = client.ended_job(&id, JOB_LIMIT);
+    assert_eq!(before.verdict, Some(Verdict::Safe), "{:?}", before.error_message);
+    // Another one waits meanwhile.
+    let open = client.verify(&archive(&[("policy.py", crate::SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    let (data, backup, restored) = (assay.path("data"), assay.path("backup"), assay.path("restored"));
+    let folders = [("DATA", data.as_path()), ("BACKUP", &backup), ("RESTORED", &restored)];
+    shell(&documented("backup"), &folders);
+    assert_ne!(server.stop(Signal::KILL, STOP_LIMIT).code, 0);
+    fs::rename(&data, assay.path("lost")).unwrap();
+    shell(&documented("restore"), &folders);
+
+    let server = assay.serve(&restored, &["--lanes", "1"]);
+    let client = server.client(&fs::read_to_string(assay.path("lost/bootstrap-key")).unwrap());
+    let after = client.job(&id);
+    assert_eq!((after.status, after.verdict, after.score), (JobStatus::Completed, before.verdict, before.score));
+    for file in &after.episode_details[0].evidence {
+        assert_eq!(client.download(file.url.as_ref().unwrap()).len() as u64, file.size_bytes, "{}", file.name);
+    }
+    assert_eq!(client.get(&format!("/verify/{id}/attestation")).status, 200);
+    wait_for("the open job that runs on", JOB_LIMIT, || (client.job(&open).status == JobStatus::Running).then_some(()));
+    assert_eq!(client.post(&format!("/verify/{open}/cancel")).status, 200);
+}
+
+#[test]
+fn metrics_say_what_happened() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
+    assert_eq!(client.ended_job(&id, JOB_LIMIT).verdict, Some(Verdict::Safe));
+    assert_eq!(client.try_verify(b"no archive", &[("scenario", CARTPOLE)]).unwrap().status, 400);
+    assert_eq!(server.client("assay_x_y").get("/verify").status, 401);
+    assert_eq!(client.get(&format!("/nowhere/{id}")).status, 404);
+    let text = String::from_utf8(client.download("/metrics")).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/read_metrics.py");
+    let file = assay.write("metrics.txt", &text);
+    let read = Command::new(home().join("vendor/dev-venv/bin/python")).arg(script).arg(file).output().unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
+    for (name, least, most) in [
+        ("assay_jobs status=COMPLETED", 1.0, 1.0),
+        ("assay_jobs status=QUEUED", 0.0, 0.0),
+        ("assay_oldest_queued_job_age_seconds", 0.0, 0.0),
+        ("assay_episode_duration_seconds_count", 2.0, 2.0),
+        ("assay_lanes", 2.0, 2.0),
+        ("assay_lanes_busy", 0.0, 2.0),
+        ("assay_refusals_total code=VALIDATION_ERROR route=/verify", 1.0, 1.0),
+        ("assay_refusals_total code=UNAUTHORIZED route=/verify", 1.0, 1.0),
+        ("assay_http_requests_total method=POST route=/verify status=201", 1.0, 1.0),
+        ("assay_http_requests_total method=GET route=other status=404", 1.0, 1.0),
+        ("assay_http_request_duration_seconds_count route=/verify/{job_id}", 1.0, 1e6),
+        ("assay_evidence_bytes", 1000.0, 1e9),
+        ("assay_db_commit_seconds_count", 5.0, 1e6),
+        ("assay_db_queue_length", 0.0, 1024.0),
+    ] {
+        let value = found[name].as_f64();
+        assert!(value.is_some_and(|value| (least..=most).contains(&value)), "{name}: {value:?} in {found:#}");
+    }
+    assert!(!text.contains(&id), "an id is no label");
+}
+
+#[test]
+fn the_log_is_json_and_holds_no_key() {
+    let assay = assay();
+    let more = ["--lanes", "1", "--log-format", "json", "--log-level", "trace"];
+    let server = assay.serve(&assay.path("data"), &more);
+    let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap();
+    let client = server.client(&key);
+    let made = client.post_json("/keys", &serde_json::json!({ "name": "canary", "scopes": ["read"] }));
+    let canary = made.body["key"].as_str().unwrap().to_owned();
+    assert_eq!(server.client(&canary).get("/verify").status, 200);
+    let wrong = format!("{canary}wrong");
+    assert_eq!(server.client(&wrong).get("/verify").status, 401);
+    let zip = zip_folder(&example(CARTPOLE, "idle"));
+    let parts =
+        [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none"), ("policy_api_key", "k-7Jq2-canary")];
+    client.ended_job(&client.verify(&zip, &parts), JOB_LIMIT);
+    let log = server.log();
+    let secret = |key: &str| key.trim().rsplit('_').next().unwrap().to_owned();
+    for secret in [secret(&key), secret(&canary), "k-7Jq2-canary".to_owned()] {
+        assert!(!log.contains(&secret), "a secret is in the log");
+    }
+    let lines: Vec<serde_json::Value> =
+        log.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answered = lines.iter().filter(|line| line["message"] == "answered");
+    assert!(answered.clone().count() >= 4, "{log}");
+    assert!(answered.clone().all(|line| line["http.status"].is_u64() && line["span"]["request.id"].is_string()));
+}
