@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod after;
+mod arena;
 mod cancelling;
 mod community;
 mod folder;
