@@ -60,7 +60,10 @@ RUN_NEEDS = (
     Need("a C and a C++ compiler", functools.partial(command, "cc", "c++"), ("build-essential",)),
     Need("pip", pip, ("python3-pip",)),
 )
-DEV_NEEDS = (Need("ffprobe", functools.partial(command, "ffprobe"), ("ffmpeg",)),)
+DEV_NEEDS = (
+    Need("ffprobe", functools.partial(command, "ffprobe"), ("ffmpeg",)),
+    Need("Chromium", functools.partial(command, "chromium"), ("chromium",)),
+)
 
 
 def install(dev: bool) -> None:

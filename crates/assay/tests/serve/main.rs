@@ -6,6 +6,7 @@ mod after;
 mod arena;
 mod cancelling;
 mod community;
+mod events;
 mod folder;
 #[path = "../hostile/mod.rs"]
 mod hostile;
