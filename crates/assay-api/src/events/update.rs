@@ -8,10 +8,10 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Keeps a connection that has nothing to say; clients ignore it.
-pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n\n");
-/// The first line of a stream: when to come back if the connection breaks, in ms.
-pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+/// Keeps a connection that has nothing to say; clients ignore it. No empty line: some take that for an event without data.
+pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
+/// The first line of a stream, part of its first event: when to come back if the connection breaks, in ms.
+pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 
 /// The data of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
