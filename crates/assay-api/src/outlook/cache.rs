@@ -16,7 +16,7 @@ use crate::ApiSettings;
 const MAX_AGE: Duration = Duration::from_secs(1);
 /// One that is younger is good enough, whatever changed.
 const MIN_AGE: Duration = Duration::from_millis(100);
-/// Making forecasts may take this share of the time: one part in so many.
+/// Making forecasts may take this share of the time, one part in so many, unless one would get older than [`MAX_AGE`].
 const SHARE: u32 = 20;
 /// Waiting shards that are looked at. Jobs behind them have a place in the line, and nothing is said of their end.
 const MAX_WAITING: u32 = 10_000;
@@ -102,7 +102,8 @@ impl Made {
     fn is_good_enough(&self) -> bool {
         let age = self.at.elapsed();
         let changed = self.changes.has_changed().unwrap_or(true);
-        age < MIN_AGE.max(self.took * SHARE) || (age < MAX_AGE && !changed)
+        let rest = MIN_AGE.max(self.took * SHARE).min(MAX_AGE);
+        age < rest || (age < MAX_AGE && !changed)
     }
 }
 

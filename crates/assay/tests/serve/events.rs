@@ -148,7 +148,7 @@ fn the_expected_end_is_about_right() {
     let first = submit("4");
     assert_eq!(client.job(&first).eta_s, None, "nothing was measured here yet");
     client.ended_job(&first, JOB_LIMIT);
-    let (ahead, job) = (submit("16"), submit("8"));
+    let (ahead, job) = (submit("32"), submit("16"));
     let asked = Instant::now();
     let known = wait_for("an expectation", JOB_LIMIT, || Some(client.job(&job)).filter(|job| job.eta_s.is_some()));
     assert_eq!(known.waiting_for.as_deref(), Some("a free lane"));
