@@ -11,7 +11,7 @@ use super::{BadSetting, Seconds};
 pub struct BrowserSettings {
     /// How long a browser stays signed in, at most.
     pub session_s: Seconds,
-    /// Origins whose pages may use the service, such as "https://lab.example.org"; none unless named here.
+    /// Origins whose pages may use the service, such as `https://lab.example.org`; none unless named here.
     pub origins: Vec<String>,
 }
 
