@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_scenario::{Library, Scenario};
-use assay_sim::{Simulation, World, WorldError};
+use assay_sim::{Simulation, World};
 use tempfile::TempDir;
 
 /// A slide with a motor, and room for more.
@@ -112,9 +112,10 @@ impl Scene {
         Self { folder }
     }
 
-    pub(crate) fn build(&self) -> Result<World, WorldError> {
+    /// Some scenes are refused when their files are read, others when MuJoCo makes a world of them.
+    pub(crate) fn build(&self) -> Result<World, Box<dyn std::error::Error>> {
         let robots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../robots");
-        World::build(Arc::new(Scenario::load(self.folder.path(), &robots).unwrap()))
+        Ok(World::build(Arc::new(Scenario::load(self.folder.path(), &robots)?))?)
     }
 }
 

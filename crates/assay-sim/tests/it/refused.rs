@@ -7,7 +7,7 @@ use crate::common::Scene;
 /// Checks that the scene is refused in these words.
 fn refused(scene: &Scene, words: &[&str]) {
     let error = scene.build().err().unwrap_or_else(|| panic!("was built, but should say {words:?}"));
-    let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    let source = error.source().map(ToString::to_string).unwrap_or_default();
     let message = format!("{error}: {source}");
     for word in words {
         assert!(message.contains(word), "should say {word:?}, but says: {message}");
