@@ -5,7 +5,7 @@ use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
 use assay_store::{NewVersion, Published};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
@@ -57,11 +57,7 @@ pub(super) async fn handle(
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
     let body: Detail = detail(&app, &scenario, app.records.community_versions(&id).await?);
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
-    let mut response = (StatusCode::CREATED, Json(body)).into_response();
-    if let Ok(value) = HeaderValue::from_str(&place) {
-        response.headers_mut().insert(header::LOCATION, value);
-    }
-    Ok(response)
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
 }
 
 /// The tags of the form, checked.

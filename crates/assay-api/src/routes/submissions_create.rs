@@ -3,7 +3,7 @@
 use assay_model::{ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, ScenarioId};
 use assay_store::{NewJob, Season, Submitted, Work};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::{SignedDuration, Timestamp};
@@ -84,11 +84,7 @@ pub(super) async fn handle(
             return Err(error);
         }
     };
-    let mut response = (StatusCode::CREATED, Json(created)).into_response();
-    if let Ok(value) = HeaderValue::from_str(&place) {
-        response.headers_mut().insert(header::LOCATION, value);
-    }
-    Ok(response)
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(created)).into_response())
 }
 
 async fn submit(

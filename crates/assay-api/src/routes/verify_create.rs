@@ -3,7 +3,7 @@
 use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity};
 use assay_store::{NewJob, Work};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -94,11 +94,7 @@ pub(super) async fn handle(
             return Err(error);
         }
     };
-    let mut response = (StatusCode::CREATED, Json(job)).into_response();
-    if let Ok(value) = HeaderValue::from_str(&place) {
-        response.headers_mut().insert(header::LOCATION, value);
-    }
-    Ok(response)
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(job)).into_response())
 }
 
 /// Without a `policy` the wish has a server.
