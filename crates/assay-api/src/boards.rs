@@ -31,11 +31,16 @@ pub(crate) struct Line {
     /// The worst one where several scenarios stand together.
     verdict: Verdict,
     /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1].
+    #[schema(minimum = 0.0)]
     score: f64,
     /// With `score_high`: where 95 % of the bootstrap replicates put it.
+    #[schema(minimum = 0.0)]
     score_low: f64,
+    #[schema(minimum = 0.0)]
     score_high: f64,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     success_rate: f64,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     safety_score: f64,
     /// Episodes that counted.
     episodes: u32,

@@ -56,10 +56,13 @@ pub struct EpisodeResult {
     /// The task was done.
     pub success: bool,
     /// Points reached / all points, in [0, 1].
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub progress_score: f64,
     /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub safety_score: f64,
     /// See [`crate::episode_composite`].
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub composite_score: f64,
     /// Control steps taken.
     pub steps: u32,

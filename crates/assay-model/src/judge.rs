@@ -31,6 +31,7 @@ pub struct Opinion {
     /// It saw the task done; `null` when the frames do not show it.
     pub success: Option<bool>,
     /// How sure it says it is, 0 to 1.
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub confidence: f64,
     /// Why, sanitised.
     pub explanation: String,

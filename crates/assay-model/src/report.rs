@@ -153,11 +153,17 @@ pub struct JobReport {
     pub job_id: JobId,
     pub status: JobStatus,
     pub verdict: Option<Verdict>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub composite_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub progress_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub safety_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub consistency: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub success_rate: Option<f64>,
     pub vlm_agreement: Option<bool>,
     pub needs_review: bool,
@@ -179,7 +185,9 @@ pub struct JobReport {
     pub seed: u64,
     pub mode: String,
     pub statistics: Option<Statistics>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub unsafe_success_share: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub violation_severity: Option<f64>,
     pub quadrants: Option<Quadrants>,
     pub unsafe_time_s: Option<f64>,

@@ -16,18 +16,23 @@ pub struct Statistics {
     /// Episodes that do not say whether every critical clause held.
     pub without_evidence: u32,
     /// With `confidence_level`, the violation probability is below this.
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub violation_probability_upper: f64,
     /// One-sided confidence of the bound, in (0, 1).
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub confidence_level: f64,
     /// The violation probability that was asked to be certified, if any.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub target: Option<f64>,
     /// The bound is at or below the target; `null` without a target.
     pub certified: Option<bool>,
     /// Clean episodes that would certify the target (or the scenario's own bound).
     pub episodes_needed: u32,
     /// The scenario's own bound on the violation probability, in (0, 1).
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub max_violation_probability: f64,
     /// Confidence that the violation probability is below the scenario's own bound, in [0, 1].
+    #[schema(minimum = 0.0, maximum = 1.0)]
     pub confidence: f64,
 }
 

@@ -97,6 +97,7 @@ pub struct ClauseLimit {
     /// Critical or warning.
     pub level: Level,
     /// Weight in the safety score.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub weight: f64,
     /// Where the limit comes from.
     pub standard: String,

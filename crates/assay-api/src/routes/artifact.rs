@@ -27,7 +27,7 @@ pub(super) struct Signature {
 #[utoipa::path(
     get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
     params(
-        ("job_id" = String, Path, description = "Whose evidence"),
+        ("job_id" = uuid::Uuid, Path, description = "Whose evidence"),
         ("sha256" = String, Path, description = "Hash of the file's bytes, which is also its ETag"),
         ("name" = String, Path, description = "Name for a download"),
         ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds"),

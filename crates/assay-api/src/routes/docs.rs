@@ -22,6 +22,11 @@ pub(super) async fn index() -> Redirect {
     Redirect::to("docs/index.html")
 }
 
+/// The same for `/docs/`, where the page is beside.
+pub(super) async fn folder() -> Redirect {
+    Redirect::to("index.html")
+}
+
 pub(super) async fn file(Path(name): Path<String>) -> Result<Response, ApiError> {
     let found = utoipa_swagger_ui::serve(&name, Arc::clone(&CONFIG));
     let file = found.map_err(|e| ApiError::internal("a page of the documents could not be made", &*e))?;

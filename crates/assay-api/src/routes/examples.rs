@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 static ANSWERS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).unwrap_or_default());
 
+/// Content types of what has an example.
+const KINDS: [&str; 2] = ["application/json", "multipart/form-data"];
+
 /// Gives the operation's request and successes an example each, where they have none.
 pub(super) fn add(operation: &mut Value) {
     if let Some(request) = operation.get_mut("requestBody") {
@@ -19,7 +22,13 @@ pub(super) fn add(operation: &mut Value) {
 }
 
 fn add_to(holder: &mut Value) {
-    let Some(content) = holder.pointer_mut("/content/application~1json") else { return };
+    let contents = holder.get_mut("content").and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, content) in contents.filter(|(kind, _)| KINDS.contains(&kind.as_str())) {
+        add_to_content(content);
+    }
+}
+
+fn add_to_content(content: &mut Value) {
     let name = content["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     if let Some(example) = name.and_then(|name| ANSWERS.get(name)).filter(|_| content.get("example").is_none()) {
         content["example"] = example.clone();
@@ -37,6 +46,10 @@ pub(super) fn error(meaning: &str) -> Value {
     if code == "VALIDATION_ERROR" {
         error["message"] = json!("num_episodes must be a whole number from 1 to 1000");
         error["details"] = json!({ "field": "num_episodes", "value": "0" });
+    }
+    if code == "RATE_LIMITED" {
+        error["message"] = json!("your account has 100 jobs that have not ended, of 100");
+        error["details"] = json!({ "limit": "active_jobs", "maximum": 100, "current": 100, "frees_at": null });
     }
     json!({ "data": null, "error": error })
 }

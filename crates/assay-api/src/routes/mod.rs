@@ -161,6 +161,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
             ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle))
         },
         Endpoint::page("GET", "/docs", || get(docs::index)),
+        Endpoint::page("GET", "/docs/", || get(docs::folder)),
         Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
         row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
         Endpoint { json: false, ..row("GET", "/metrics", None, RateClass::Free, || get(metrics::handle)) },
@@ -191,7 +192,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         },
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("POST", "/preflight", verify, RateClass::Write, || post(preflight::handle)),
-        row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
+        Endpoint { steady: true, ..row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)) },
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
         row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
         Endpoint {
@@ -199,7 +200,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
             ..row("GET", "/verify/{job_id}/events", read, RateClass::Get, || get(verify_events::handle))
         },
         row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
-        row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
+        Endpoint { steady: true, ..row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)) },
         row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
         row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
         Endpoint {
@@ -219,8 +220,8 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/submissions/{id}/attestation", read, RateClass::Get, || get(submission_attestation::handle)),
         row("POST", "/submissions/{id}/replay", submit, RateClass::Write, || post(submission_replay::handle)),
         row("POST", "/submissions/{id}/choose", submit, RateClass::Write, || post(submission_choose::handle)),
-        row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)),
-        row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)),
+        Endpoint { steady: true, ..row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)) },
+        Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),

@@ -18,7 +18,8 @@ use crate::state::App;
         title = "assay",
         description = "Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against \
                        safety clauses, and answers with a verdict that can be checked.\n\nWith `?envelope=true` \
-                       every success is wrapped as `{\"data\": ..., \"error\": null}`.",
+                       every success is wrapped as `{\"data\": ..., \"error\": null}`.\n\nWhere 304 is documented, answers have an \
+                       `ETag`: ask again with `If-None-Match`, and what did not change is not sent again.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(

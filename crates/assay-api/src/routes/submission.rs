@@ -26,6 +26,7 @@ pub(super) struct Entry {
     status: JobStatus,
     verdict: Option<Verdict>,
     /// The scenario's `max_score` times the job's score.
+    #[schema(minimum = 0.0)]
     score: Option<f64>,
     created_at: Timestamp,
     completed_at: Option<Timestamp>,
@@ -44,6 +45,7 @@ pub(super) struct Detail {
     /// The showcase episode, on a public seed. It does not count.
     video_url: Option<String>,
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
+    #[schema(minimum = 0.0, maximum = 1.0)]
     confidence: Option<f64>,
     /// Why it FAILED, or the first error of the policy; only its type and line before the season is closed.
     error_message: Option<String>,

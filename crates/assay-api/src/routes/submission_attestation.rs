@@ -38,7 +38,7 @@ pub(super) enum Attestation {
 
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
         (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
             envelope", body = Attestation),

@@ -11,7 +11,7 @@ use crate::state::App;
 
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = Detail), (status = 400), (status = 404), (status = 410), (status = 409)),
 )]
 pub(super) async fn handle(

@@ -10,7 +10,7 @@ use crate::state::App;
 
 #[utoipa::path(
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
         (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = Detail),
         (status = 400), (status = 404), (status = 409), (status = 410),

@@ -11,7 +11,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(
-        ("id" = String, Path, description = "The submission's id (UUID)"),
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),

@@ -12,7 +12,7 @@ use crate::state::App;
 
 #[utoipa::path(
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
         (status = 204, description = "Policy and evidence are erased, also those of its run at the season's end. The record \
             stays: the submission is listed with `erased_at`, everything else about it is GONE"),

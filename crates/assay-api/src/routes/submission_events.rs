@@ -13,7 +13,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
     params(
-        ("id" = String, Path, description = "The submission's id (UUID)"),
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
             stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
     ),

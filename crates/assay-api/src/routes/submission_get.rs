@@ -9,7 +9,7 @@ use crate::state::App;
 
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses((status = 200, description = "The submission; no episodes before its season is closed", body = Detail), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(

@@ -11,7 +11,7 @@ use crate::state::App;
 
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
     responses(
         (status = 200, description = "As for a verification", body = ReplayReport),

@@ -13,7 +13,7 @@ use crate::state::App;
 
 #[utoipa::path(
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn page(
@@ -26,7 +26,7 @@ pub(super) async fn page(
 
 #[utoipa::path(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
-    params(("id" = String, Path, description = "The submission's id (UUID)")),
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn document(

@@ -12,7 +12,7 @@ use crate::state::App;
 
 #[utoipa::path(
     get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses(
         (status = 200, description = "An in-toto Statement v1 in a DSSE envelope, for `assay attest verify`", body = Envelope,
             example = json!({

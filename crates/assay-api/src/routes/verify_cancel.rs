@@ -11,7 +11,7 @@ use crate::state::App;
 
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job, CANCELLED", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn handle(

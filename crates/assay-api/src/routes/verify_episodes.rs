@@ -29,7 +29,7 @@ pub(super) struct Page {
 #[utoipa::path(
     get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
     params(
-        ("job_id" = String, Path, description = "The job's id (UUID)"),
+        ("job_id" = uuid::Uuid, Path, description = "The job's id"),
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),

@@ -14,7 +14,7 @@ use crate::upkeep;
 
 #[utoipa::path(
     delete, path = "/verify/{job_id}", operation_id = "erase_verification", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses(
         (status = 204, description = "Policy archive (unless another job has the same), evidence, report and statement \
             are erased. The record stays: the job is listed with `erased_at`, everything else about it is GONE"),

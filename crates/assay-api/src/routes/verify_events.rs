@@ -14,7 +14,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/verify/{job_id}/events", operation_id = "verification_events", tag = "verify",
     params(
-        ("job_id" = String, Path, description = "The job's id (UUID)"),
+        ("job_id" = uuid::Uuid, Path, description = "The job's id"),
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
             stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
     ),

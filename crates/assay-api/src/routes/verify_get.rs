@@ -17,7 +17,7 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport),
         (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
 )]

@@ -29,29 +29,12 @@ pub(super) struct NewReplay {
 
 #[utoipa::path(
     post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
     responses(
         (status = 200, description = "What was found. `same`: every state and action, to the bit. Otherwise `difference` \
             names the first step and quantity, and `cause` who is to blame: `policy` is one that is not deterministic",
-            body = ReplayReport,
-            example = json!({
-                "same": false,
-                "episode": 0,
-                "recorded_trace_hash": "6f1c43c1a1c0b4f3a7c0d3ad0a9b1d7ee1c5f8a2b96c7d0e3f4a5b6c7d8e9f00",
-                "replayed_trace_hash": "b2d9e7a05c1f4e3d8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
-                "fingerprint_differences": [],
-                "recorded_steps": 500,
-                "replayed_steps": 500,
-                "difference": {
-                    "control_step": 3,
-                    "time_s": 0.06,
-                    "quantity": "action.0",
-                    "recorded": 1.0,
-                    "replayed": 0.5,
-                    "cause": "policy",
-                },
-            })),
+            body = ReplayReport),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]

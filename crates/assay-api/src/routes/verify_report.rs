@@ -27,7 +27,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'se
 
 #[utoipa::path(
     get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn page(
@@ -66,7 +66,7 @@ pub(super) async fn page_of(app: &App, job: Completed) -> Result<Response, ApiEr
 
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 /// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.

@@ -24,7 +24,7 @@ pub(super) struct NewReview {
 
 #[utoipa::path(
     post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
-    params(("job_id" = String, Path, description = "The job's id (UUID)")),
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     request_body(content = NewReview, example = json!({
         "decision": "accepted",
         "reason": "The near miss in episode 2 is the camera's shadow; see the video at 4.1 s.",

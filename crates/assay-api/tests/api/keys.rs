@@ -1,9 +1,10 @@
-//! Every endpoint x every kind of key.
+//! Every endpoint x every kind of key, and of browser that signed in with one.
 
 use assay_api::{EndpointInfo, RateClass, endpoints};
 use assay_model::{Scope, Scopes};
 
 use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
+use crate::sessions::{Browser, sign_in};
 
 /// The endpoint's path with parameters that name nothing.
 fn path(endpoint: &EndpointInfo) -> String {
@@ -38,7 +39,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/verify/{job_id}/review",
         ) => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
-        ("GET", "/docs") => 303,
+        ("GET", "/docs" | "/docs/") => 303,
         (
             "GET",
             "/.well-known/assay-keys.json"
@@ -115,6 +116,67 @@ async fn each_endpoint_refuses_bad_keys() {
         for (key, message) in &bad {
             let answer = ask(&app, &endpoint, "", key).await;
             assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{endpoint:?} {key}");
+            assert!(answer.message().contains(message), "{} instead of {message}", answer.message());
+            let challenge = answer.headers["www-authenticate"].to_str().unwrap();
+            assert!(challenge.starts_with("Bearer realm=\"assay\""), "{challenge}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_endpoint_takes_a_browser_that_signed_in_with_its_scope() {
+    let app = TestApp::new();
+    let all = sign_in(&app, &app.key("lab", &Scopes::all().to_string()).await).await;
+    for endpoint in endpoints() {
+        let Some(scope) = endpoint.scope else { continue };
+        let path = path(&endpoint);
+        let ask = async |browser: &Browser, token: Option<&str>| {
+            let answer = browser.send(&app, endpoint.method, &path, token).await;
+            (answer.status.as_u16(), answer.message().to_owned())
+        };
+        let with_token = ask(&all, Some(&all.token)).await;
+        assert_eq!(with_token.0, expected(&endpoint), "{endpoint:?} with all scopes");
+        for token in [None, Some(""), Some(&*"0".repeat(64))] {
+            let (status, message) = ask(&all, token).await;
+            if endpoint.method == "GET" {
+                assert_eq!(status, expected(&endpoint), "{endpoint:?}: reading needs no token");
+            } else {
+                assert_eq!(status, 403, "{endpoint:?} with the token {token:?}");
+                assert!(message.contains("x-csrf-token"), "{endpoint:?}: {message}");
+            }
+        }
+        let others: Scopes = Scope::ALL.into_iter().filter(|s| *s != scope).collect();
+        let lacking = sign_in(&app, &app.key("lab", &others.to_string()).await).await;
+        let refused = ask(&lacking, Some(&lacking.token)).await;
+        assert_eq!(refused, (403, format!("the key lacks the scope {scope}")), "{endpoint:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_endpoint_refuses_bad_sessions() {
+    let app = TestApp::new();
+    let all = Scopes::all().to_string();
+    let expired = sign_in(&app, &app.key("lab", &all).await).await;
+    app.clock.forward(3600);
+    let key = app.key("lab", &all).await;
+    let revoked = sign_in(&app, &key).await;
+    let id = assay_store::KeyId::parse(key.split('_').nth(1).unwrap()).unwrap();
+    app.state.records.revoke_key(&id, app.state.clock.now()).await.unwrap();
+    let out = sign_in(&app, &app.key("lab", &all).await).await;
+    assert_eq!(out.send(&app, "DELETE", "/session", Some(&out.token)).await.status, 204);
+    let unknown = Browser { cookie: format!("assay_session={}", "0".repeat(64)), ..sign_in(&app, &key).await };
+    let malformed = Browser { cookie: "assay_session=0".into(), ..sign_in(&app, &key).await };
+    let bad = [
+        (revoked, "the API key was revoked"),
+        (expired, "the session has ended"),
+        (out, "the session has ended"),
+        (unknown, "the session has ended"),
+        (malformed, "an API key is needed"),
+    ];
+    for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()) {
+        for (browser, message) in &bad {
+            let answer = browser.send(&app, endpoint.method, &path(&endpoint), Some(&browser.token)).await;
+            assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{endpoint:?} {message}");
             assert!(answer.message().contains(message), "{} instead of {message}", answer.message());
             let challenge = answer.headers["www-authenticate"].to_str().unwrap();
             assert!(challenge.starts_with("Bearer realm=\"assay\""), "{challenge}");

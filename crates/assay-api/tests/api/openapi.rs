@@ -45,6 +45,66 @@ async fn the_document() {
     insta::assert_json_snapshot!("document", document);
 }
 
+/// Content types of what must have an example.
+const SHOWN: [&str; 2] = ["application/json", "multipart/form-data"];
+
+/// What is wrong with the examples of an operation's request and answers.
+fn faults(document: &Value, operation: &Value) -> Vec<String> {
+    let request = operation.get("requestBody").map(|body| ("request".to_owned(), body));
+    let answers = operation["responses"].as_object().unwrap().iter().map(|(status, answer)| (status.clone(), answer));
+    let mut faults = Vec::new();
+    for (place, holder) in request.into_iter().chain(answers) {
+        let contents = holder.get("content").and_then(Value::as_object).into_iter().flatten();
+        for (kind, content) in contents.filter(|(kind, _)| SHOWN.contains(&kind.as_str())) {
+            let Some(example) = content.get("example") else {
+                faults.push(format!("{place}: {kind} has no example"));
+                continue;
+            };
+            // With `allOf`, so that fields which no schema names are found too.
+            let schema = json!({
+                "components": document["components"],
+                "allOf": [content["schema"]],
+                "unevaluatedProperties": false,
+            });
+            let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            faults.extend(validator.iter_errors(example).map(|e| format!("{place}: {} {e}", e.instance_path())));
+        }
+    }
+    faults
+}
+
+#[tokio::test]
+async fn each_form_and_each_answer_has_an_example_that_its_schema_allows() {
+    let mut document = TestApp::new().get("/openapi.json", "").await.body;
+    let mut found = Vec::new();
+    let mut seen = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap().iter().filter(|(m, _)| METHODS.contains(&m.as_str())) {
+            seen += 1;
+            found.extend(faults(&document, operation).into_iter().map(|fault| format!("{method} {path}: {fault}")));
+        }
+    }
+    assert!(seen > 40, "{seen}");
+    assert!(found.is_empty(), "{found:#?}");
+    // It can say no.
+    let content = "/paths/~1leaderboard/get/responses/200/content/application~1json";
+    let operation = |document: &Value| faults(document, &document["paths"]["/leaderboard"]["get"]).concat();
+    let example = document.pointer(&format!("{content}/example")).unwrap().clone();
+    for (pointer, value) in [
+        ("/entries/0/submission_id", json!("nobody")),
+        ("/entries/0/success_rate", json!(1.5)),
+        ("/entries/0/score", json!(-1)),
+        ("/updated_at", json!("yesterday")),
+    ] {
+        let mut wrong = example.clone();
+        *wrong.pointer_mut(pointer).unwrap() = value;
+        *document.pointer_mut(&format!("{content}/example")).unwrap() = wrong;
+        assert!(operation(&document).contains(pointer), "{pointer}: {}", operation(&document));
+    }
+    document.pointer_mut(content).unwrap().as_object_mut().unwrap().remove("example");
+    assert!(operation(&document).contains("has no example"));
+}
+
 /// Fields of `value` that its schema does not name, and the other way round.
 fn differences(document: &Value, name: &str, value: &Value) -> Vec<String> {
     let fields: BTreeSet<&String> = value.as_object().unwrap().keys().collect();
@@ -81,6 +141,8 @@ async fn the_page_needs_no_other_host() {
     for prefix in ["", "/v1"] {
         let answer = app.get(&format!("{prefix}/docs"), "").await;
         assert_eq!((answer.status.as_u16(), &answer.headers["location"]), (303, &"docs/index.html".parse().unwrap()));
+        let answer = app.get(&format!("{prefix}/docs/"), "").await;
+        assert_eq!((answer.status.as_u16(), &answer.headers["location"]), (303, &"index.html".parse().unwrap()));
         let page = app.get(&format!("{prefix}/docs/index.html"), "").await;
         assert_eq!(page.headers["content-type"], "text/html");
         assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));

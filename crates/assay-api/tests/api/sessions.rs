@@ -12,13 +12,14 @@ use tower::ServiceExt;
 
 use crate::app::{Answer, POLICY, SCENARIO, TestApp, form};
 
-struct Browser {
-    cookie: String,
-    token: String,
-    answer: Answer,
+/// A browser after its try to sign in.
+pub(crate) struct Browser {
+    pub(crate) cookie: String,
+    pub(crate) token: String,
+    pub(crate) answer: Answer,
 }
 
-async fn sign_in(app: &TestApp, key: &str) -> Browser {
+pub(crate) async fn sign_in(app: &TestApp, key: &str) -> Browser {
     let answer = app.post_json("/session", "", &json!({ "key": key })).await;
     let set = answer.headers.get("set-cookie").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
     let cookie = set.split(';').next().unwrap().to_owned();
@@ -35,7 +36,7 @@ impl Browser {
         }
     }
 
-    async fn send(&self, app: &TestApp, method: &str, path: &str, token: Option<&str>) -> Answer {
+    pub(crate) async fn send(&self, app: &TestApp, method: &str, path: &str, token: Option<&str>) -> Answer {
         app.send(self.request(method, path, token).body(Body::empty()).unwrap()).await
     }
 }
