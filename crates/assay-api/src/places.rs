@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_model::AccountId;
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, Code, OverLimit};
 
 /// Things of one kind that are tried at the same time.
 const MAX_AT_ONCE: usize = 2;
@@ -20,6 +20,8 @@ pub(crate) const PUBLISH_RETRY_S: u64 = 10;
 pub struct Places {
     running: Arc<Mutex<BTreeSet<AccountId>>>,
     what: &'static str,
+    /// Its name where it is used up.
+    limit: &'static str,
     retry_s: u64,
 }
 
@@ -34,13 +36,13 @@ impl Places {
     /// For preflights.
     #[must_use]
     pub fn preflights() -> Self {
-        Self { running: Arc::default(), what: "preflight", retry_s: PREFLIGHT_RETRY_S }
+        Self { running: Arc::default(), what: "preflight", limit: "preflights", retry_s: PREFLIGHT_RETRY_S }
     }
 
     /// For scenarios that are to be published.
     #[must_use]
     pub fn publications() -> Self {
-        Self { running: Arc::default(), what: "publication", retry_s: PUBLISH_RETRY_S }
+        Self { running: Arc::default(), what: "publication", limit: "publications", retry_s: PUBLISH_RETRY_S }
     }
 
     /// A place for `account`, or when to try again.
@@ -48,8 +50,9 @@ impl Places {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let what = self.what;
         if running.contains(account) {
+            let over = OverLimit { limit: self.limit, maximum: 1, current: 1, frees_at: None };
             let message = format!("your account's other {what} has not ended; one at a time");
-            return Err(ApiError::try_again(Code::RateLimited, &message, self.retry_s));
+            return Err(ApiError::over_limit(&over, message, self.retry_s));
         }
         if running.len() >= MAX_AT_ONCE {
             let message = format!("other {what}s are running; try again");

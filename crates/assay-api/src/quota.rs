@@ -20,6 +20,24 @@ pub(crate) fn of_job(app: &App, scenario: &ScenarioCard, episodes: u32, archive_
     JobQuota { caps: caps(app), ask: JobAsk { sim_s, stored_bytes: archive_bytes } }
 }
 
+/// Why a job of so many episodes could use more CPU time than an operator grants one; `None` if it could not.
+pub(crate) async fn over_cpu_budget(
+    app: &App,
+    scenario: &ScenarioCard,
+    episodes: u32,
+) -> Result<Option<String>, ApiError> {
+    let granted = app.settings.job.cpu_s;
+    let of_episode = app.spec(scenario).await?.episode_cpu_s;
+    let most = granted.checked_div(of_episode).unwrap_or(u64::MAX);
+    let message = || {
+        format!(
+            "at most {most} episodes of this scenario fit the {granted} s of CPU time that a job may use: its policy may \
+             use {of_episode} s in an episode"
+        )
+    };
+    Ok((u64::from(episodes) > most).then(message))
+}
+
 fn caps(app: &App) -> AccountCaps {
     let limits = &app.settings.account;
     AccountCaps {

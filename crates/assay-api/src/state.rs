@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
+use assay_scenario::Spec;
 use assay_store::{Blobs, PublishedFiles, Queue, Records, ServerCalls, StoreError};
 use uuid::Uuid;
 
+use crate::http::{ApiError, Code};
 use crate::{
     ApiSettings, Boards, Catalog, EventHub, Intake, Metrics, Outlook, Places, Preflights, Publisher, RateWindows,
     Replayer, SigningKeys, UrlSigner,
@@ -86,6 +88,20 @@ impl AppState {
         }
         let found = self.records.community_scenario(id).await?;
         Ok(found.filter(|scenario| scenario.deleted_at.is_none()).map(|scenario| Arc::new(scenario.card)))
+    }
+
+    /// The spaces, rates and limits of a scenario. Reads the files of one that an account published.
+    ///
+    /// # Errors
+    /// CONFLICT: the published version can't be used here any more.
+    pub(crate) async fn spec(&self, card: &ScenarioCard) -> Result<Arc<Spec>, ApiError> {
+        if let Some(spec) = self.catalog.spec(&card.id) {
+            return Ok(spec);
+        }
+        let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest.clone());
+        let read = tokio::task::spawn_blocking(move || publisher.spec(&id, &digest)).await;
+        let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
+        spec.map(Arc::new).map_err(|why| ApiError::new(Code::Conflict, why))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_model::AccountId;
 use assay_store::{KeyId, SessionHash};
 
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, OverLimit};
 
 /// When to ask again for a stream that there was no room for, in s.
 const RETRY_S: u64 = 10;
@@ -62,8 +62,7 @@ impl Places {
         }
         let streams = open.accounts.entry(caller.account.clone()).or_default();
         if *streams >= of_account {
-            let message = format!("your account has {of_account} streams open, which is the most; close one");
-            return Err(ApiError::try_again(Code::RateLimited, &message, RETRY_S));
+            return Err(too_many(*streams, of_account));
         }
         *streams += 1;
         open.total += 1;
@@ -89,6 +88,14 @@ impl Places {
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The answer to a stream that an account may not open.
+fn too_many(open: usize, most: usize) -> ApiError {
+    let count = |streams: usize| u64::try_from(streams).unwrap_or(u64::MAX);
+    let over = OverLimit { limit: "streams", maximum: count(most), current: count(open), frees_at: None };
+    let message = format!("your account has {open} streams open, of {most}; close one");
+    ApiError::over_limit(&over, message, RETRY_S)
 }
 
 impl Drop for Place {

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::community::{Detail, detail};
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, OverLimit};
 use crate::places::{PUBLISH_RETRY_S, Place};
 use crate::state::App;
 use crate::upload::{self, Form, SCENARIO_PARTS};
@@ -18,6 +18,8 @@ use crate::{Draft, DraftFailure};
 
 /// The part of the form that errors speak of.
 const FIELD: &str = "scenario";
+/// When to try again after the last publication of 24 hours, in s.
+const DAY_RETRY_S: u64 = 3600;
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -139,8 +141,10 @@ fn refuse(published: Published, id: &ScenarioId, version: &str, limit: u32) -> R
         }
         Published::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
         Published::TooMany => {
+            let most = u64::from(limit);
+            let over = OverLimit { limit: "publications_per_day", maximum: most, current: most, frees_at: None };
             let message = format!("your account published {limit} versions in the last 24 hours; no more are taken");
-            return Err(ApiError::try_again(Code::RateLimited, &message, 3600));
+            return Err(ApiError::over_limit(&over, message, DAY_RETRY_S));
         }
     };
     Err(ApiError::new(Code::Conflict, message))

@@ -7,7 +7,7 @@ use assay_scenario::Spec;
 use axum::Json;
 use axum::extract::{Path, State};
 
-use crate::http::{ApiError, Code};
+use crate::http::ApiError;
 use crate::state::App;
 
 #[utoipa::path(
@@ -18,12 +18,6 @@ use crate::state::App;
 pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Arc<Spec>>, ApiError> {
     let missing = || ApiError::not_found("scenario");
     let id: ScenarioId = id.parse().map_err(|_| missing())?;
-    if let Some(spec) = app.catalog.spec(&id) {
-        return Ok(Json(spec));
-    }
-    let digest = app.scenario(&id).await?.ok_or_else(missing)?.digest.clone();
-    let publisher = Arc::clone(&app.publisher);
-    let read = tokio::task::spawn_blocking(move || publisher.spec(&id, &digest)).await;
-    let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
-    spec.map(|spec| Json(Arc::new(spec))).map_err(|why| ApiError::new(Code::Conflict, why))
+    let card = app.scenario(&id).await?.ok_or_else(missing)?;
+    app.spec(&card).await.map(Json)
 }

@@ -1,6 +1,8 @@
 //! `POST /submissions`: takes a policy to the arena, answers 201 once it can't be lost.
 
-use assay_model::{ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, ScenarioId};
+use assay_model::{
+    ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, SHOWCASE_EPISODES, ScenarioId,
+};
 use assay_store::{NewJob, Season, Submitted, Work};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
@@ -9,7 +11,7 @@ use axum::{Extension, Json};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::http::{self, ApiError, Caller, Code, OnceOnly};
+use crate::http::{self, ApiError, Caller, OnceOnly, OverLimit};
 use crate::quota;
 use crate::seasons::{not_open, open_season};
 use crate::state::App;
@@ -73,6 +75,7 @@ pub(super) async fn handle(
     let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form).await?;
     let season = open_season(&app, &wish.scenario).await?;
+    fits(&app, &wish, &season).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
@@ -85,6 +88,16 @@ pub(super) async fn handle(
         }
     };
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(created)).into_response())
+}
+
+/// A submission has as many episodes as its season says, and the showcase.
+async fn fits(app: &App, wish: &SubmissionRequest, season: &Season) -> Result<(), ApiError> {
+    let episodes = season.pins.episodes.saturating_add(SHOWCASE_EPISODES);
+    let over = quota::over_cpu_budget(app, &wish.scenario, episodes).await?;
+    over.map_or(Ok(()), |why| {
+        let message = format!("a submission has {episodes} episodes, but {why}");
+        Err(ApiError::invalid("scenario_id", Some(wish.scenario.id.as_str()), message))
+    })
 }
 
 async fn submit(
@@ -121,20 +134,23 @@ async fn submit(
     let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
         Submitted::Accepted { shards } => shards,
         Submitted::NotOpen => return Err(not_open(season)),
-        Submitted::TooMany => {
-            let free = day.saturating_add(SignedDuration::from_secs(DAY_S)).unwrap_or(now);
-            let message = format!(
-                "your account has {daily} submissions to {} today; the next may come at {free}",
-                season.scenario
-            );
-            let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);
-            return Err(ApiError::try_again(Code::RateLimited, &message, wait));
-        }
+        Submitted::TooMany => return Err(too_many(daily, season, day, now)),
     };
     for shard in 0..shards {
         app.queue.publish(Work::Shard { job_id, shard }).await;
     }
     Ok(created)
+}
+
+/// The answer to a submission too many of the day that began at `day`.
+fn too_many(daily: u32, season: &Season, day: Timestamp, now: Timestamp) -> ApiError {
+    let free = day.saturating_add(SignedDuration::from_secs(DAY_S)).unwrap_or(now);
+    let most = u64::from(daily);
+    let over = OverLimit { limit: "submissions_per_day", maximum: most, current: most, frees_at: Some(free) };
+    let message =
+        format!("your account has {daily} submissions to {} today; the next may come at {free}", season.scenario);
+    let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);
+    ApiError::over_limit(&over, message, wait)
 }
 
 fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &KeptPolicy, season: &Season) -> JobHeader {

@@ -11,8 +11,8 @@ use super::BadSetting;
 pub struct JobLimits {
     /// Most episodes of one verification.
     pub max_episodes: u32,
-    /// CPU seconds that the policy of one verification may use in the worst case: those that the kernel grants it in an
-    /// episode of its scenario, times the episodes.
+    /// CPU seconds that the policy of one verification or submission may use in the worst case: those that the kernel
+    /// grants it in an episode of its scenario, times the episodes.
     pub cpu_s: u64,
 }
 

@@ -8,6 +8,7 @@ use assay_model::{Plan, Record, ScenarioCard};
 use super::receive::Form;
 use super::server::{self, ServerWish};
 use crate::http::ApiError;
+use crate::quota;
 use crate::state::App;
 
 const DEFAULT_EPISODES: u32 = 3;
@@ -38,8 +39,10 @@ impl VerifyRequest {
         let scenario = scenario(app, form, "scenario").await?;
         let (server, mut warnings) = server::read(app, form)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
-        if server.is_none() {
-            within_cpu_budget(app, &scenario, plan.episodes)?;
+        if server.is_none()
+            && let Some(message) = quota::over_cpu_budget(app, &scenario, plan.episodes).await?
+        {
+            return Err(ApiError::invalid("num_episodes", Some(&plan.episodes.to_string()), message));
         }
         warnings.extend(plan.shortfall());
         let seed = parsed(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
@@ -96,21 +99,6 @@ fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, 
         return Err(ApiError::invalid("max_violation_probability", value.as_deref(), message));
     }
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
-}
-
-/// A job must not be able to use more CPU time than an operator grants one.
-fn within_cpu_budget(app: &App, scenario: &ScenarioCard, episodes: u32) -> Result<(), ApiError> {
-    let granted = app.settings.job.cpu_s;
-    let of_episode = app.catalog.spec(&scenario.id).map_or(0, |spec| spec.episode_cpu_s);
-    let most = granted.checked_div(of_episode).unwrap_or(u64::MAX);
-    if u64::from(episodes) <= most {
-        return Ok(());
-    }
-    let message = format!(
-        "at most {most} episodes of this scenario fit the {granted} s of CPU time that a job may use: its policy may use \
-         {of_episode} s in an episode"
-    );
-    Err(ApiError::invalid("num_episodes", Some(&episodes.to_string()), message))
 }
 
 /// A whole number from 1 to `max`.

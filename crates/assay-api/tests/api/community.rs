@@ -130,6 +130,8 @@ async fn versions_stay_and_are_counted() {
     assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
     let third = publish(&app, &key, "third 1").await;
     assert_eq!((third.status.as_u16(), &third.headers["retry-after"]), (429, &"3600".parse().unwrap()));
+    let details = json!({ "limit": "publications_per_day", "maximum": 2, "current": 2, "frees_at": null });
+    assert_eq!(third.body["error"]["details"], details);
     app.clock.forward(3000);
     let other = app.key("other", "publish,read").await;
     assert_eq!(publish(&app, &other, "reach 1").await.status, 201, "another account has a count of its own");

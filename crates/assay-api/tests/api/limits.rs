@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use serde_json::json;
 
-use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, request};
+use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, form, request};
 
 /// Limit, remaining and reset.
 fn told(answer: &Answer) -> Option<(u64, u64, i64)> {
@@ -202,6 +202,27 @@ async fn a_job_can_use_no_more_cpu_time_than_it_may() {
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", &most)]).await.status, 201);
     let more = (most.parse::<u32>().unwrap() + 1).to_string();
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", &more)]).await.status, 400);
+}
+
+#[tokio::test]
+async fn nor_can_a_job_on_a_published_scenario_or_a_submission() {
+    let spec = TestApp::new().state.catalog.spec(&"cartpole_keepin".parse().unwrap()).unwrap();
+    let job = JobLimits { cpu_s: 3 * spec.episode_cpu_s, ..JobLimits::default() };
+    let app = TestApp::with(ApiSettings { job, ..ApiSettings::default() });
+    let key = app.key("lab", "verify,publish,submit").await;
+    let archive = [Part::File("scenario", "s.zip", b"reach 1.0.0")];
+    assert_eq!(app.send(form(request("POST", "/community/scenarios", &key), &archive)).await.status, 201);
+    for (episodes, status) in [("3", 201), ("4", 400)] {
+        let parts = [POLICY, Part::Text("scenario", "lab.reach"), Part::Text("num_episodes", episodes)];
+        let answer = app.verify(&key, &parts).await;
+        assert_eq!(answer.status.as_u16(), status, "{episodes}: {}", answer.body);
+    }
+    // Three episodes of the season, and the showcase.
+    let parts = [POLICY, Part::Text("scenario_id", "cartpole_keepin")];
+    let answer = app.submit(&key, &parts).await;
+    assert_eq!((answer.status.as_u16(), &answer.body["error"]["details"]["field"]), (400, &json!("scenario_id")));
+    assert!(answer.message().starts_with("a submission has 4 episodes, but at most 3 "), "{}", answer.message());
+    assert_eq!(app.leftovers(), 0);
 }
 
 #[tokio::test]

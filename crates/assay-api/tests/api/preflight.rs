@@ -81,6 +81,8 @@ async fn asked(app: &TestApp, key: &str) -> u16 {
         status => {
             assert_eq!(answer.headers["retry-after"], "3", "{}", answer.body);
             assert_eq!(answer.code(), if status == 429 { "RATE_LIMITED" } else { "UNAVAILABLE" });
+            let limit = answer.body["error"]["details"]["limit"].as_str();
+            assert_eq!(limit, (status == 429).then_some("preflights"));
             status
         }
     }
