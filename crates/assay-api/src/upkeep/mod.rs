@@ -1,6 +1,7 @@
 //! What the service does by itself, beside requests: forgets old answers, removes what is too old or too much, and ends
-//! removals that a dead server left half done.
+//! what a dead server left half done.
 
+mod orphans;
 mod remove;
 mod retain;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use assay_store::StoreError;
 
-pub(crate) use remove::remove;
+pub(crate) use remove::{remove, remove_policy};
 
 use crate::AppState;
 use crate::state::App;
@@ -21,6 +22,9 @@ const BATCH: u32 = 1000;
 pub async fn upkeep(state: AppState, stopped: impl Future<Output = ()>) {
     let app: App = Arc::new(state);
     let rounds = async {
+        if let Err(error) = orphans::policies(&app).await {
+            tracing::warn!(%error, "what a killed server left behind could not be removed; the next start tries again");
+        }
         let mut rounds = tokio::time::interval(app.settings.retention.every_s.get());
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -32,13 +32,20 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
         app.servers.forget(job)?;
     }
     if let Some(path) = &removal.policy_path {
-        // Nobody may be about to accept a job with this archive between the look and the removal.
-        let _nobody = POLICIES_IN_USE.write().await;
-        if !app.records.needs_policy(path).await? {
-            gone(tokio::fs::remove_file(app.data.join(path)).await)?;
-        }
+        remove_policy(app, path).await?;
     }
     Ok(app.records.removed(job, app.clock.now()).await?)
+}
+
+/// Removes an archive, unless a job needs it: whether it is gone.
+pub(crate) async fn remove_policy(app: &App, path: &str) -> Result<bool, RemoveError> {
+    // Nobody may be about to accept a job with this archive between the look and the removal.
+    let _nobody = POLICIES_IN_USE.write().await;
+    if app.records.needs_policy(path).await? {
+        return Ok(false);
+    }
+    gone(tokio::fs::remove_file(app.data.join(path)).await)?;
+    Ok(true)
 }
 
 fn gone(removed: io::Result<()>) -> io::Result<()> {

@@ -11,10 +11,11 @@ use tokio::sync::{RwLock, RwLockReadGuard, Semaphore};
 use super::receive::Form;
 use crate::http::{ApiError, Code};
 use crate::state::App;
+use crate::upkeep;
 use crate::{CheckedPolicy, IntakeFailure};
 
 pub(super) const UPLOADS: &str = "uploads";
-const POLICIES: &str = "policies";
+pub(crate) const POLICIES: &str = "policies";
 
 /// Archives looked into at a time: each takes a processor.
 static CHECKS: Semaphore = Semaphore::const_new(4);
@@ -113,15 +114,8 @@ pub(crate) async fn forget(app: &App, path: Option<String>) {
     let Some(path) = path else { return };
     let app = app.clone();
     let removal = tokio::spawn(async move {
-        let _nobody = POLICIES_IN_USE.write().await;
-        let needed = app.records.needs_policy(&path).await;
-        let removed = match needed {
-            Ok(false) => tokio::fs::remove_file(app.data.join(&path)).await.map_err(|error| error.to_string()),
-            Ok(true) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(error) = removed {
-            tracing::warn!(error, path, "the archive of a job that was not accepted could not be removed");
+        if let Err(error) = upkeep::remove_policy(&app, &path).await {
+            tracing::warn!(%error, path, "the archive of a job that was not accepted could not be removed");
         }
     });
     // It says by itself what went wrong.

@@ -7,7 +7,7 @@ mod server;
 mod submission;
 
 pub(crate) use fields::VerifyRequest;
-pub(crate) use keep::{KeptPolicy, POLICIES_IN_USE, accept, disk_error, forget, refusal};
+pub(crate) use keep::{KeptPolicy, POLICIES, POLICIES_IN_USE, accept, disk_error, forget, refusal};
 pub use keep::{PrepareError, prepare_folders};
 pub(crate) use receive::{Form, SCENARIO_PARTS, SUBMISSION_PARTS, VERIFY_PARTS, receive};
 pub(crate) use server::ServerWish;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, upkeep};
-use assay_model::{Artifact, EpisodeResult, JobId};
+use assay_model::{Artifact, EpisodeResult, JobId, Scopes};
 use assay_store::Removal;
 use axum::body::Body;
 use jiff::SignedDuration;
@@ -169,6 +169,64 @@ async fn what_a_late_lane_writes_goes_too() {
     app.clock.forward(60);
     look_after(&app).await;
     assert_eq!(files(&app), [""; 0]);
+}
+
+/// The folder of archives, with one more file in it.
+fn put_policy(app: &TestApp, name: &str) -> std::path::PathBuf {
+    let path = app.folder.path().join("policies").join(name);
+    std::fs::write(&path, b"PK").unwrap();
+    path
+}
+
+#[tokio::test]
+async fn an_archive_without_a_job_goes_at_the_next_start() {
+    let app = TestApp::new();
+    let key = app.key("lab", SCOPES).await;
+    assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
+    // Where a server was killed after an upload had got its place, and before its job had its row.
+    let orphan = put_policy(&app, &format!("{}.zip", "0".repeat(64)));
+    let gone = async {
+        while orphan.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let limit = tokio::time::timeout(Duration::from_secs(20), gone);
+    upkeep(app.state.clone(), async { limit.await.expect("an orphan that is gone") }).await;
+    assert_eq!(files(&app).len(), 1, "a job's stays: {:?}", files(&app));
+}
+
+#[tokio::test]
+async fn an_erased_submission_is_gone_but_for_its_record_and_its_place() {
+    let app = TestApp::new();
+    let key = app.key("lab", &Scopes::all().to_string()).await;
+    let id = app.submitted(&key).await;
+    let job: JobId = id.parse().unwrap();
+    let path = format!("/submissions/{id}");
+    let (file, sha256) = (app.folder.path().join("evidence"), sha256_hex(b"seen"));
+    std::fs::write(&file, b"seen").unwrap();
+    app.state.blobs.put(job, &sha256, &file).await.unwrap();
+    let delete = async |key: &str| app.send(request("DELETE", &path, key).body(Body::empty()).unwrap()).await;
+    let open = delete(&key).await;
+    assert_eq!((open.status.as_u16(), open.code()), (409, "CONFLICT"), "its season may have to run it again");
+    app.close_season().await;
+    let board = async || app.get("/leaderboard?scenario=cartpole_keepin", &key).await.body["entries"].clone();
+    let before = board().await;
+    assert_eq!(before[0]["submission_id"], json!(id));
+    let (stranger, reader) = (app.key("other", "read,submit").await, app.key("lab", "read").await);
+    assert_eq!((delete(&stranger).await.status.as_u16(), delete(&reader).await.status.as_u16()), (404, 403));
+    assert_eq!((files(&app).len(), delete(&key).await.status.as_u16()), (2, 204), "{:?}", files(&app));
+    assert_eq!(files(&app), [""; 0]);
+
+    let below = endpoints().into_iter().filter(|e| e.path.starts_with("/submissions/{id}"));
+    for endpoint in below {
+        let bare = request(endpoint.method, &endpoint.path.replace("{id}", &id), &key).body(Body::empty()).unwrap();
+        let answer = app.send(bare).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (410, "GONE"), "{endpoint:?}: {}", answer.body);
+    }
+    let listed = &app.get("/submissions", &key).await.body["submissions"][0];
+    assert_eq!((&listed["id"], &listed["verdict"]), (&json!(id), &json!("SAFE")), "the record stays");
+    assert!(listed["erased_at"].is_string(), "{listed}");
+    assert_eq!(board().await, before, "and what it reached");
 }
 
 fn keeping(retention: Retention) -> TestApp {
