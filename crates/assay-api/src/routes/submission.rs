@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::erased;
+use super::query::Query;
 use super::verify_report::{Completed, with_result};
 use crate::artifacts;
 use crate::http::{ApiError, Caller, Code};
@@ -128,8 +129,35 @@ pub(super) async fn is_public(app: &App, record: &JobRecord) -> Result<bool, Api
     Ok(season.is_some_and(|season| season.is_closed()))
 }
 
+/// Which of a submission's runs is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(as = SubmissionRun, rename_all = "snake_case")]
+pub(super) enum Run {
+    /// The one on the season's worlds.
+    Season,
+    /// The one of a first entry on fresh worlds, when its season was closed.
+    Closing,
+}
+
+impl Run {
+    /// As the query says; the season's if it says nothing.
+    pub(super) fn of(query: Option<&str>) -> Result<Self, ApiError> {
+        match Query::parse(query).text("run")? {
+            None | Some("season") => Ok(Self::Season),
+            Some("closing") => Ok(Self::Closing),
+            other => Err(ApiError::invalid("run", other, "run must be season or closing")),
+        }
+    }
+}
+
 /// A submission with a result, whose season is closed: its seeds and evidence are public. `what` is what there will be.
-pub(super) async fn released(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
+pub(super) async fn released(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    run: Run,
+    what: &str,
+) -> Result<Completed, ApiError> {
     let record = submission(app, caller.sees(), id).await?;
     if !is_public(app, &record).await? {
         let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
@@ -137,7 +165,18 @@ pub(super) async fn released(app: &App, caller: &Caller, id: &str, what: &str) -
         return Err(ApiError::new(Code::Forbidden, message));
     }
     caller.audit(&record.account, "read a submission's evidence");
-    with_result(record, what)
+    match run {
+        Run::Season => with_result(record, what),
+        Run::Closing => with_result(closing_run(app, &record).await?, what),
+    }
+}
+
+/// The submission's run when its season was closed.
+async fn closing_run(app: &App, record: &JobRecord) -> Result<JobRecord, ApiError> {
+    let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
+    let reruns = app.records.reruns(&record.header.scenario, season).await?;
+    let run = reruns.into_iter().find(|(of, _)| *of == record.header.job_id);
+    run.map(|(_, run)| run).ok_or_else(|| ApiError::not_found("run: only a season's first entries run again"))
 }
 
 /// The showcase, and the episodes that count.

@@ -4,16 +4,19 @@
 use assay_model::JobId;
 use assay_report::attest::Envelope;
 use assay_store::{SIGNED_STATEMENT, signed_folder};
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::submission::{is_public, submission};
+use super::submission::{Run, is_public, released, submission};
 use super::verify_report::{signed_file, with_result};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
+
+/// What there will be.
+const THERE_IS_ONE: &str = "there is a signed statement";
 
 /// What binds us to a statement that nobody may read yet.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -38,22 +41,31 @@ pub(super) enum Attestation {
 
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
-    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
     responses(
         (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
             envelope", body = Attestation),
-        (status = 400), (status = 404), (status = 409), (status = 410),
+        (status = 400), (status = 403), (status = 404), (status = 409), (status = 410),
     ),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
+    let run = Run::of(query.as_deref())?;
+    if run == Run::Closing {
+        let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
+        return signed_file(&app, job.fence, SIGNED_STATEMENT).await;
+    }
     let record = submission(&app, caller.sees(), &id).await?;
     caller.audit(&record.account, "read a statement");
     let public = is_public(&app, &record).await?;
-    let job = with_result(record, "there is a signed statement")?;
+    let job = with_result(record, THERE_IS_ONE)?;
     if public {
         return signed_file(&app, job.fence, SIGNED_STATEMENT).await;
     }

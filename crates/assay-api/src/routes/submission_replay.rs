@@ -4,7 +4,7 @@ use assay_report::ReplayReport;
 use axum::extract::{Path, Request, State};
 use axum::{Extension, Json};
 
-use super::submission::released;
+use super::submission::{Run, released};
 use super::verify_replay::{NewReplay, replay, wish};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
@@ -25,6 +25,6 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
-    let job = released(&app, &caller, &id, "an episode can be replayed").await?;
+    let job = released(&app, &caller, &id, Run::Season, "an episode can be replayed").await?;
     replay(&app, job, wish).await
 }

@@ -3,37 +3,45 @@
 use assay_model::JobReport;
 use assay_store::SIGNED_REPORT;
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 
-use super::submission::released;
+use super::submission::{Run, released};
 use super::verify_report::{page_of, signed_file};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
 #[utoipa::path(
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
-    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
     responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn page(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    page_of(&app, released(&app, &caller, &id, "there is a report").await?).await
+    page_of(&app, released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?).await
 }
 
 #[utoipa::path(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
-    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn document(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let job = released(&app, &caller, &id, "there is a report").await?;
+    let job = released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?;
     signed_file(&app, job.fence, SIGNED_REPORT).await
 }

@@ -126,6 +126,7 @@ async fn evidence_is_released_with_the_season() {
         let answer = get(path).await;
         assert_eq!((answer.status.as_u16(), answer.code()), (403, "FORBIDDEN"), "{path}");
     }
+    assert_eq!(get("attestation?run=closing").await.status, 403);
     let replay = format!("/submissions/{id}/replay");
     assert_eq!(app.post_json(&replay, &lab, &json!({})).await.status, 403);
     let secret = |answer: &Value| answer["seasons"][0]["secret"].clone();
@@ -135,6 +136,13 @@ async fn evidence_is_released_with_the_season() {
     let episodes = get("episodes").await;
     assert_eq!((episodes.status.as_u16(), &episodes.body["total"]), (200, &json!(4)), "{}", episodes.body);
     assert_eq!(get("report").await.status, 200);
+    assert_eq!(get("report?run=season").await.status, 200);
+    for path in ["episodes", "report", "report.json", "attestation"] {
+        let none = get(&format!("{path}?run=closing")).await;
+        assert_eq!((none.status.as_u16(), none.code()), (404, "NOT_FOUND"), "{path}: nothing was run again");
+        let wrong = get(&format!("{path}?run=last")).await;
+        assert_eq!((wrong.status.as_u16(), &wrong.body["error"]["details"]["field"]), (400, &json!("run")), "{path}");
+    }
     assert_eq!(app.post_json(&replay, &lab, &json!({})).await.status, 200);
     let closed = app.get("/seasons?scenario=cartpole_keepin", &lab).await.body;
     assert_eq!(closed["seasons"][0]["commitment"], open["seasons"][0]["commitment"]);
