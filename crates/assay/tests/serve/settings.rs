@@ -1,9 +1,10 @@
 //! The settings of the real program: file, environment, flags, and what `--check` says of them.
 
+use assay_testkit::archive;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{STOP_LIMIT, assay};
+use crate::{JOB_LIMIT, STOP_LIMIT, assay};
 
 #[test]
 fn a_check_says_what_counts_and_where_it_comes_from() {
@@ -64,4 +65,29 @@ fn a_server_runs_by_its_file() {
     assert_eq!(answer.status, 400);
     assert!(answer.text.contains("from 1 to 7"), "{}", answer.text);
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+}
+
+#[test]
+fn a_server_keeps_no_more_evidence_than_it_is_told() {
+    let assay = assay();
+    let source: &[u8] = b"def policy(observation):\n    if observation['time'] > 0.2:\n        raise RuntimeError('seen enough')\n    return [0] * 7\n";
+    let zip = archive(&[("policy.py", source)]);
+    // The compiled world alone has more than half a MiB.
+    let episode = |data: &str, more: &[&str]| {
+        let server = assay.serve(&assay.path(data), &[&["--lanes", "1"], more].concat());
+        let client = server.client(&std::fs::read_to_string(assay.path(data).join("bootstrap-key")).unwrap());
+        let id = client.verify(&zip, &[("scenario", "tabletop_reach"), ("num_episodes", "2")]);
+        client.ended_job(&id, JOB_LIMIT).episode_details.remove(0)
+    };
+    let names = |episode: &assay_model::EpisodeResult| -> Vec<String> {
+        episode.evidence.iter().map(|file| file.name.rsplit('/').next().unwrap().to_owned()).collect()
+    };
+    let (whole, capped) = (episode("a", &[]), episode("b", &["--max-evidence-mib", "1"]));
+    let video = "video.mp4".to_owned();
+    assert!(whole.evidence_notes.is_empty() && names(&whole).contains(&video), "{:?}", whole.evidence_notes);
+    let notes = &capped.evidence_notes;
+    assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
+    assert_eq!(capped.video_url, None);
+    assert_eq!(names(&capped), names(&whole).into_iter().filter(|name| *name != video).collect::<Vec<_>>());
+    assert_eq!(capped.trace_hash, whole.trace_hash);
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use assay_model::{EpisodeResult, JobReport};
-use assay_testkit::Run;
+use assay_testkit::{Assay, Run};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::log::read as read_log;
 use crate::{CARTPOLE, assay, hashes, report, verify};
 
 /// What ffprobe says of the first video stream: codec, width, height, seconds.
@@ -133,5 +135,59 @@ fn over_the_limit_images_are_left_out() {
     let notes = &report.episode_details[0].evidence_notes;
     assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
     assert!(out.join("episodes/000/log.mcap").is_file(), "the log does without them");
+    assay.assert_clean();
+}
+
+/// Episodes that share a job's room, so that an episode's can be chosen finely.
+const SHARES: u64 = 24;
+
+/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report and the log. The job has
+/// so many MiB for its evidence, and the other episodes end at once.
+#[track_caller]
+fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value) {
+    let source = format!(
+        "import numpy as np\n\nclass Policy:\n    def reset(self, *, seed, scenario, instruction):\n        self.end = \
+         1.5 if {first_seed} in (0, seed) else -1.0\n\n    def act(self, observation):\n        if observation['time'] \
+         > self.end:\n            raise RuntimeError('seen enough')\n        return np.zeros(7)\n"
+    );
+    let (policy, out) = (assay.write("policy.py", source), assay.path("out"));
+    let (episodes, limit) = (if first_seed == 0 { 1 } else { SHARES }.to_string(), limit_mib.to_string());
+    let words = ["verify", policy.to_str().unwrap(), "--scenario", "tidy_by_sight", "--episodes", &episodes, "--json"];
+    let run = assay.run(&[&words[..], &["--max-evidence-mib", &limit, "--out", out.to_str().unwrap()]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let episode = report(&run).episode_details.remove(0);
+    verify_hashes(&out, &episode);
+    (episode, read_log(&out.join("episodes/000")))
+}
+
+#[test]
+fn what_the_policy_saw_goes_before_what_people_look_at() {
+    let assay = assay();
+    let counts = |log: &Value| (log["images"].as_object().unwrap().len(), log["frames"].as_u64().unwrap());
+    let file = |of: &EpisodeResult, name: &str| of.evidence.iter().find(|f| f.name.ends_with(name)).unwrap().clone();
+    let (whole, log) = watched(&assay, 4096, 0);
+    let (cameras, frames) = counts(&log);
+    assert!(cameras == 2 && frames > 30 && whole.evidence_notes.is_empty(), "{:?} {log}", whole.evidence_notes);
+
+    // Room for the video, which stands in its file and in the log, and for less than what the cameras saw.
+    let all: u64 = whole.evidence.iter().map(|file| file.size_bytes).sum();
+    let needed = all - file(&whole, "log.mcap").size_bytes + file(&whole, "video.mp4").size_bytes;
+    let (first, log) = watched(&assay, (needed * SHARES).div_ceil(1 << 20), whole.seed);
+    let notes = &first.evidence_notes;
+    assert_eq!(counts(&log), (0, frames), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].starts_with("what the policy's cameras saw was left out"), "{notes:?}");
+
+    let (second, log) = watched(&assay, 1, whole.seed);
+    let notes = &second.evidence_notes;
+    assert_eq!((counts(&log), notes.len(), &second.video_url), ((0, 0), 2, &None), "{notes:?}");
+    assert!(notes[1].starts_with("images were left out: "), "{notes:?}");
+
+    // Everything else is there, and says the same.
+    for episode in [&first, &second] {
+        assert_eq!((&episode.trace_hash, episode.steps), (&whole.trace_hash, whole.steps));
+        for name in ["actions.npy", "inputs.npz", "model.mjb", "state.bin"] {
+            assert_eq!(file(episode, name), file(&whole, name));
+        }
+    }
     assay.assert_clean();
 }

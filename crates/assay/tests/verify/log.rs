@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{CARTPOLE, assay};
 
-fn read(folder: &Path) -> Value {
+pub(crate) fn read(folder: &Path) -> Value {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut python = Command::new(here.join("../../vendor/dev-venv/bin/python"));
     let output = python.arg(here.join("tests/verify/read_log.py")).arg(folder).output();
