@@ -37,4 +37,7 @@ pub struct ScenarioCard {
     /// otherwise; `null` for all of them.
     #[serde(default)]
     pub replan_steps: Option<u32>,
+    /// Largest archive of a policy in MiB; `null` where the scenario sets no limit beside the service's own.
+    #[serde(default)]
+    pub archive_mib: Option<u32>,
 }

@@ -224,6 +224,7 @@ impl Scenario {
             arena_episodes: self.arena.episodes,
             idle_progress: self.arena.idle_progress,
             replan_steps: self.control.replan_steps,
+            archive_mib: self.budget.archive_mib,
         }
     }
 

@@ -556,7 +556,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// CPU time and memory of the policy.
+/// CPU time, memory and size of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
@@ -570,11 +570,15 @@ pub struct Budget {
     pub import_cpu_ms: f64,
     /// Address space of the policy's process, interpreter and numpy included, in MiB.
     pub memory_mib: u32,
+    /// Largest archive of a policy, in MiB; without it, what the service takes.
+    pub archive_mib: Option<u32>,
 }
 
 impl Budget {
     /// Least and most memory, in MiB: interpreter and numpy need 160, and a pool's process has no more than 2048.
     pub const MEMORY_MIB: std::ops::RangeInclusive<u32> = 256..=2048;
+    /// Least and most of an archive, in MiB: more than 100 a service takes only where its operator said so.
+    pub const ARCHIVE_MIB: std::ops::RangeInclusive<u32> = 1..=100;
     /// Largest CPU budget of any kind, in ms.
     pub const MAX_CPU_MS: f64 = 600_000.0;
 
@@ -599,6 +603,7 @@ impl Default for Budget {
             first_cpu_ms: 5000.0,
             import_cpu_ms: 10_000.0,
             memory_mib: 2048,
+            archive_mib: None,
         }
     }
 }

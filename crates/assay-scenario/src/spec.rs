@@ -111,7 +111,7 @@ pub struct ClauseLimit {
     pub formula: String,
 }
 
-/// CPU time of a policy in ms, and its memory.
+/// CPU time of a policy in ms, its memory, and its archive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[schema(as = ScenarioBudget)]
 pub struct BudgetMs {
@@ -125,6 +125,8 @@ pub struct BudgetMs {
     pub import_cpu_ms: f64,
     /// Address space in MiB.
     pub memory_mib: u32,
+    /// Largest archive in MiB; null where the scenario sets no limit beside the service's own.
+    pub archive_mib: Option<u32>,
 }
 
 impl Scenario {
@@ -170,6 +172,7 @@ impl Scenario {
                 first_cpu_ms: self.budget.first_cpu_ms,
                 import_cpu_ms: self.budget.import_cpu_ms,
                 memory_mib: self.budget.memory_mib,
+                archive_mib: self.budget.archive_mib,
             },
         }
     }

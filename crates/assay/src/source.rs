@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::{PolicyIdentity, Secret, sanitise};
 use assay_policy::remote::{Endpoint, Guard, PolicyServer};
-use assay_policy::{IntakeLimits, intake};
+use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
 use assay_worker::PolicySource;
 
@@ -39,14 +39,21 @@ pub(crate) fn find(
 ) -> Result<Found, Failure> {
     match given.to_str().filter(|text| Endpoint::is_meant(text)) {
         Some(address) => server(address, options, scenario),
-        None => files(given, folder),
+        None => files(given, scenario, folder),
     }
 }
 
-fn files(given: &Path, folder: &Path) -> Result<Found, Failure> {
-    let policy = intake(given, folder, &IntakeLimits::default()).map_err(|error| {
+fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<Found, Failure> {
+    let usual = IntakeLimits::default();
+    let own = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
+    let limits = IntakeLimits { archive_bytes: own.unwrap_or(usual.archive_bytes), ..usual };
+    let policy = intake(given, folder, &limits).map_err(|error| {
         let ours = error.is_ours();
-        let error = anyhow!(error).context(format!("the policy {}", given.display()));
+        let whose = match (&error, scenario.budget.archive_mib) {
+            (IntakeError::TooLarge { .. }, Some(mib)) => format!(" (budget.archive_mib = {mib} of {})", scenario.id),
+            _ => String::new(),
+        };
+        let error = anyhow!(error).context(format!("the policy {}{whose}", given.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());

@@ -73,7 +73,7 @@ pub(crate) struct ErrorBody {
     code: String,
     /// For people: says what to do next.
     message: String,
-    /// On every VALIDATION_ERROR, and where a limit is used up.
+    /// On every VALIDATION_ERROR, and where a limit is used up or passed.
     details: Option<AnyDetails>,
     /// The same as in the header `X-Request-Id`.
     request_id: Uuid,
@@ -88,7 +88,7 @@ pub(crate) enum AnyDetails {
     Limit(OverLimit),
 }
 
-/// A limit that is used up.
+/// A limit that is used up, or that what was sent passes.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct OverLimit {
     /// Its name, such as `jobs_per_day`.
@@ -96,9 +96,9 @@ pub(crate) struct OverLimit {
     pub(crate) limit: &'static str,
     /// How much there is.
     pub(crate) maximum: u64,
-    /// How much is in use.
+    /// How much is in use, or was sent.
     pub(crate) current: u64,
-    /// When it is free again; null where that depends on what else goes on.
+    /// When it is free again; null where that depends on what else goes on, or never changes.
     pub(crate) frees_at: Option<Timestamp>,
 }
 
@@ -172,6 +172,11 @@ impl ApiError {
     pub(crate) fn over_limit(over: &OverLimit, message: impl Into<String>, seconds: u64) -> Self {
         let error = Self { details: Some(json!(over)), ..Self::new(Code::RateLimited, message) };
         error.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// More than a limit that does not change by waiting.
+    pub(crate) fn too_large(over: &OverLimit, message: impl Into<String>) -> Self {
+        Self { details: Some(json!(over)), ..Self::new(Code::PayloadTooLarge, message) }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {

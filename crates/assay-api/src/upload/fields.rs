@@ -7,7 +7,7 @@ use assay_model::{Plan, Record, ScenarioCard};
 
 use super::receive::Form;
 use super::server::{self, ServerWish};
-use crate::http::ApiError;
+use crate::http::{ApiError, OverLimit};
 use crate::quota;
 use crate::state::App;
 
@@ -38,6 +38,7 @@ impl VerifyRequest {
     pub(crate) async fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
         let scenario = scenario(app, form, "scenario").await?;
         let (server, mut warnings) = server::read(app, form)?;
+        within_archive_budget(form, &scenario)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
         if server.is_none()
             && let Some(message) = quota::over_cpu_budget(app, &scenario, plan.episodes).await?
@@ -83,6 +84,22 @@ pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<S
         let message = "there is no such scenario: GET /scenarios and GET /community/scenarios list those there are";
         ApiError::invalid(field, Some(text), message)
     })
+}
+
+/// A scenario may take smaller archives than the service does. The parts come in any order, so the archive is there before
+/// its scenario is known.
+pub(super) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Result<(), ApiError> {
+    let (Some(upload), Some(mib)) = (&form.policy, scenario.archive_mib) else { return Ok(()) };
+    if upload.size_bytes <= u64::from(mib) << 20 {
+        return Ok(());
+    }
+    let has = upload.size_bytes.div_ceil(1 << 20);
+    let over = OverLimit { limit: "archive_mib", maximum: mib.into(), current: has, frees_at: None };
+    let message = format!(
+        "the policy archive has {has} MiB, and {} takes at most {mib}; leave out what the policy does not need",
+        scenario.id
+    );
+    Err(ApiError::too_large(&over, message))
 }
 
 /// Fixed before the first episode: what a certification needs, unless its author asks for another number.

@@ -111,6 +111,7 @@ impl Form {
 pub(super) struct Upload {
     /// Of the file's content.
     sha256: [u8; 32],
+    pub(super) size_bytes: u64,
     pub(super) file: NamedTempFile,
     /// The name that the client gave, unchecked.
     pub(super) name: Option<String>,
@@ -194,7 +195,7 @@ async fn receive_file(app: &App, parts: &Parts, mut field: Field<'_>) -> Result<
         sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
     }
     sink.flush().await.map_err(|e| disk_error(&e))?;
-    Ok(Upload { file, name, sha256: hash.finalize().into() })
+    Ok(Upload { file, name, sha256: hash.finalize().into(), size_bytes: size })
 }
 
 async fn receive_text(

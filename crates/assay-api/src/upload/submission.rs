@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use assay_model::ScenarioCard;
 
-use super::fields::{policy_name, scenario};
+use super::fields::{policy_name, scenario, within_archive_budget};
 use super::receive::Form;
 use crate::http::ApiError;
 use crate::state::App;
@@ -26,11 +26,9 @@ impl SubmissionRequest {
             let message = "policy is missing: send a zip archive with policy.py in it";
             return Err(ApiError::invalid("policy", None, message));
         }
-        Ok(Self {
-            scenario: scenario(app, form, "scenario_id").await?,
-            name: policy_name(form, "name", None)?,
-            description: description(form)?,
-        })
+        let scenario = scenario(app, form, "scenario_id").await?;
+        within_archive_budget(form, &scenario)?;
+        Ok(Self { scenario, name: policy_name(form, "name", None)?, description: description(form)? })
     }
 }
 

@@ -464,5 +464,6 @@ fn card(id: &str) -> ScenarioCard {
         arena_episodes: 3,
         idle_progress: 0.0,
         replan_steps: (id == "tabletop_reach").then_some(8),
+        archive_mib: (id == "tabletop_reach").then_some(1),
     }
 }

@@ -118,3 +118,25 @@ async fn too_much_is_413_with_or_without_a_length() {
     let answer = app.verify(&key, &[SCENARIO, Part::File("policy", "p.zip", &fits)]).await;
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
+
+#[tokio::test]
+async fn an_archive_over_its_scenarios_limit_is_413_on_every_route() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,submit,read").await;
+    let fits = [b"PK".to_vec(), vec![0; (1 << 20) - 2]].concat();
+    let larger = [fits.clone(), vec![0]].concat();
+    let small = Part::Text("scenario_id", "tabletop_reach");
+    for path in ["/verify", "/submissions", "/preflight"] {
+        let answer =
+            app.send(form(request("POST", path, &key), &[Part::File("policy", "p.zip", &larger), small])).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (413, "PAYLOAD_TOO_LARGE"), "{path}: {}", answer.body);
+        assert!(answer.message().contains("has 2 MiB, and tabletop_reach takes at most 1"), "{}", answer.message());
+        let details = json!({ "limit": "archive_mib", "maximum": 1, "current": 2, "frees_at": null });
+        assert_eq!(answer.body["error"]["details"], details, "{path}");
+        refused(&app, &key, &answer, path).await;
+    }
+    let other = app.verify(&key, &[SCENARIO, Part::File("policy", "p.zip", &larger)]).await;
+    assert_eq!(other.status, 201, "the limit of one scenario is none of another: {}", other.body);
+    let answer = app.verify(&key, &[small, Part::File("policy", "p.zip", &fits)]).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+}

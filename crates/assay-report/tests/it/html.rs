@@ -21,6 +21,7 @@ fn card() -> ScenarioCard {
         arena_episodes: 3,
         idle_progress: 0.0,
         replan_steps: None,
+        archive_mib: None,
     }
 }
 

@@ -69,6 +69,10 @@ fn check_budget(document: &Document) -> Result<(), ScenarioError> {
         let (least, most) = (Budget::MEMORY_MIB.start(), Budget::MEMORY_MIB.end());
         return Err(ScenarioError::value("budget.memory_mib", format!("must lie between {least} and {most}")));
     }
+    if budget.archive_mib.is_some_and(|mib| !Budget::ARCHIVE_MIB.contains(&mib)) {
+        let (least, most) = (Budget::ARCHIVE_MIB.start(), Budget::ARCHIVE_MIB.end());
+        return Err(ScenarioError::value("budget.archive_mib", format!("must lie between {least} and {most}")));
+    }
     let probability = document.arena.max_violation_probability;
     if !(probability > 0.0 && probability < 1.0) {
         return Err(ScenarioError::value("arena.max_violation_probability", "must lie between 0 and 1"));

@@ -46,6 +46,8 @@ const FACTS: &[Mistake] = &[
     ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nimport_cpu_ms = 1e9", &["budget.import_cpu_ms", "at most 600000"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nmemory_mib = 100", &["budget.memory_mib", "between 256 and 2048"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = 500\nmemory_mib = 4096", &["budget.memory_mib", "between 256 and 2048"]),
+    ("hard_cpu_ms = 500", "hard_cpu_ms = 500\narchive_mib = 0", &["budget.archive_mib", "between 1 and 100"]),
+    ("hard_cpu_ms = 500", "hard_cpu_ms = 500\narchive_mib = 101", &["budget.archive_mib", "between 1 and 100"]),
     ("violation_probability = 0.10", "violation_probability = 0.10\nepisodes = 0", &["arena.episodes", "1 to 1000"]),
     (
         "violation_probability = 0.10",

@@ -22,6 +22,7 @@ fn version(account: &str, name: &str, version: &str, second: i64) -> NewVersion 
             digest: format!("{name}-{version}"),
             max_violation_probability: 0.1,
             replan_steps: None,
+            archive_mib: None,
             arena_episodes: 20,
             idle_progress: 0.0,
             id,

@@ -1,21 +1,21 @@
 //! A policy's budgets are its scenario's: CPU time of all threads, also between two calls, the import, the whole process,
-//! memory.
+//! memory, size.
 
 use std::fs;
+use std::path::PathBuf;
 
 use assay_model::{EpisodeResult, EpisodeStatus};
-use assay_testkit::{Assay, home};
+use assay_testkit::{Assay, archive, home};
 
 use crate::{CARTPOLE, assay, report};
 
 const BUDGET: &str = "[budget]\nstep_cpu_ms = 60\nhard_cpu_ms = 400\nfirst_cpu_ms = 700\nimport_cpu_ms = 900\n\
-                      memory_mib = 300\n\n[arena]";
+                      memory_mib = 300\narchive_mib = 1\n\n[arena]";
 /// Control steps of an episode.
 const STEPS: u64 = 500;
 
-/// An episode of `policy` on the cart and pole with [`BUDGET`].
-#[track_caller]
-fn episode(assay: &Assay, policy: &str) -> EpisodeResult {
+/// The cart and pole with [`BUDGET`].
+fn tight(assay: &Assay) -> PathBuf {
     let original = home().join("scenarios").join(CARTPOLE);
     for name in ["README.md", "scene.xml", "scenario.toml"] {
         let text = fs::read_to_string(original.join(name)).unwrap();
@@ -26,7 +26,13 @@ fn episode(assay: &Assay, policy: &str) -> EpisodeResult {
         let budget = if name == "scenario.toml" { BUDGET } else { "" };
         assay.write(&format!("tight/{name}"), format!("{before}{budget}{after}"));
     }
-    let (policy, scenario) = (assay.write("policy.py", policy), assay.path("tight"));
+    assay.path("tight")
+}
+
+/// An episode of `policy` on the cart and pole with [`BUDGET`].
+#[track_caller]
+fn episode(assay: &Assay, policy: &str) -> EpisodeResult {
+    let (policy, scenario) = (assay.write("policy.py", policy), tight(assay));
     let words = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap(), "--episodes", "1"];
     let mut found = report(&assay.run(&[&words[..], &["--json"]].concat()));
     found.episode_details.remove(0)
@@ -91,5 +97,34 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
     assert_eq!(told.error.unwrap().message, expected);
     let greedy = episode(&assay, "kept = bytearray(400 << 20)\n\ndef policy(observation):\n    return [0]\n");
     assert_eq!(greedy.error.unwrap().code, "memory");
+    assay.assert_clean();
+}
+
+#[test]
+fn a_zip_over_the_scenarios_limit_is_refused() {
+    let assay = assay();
+    let scenario = tight(&assay);
+    let source: &[u8] = b"def policy(observation):\n    return [0]\n";
+    let mut state = 1_u64;
+    // What does not get smaller in a zip.
+    let weights: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    })
+    .take(1 << 20)
+    .collect();
+    let zip = |weights: &[u8]| archive(&[("policy.py", source), ("weights.bin", weights)]);
+    let (large, small) = (assay.write("large.zip", zip(&weights)), assay.write("small.zip", zip(&weights[..1 << 19])));
+    for command in ["verify", "check"] {
+        let run = |policy: &PathBuf| {
+            assay.run(&[command, policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap()])
+        };
+        let refused = run(&large);
+        assert_eq!(refused.code, 2, "{command}: {}", refused.stderr);
+        for part in ["at most 1 MiB", "budget.archive_mib = 1 of cartpole_keepin"] {
+            assert!(refused.stderr.contains(part), "{command}: {}", refused.stderr);
+        }
+        assert_ne!(run(&small).code, 2, "{command}");
+    }
     assay.assert_clean();
 }
