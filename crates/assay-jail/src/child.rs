@@ -71,6 +71,13 @@ impl Child {
         clocks::run_delay(self.program)
     }
 
+    /// Whether somebody from outside has stopped it. Alone with its process ids, or without a call that sends signals, it can't
+    /// do so itself.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        clocks::is_stopped(self.program)
+    }
+
     /// The end of what it printed, at most [`crate::TAIL_BYTES`]: untrusted bytes.
     #[must_use]
     pub fn output_tail(&self) -> Vec<u8> {

@@ -26,16 +26,28 @@ pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
-/// Time that the threads of `pid` were ready to run but had no processor; `None` when it is gone or can't be read.
+/// Time that the threads of `pid` were ready to run but had no processor; `None` when it is gone or can't be read. Those that
+/// asked for nothing but idle time have themselves to blame, and do not count.
 pub(crate) fn run_delay(pid: Pid) -> Option<Duration> {
     let mut total = 0_u64;
     for task in tasks(pid)? {
+        // SAFETY: the call takes a plain number.
+        if unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) } == libc::SCHED_IDLE {
+            continue;
+        }
         let path = format!("/proc/{}/task/{}/schedstat", pid.as_raw_nonzero(), task.as_raw_nonzero());
         if let Ok(text) = std::fs::read_to_string(Path::new(&path)) {
             total += text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
         }
     }
     Some(Duration::from_nanos(total))
+}
+
+/// Whether somebody has stopped `pid` (SIGSTOP, a debugger), so that it neither runs nor waits; false when it is gone.
+pub(crate) fn is_stopped(pid: Pid) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    // Before the state stands the program's name, which may hold anything.
+    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 /// Pins every thread of `pid` to `core`.

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault};
+use assay_model::lane::WATCHDOG;
 use assay_model::{EpisodeError, sanitise};
 use assay_scenario::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,8 +17,6 @@ use crate::cpu_clock::CpuClock;
 
 /// How often a waiting lane looks at the policy's clock.
 const TICK: Duration = Duration::from_millis(20);
-/// A policy that answers nothing for this long by the wall is stalled, however little CPU it used.
-const WATCHDOG: Duration = Duration::from_secs(20);
 /// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server, so
 /// that it is the one to say what happened.
 const RELAY_WATCHDOG: Duration = Duration::from_secs(30);

@@ -1,6 +1,8 @@
 //! What the worker and a lane say to each other over the control socket: a u32 little-endian length, then JSON. A
 //! policy's socket rides beside a [`Command::Run`] as an `SCM_RIGHTS` descriptor.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::frame::ArraySpec;
@@ -8,6 +10,8 @@ use crate::{EpisodeResult, EpisodeSeeds};
 
 /// Longest message either way, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
+/// A policy that answers nothing for this long by the wall is stalled, however little CPU time it used.
+pub const WATCHDOG: Duration = Duration::from_secs(20);
 
 /// Worker to lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

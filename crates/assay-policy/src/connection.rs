@@ -28,6 +28,10 @@ pub trait PolicyConnection: Send {
     fn cpu_time(&self) -> Option<Duration>;
     /// Time it was ready to run but had no processor; `None` when unknown.
     fn run_delay(&self) -> Option<Duration>;
+    /// Whether somebody from outside has stopped its process.
+    fn is_stopped(&self) -> bool {
+        false
+    }
     /// Ends it after CLOSE was sent: waits a moment for it to end by itself, then kills it.
     fn finish(self: Box<Self>) -> PolicyEnd;
     /// Ends it at once.

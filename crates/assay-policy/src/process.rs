@@ -71,6 +71,10 @@ impl PolicyConnection for PolicyProcess {
         self.member.child.run_delay()
     }
 
+    fn is_stopped(&self) -> bool {
+        self.member.child.is_stopped()
+    }
+
     fn finish(self: Box<Self>) -> PolicyEnd {
         self.end(CLOSE_GRACE)
     }

@@ -23,7 +23,22 @@ impl Jailed {
 
     /// Ends it at once. That it has ended meanwhile is as good.
     pub fn kill(&self) {
-        let _ = Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
+        self.signal(Signal::KILL);
+    }
+
+    /// Keeps it from running until it is killed.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// How many threads it has; 0 when it has ended.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = Pid::from_raw(self.pid).map(|pid| kill_process(pid, signal));
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{Allowance, Load, Order, PolicyConnection, PolicyFailure, Prepared};
+use assay_policy::{Allowance, Load, Order, PolicyConnection, PolicyFailure, Prepared, TakeError};
 use assay_scenario::Scenario;
 
 use crate::Engine;
@@ -35,19 +35,19 @@ impl PolicySource {
     }
 
     /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
-    /// the episode before may still have it.
+    /// the episode before may still have it. With `patience` an import that takes longer is given up.
     pub(crate) fn prepare(
         &self,
         engine: &Engine,
         scenario: &Scenario,
-        seed: u64,
-        core: usize,
+        (seed, core): (u64, usize),
+        patience: Option<Duration>,
     ) -> Result<Upcoming, SessionError> {
         match self {
             Self::Folder(folder) => {
                 let pool = engine.pool().map_err(|e| platform(&e))?;
                 let allowance = allowance(scenario);
-                let order = Order { policy_dir: folder.clone(), seed, core: Some(core), allowance };
+                let order = Order { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
                 pool.prepare(order).map(Upcoming::Jailed).map_err(|e| platform(&e))
             }
             Self::Server { server, .. } => Ok(Upcoming::Server(server.clone())),
@@ -76,6 +76,10 @@ pub(crate) enum Upcoming {
 pub(crate) enum Arrived {
     Ready(Box<dyn PolicyConnection>),
     Failed(Box<PolicyFailure>),
+    /// The machine kept it from being imported: to be tried again.
+    Starved,
+    /// Its import took longer than the caller's patience, and so much CPU time until then.
+    GivenUp(Duration),
 }
 
 impl Upcoming {
@@ -98,9 +102,12 @@ impl Upcoming {
     /// To be called after [`Self::begin`].
     pub(crate) fn wait(self) -> Result<Arrived, SessionError> {
         match self {
-            Self::Jailed(prepared) => match prepared.wait().map_err(|e| platform(&e))? {
-                Load::Ready(policy) => Ok(Arrived::Ready(policy)),
-                Load::Failed(failure) => Ok(Arrived::Failed(failure)),
+            Self::Jailed(prepared) => match prepared.wait() {
+                Ok(Load::Ready(policy)) => Ok(Arrived::Ready(policy)),
+                Ok(Load::Failed(failure)) => Ok(Arrived::Failed(failure)),
+                Err(TakeError::Starved(_)) => Ok(Arrived::Starved),
+                Err(TakeError::GivenUp { cpu }) => Ok(Arrived::GivenUp(cpu)),
+                Err(error) => Err(platform(&error)),
             },
             Self::Connecting(connecting) => match connecting.wait() {
                 Started::Ready(policy) => Ok(Arrived::Ready(policy)),

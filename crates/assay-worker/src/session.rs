@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use assay_model::lane::Run;
+use assay_model::lane::{Run, WATCHDOG};
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, SeedSource,
     StageResult, Termination,
 };
-use assay_policy::PolicyFailure;
+use assay_policy::{PolicyConnection, PolicyFailure};
 use assay_scenario::Scenario;
 
 use crate::finisher::{Finished, Finisher, Written};
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
 
     fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
         let seeds = self.job.seeds.episode(episode);
-        self.job.policy.prepare(self.engine, &self.job.scenario, seeds.policy, self.core)
+        self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core), None)
     }
 
     /// One episode, tried again where the machine was at fault.
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         Err(SessionError::Platform(format!("episode {episode} could not be run in {} tries", MAX_RETRIES + 1)))
     }
 
-    /// `None`: the policy stalled because it got no processor; try again.
+    /// `None`: the policy was kept from running; try again.
     fn attempt(
         &mut self,
         episode: u32,
@@ -216,20 +216,27 @@ impl<'a> Session<'a> {
                 let result = not_started(&self.job.scenario, episode, seeds, *failure);
                 return Ok(Some(Finished { result, world_seed: seeds.world, written: None, policy: None }));
             }
+            Arrived::Starved => {
+                tracing::warn!(episode, "the policy was kept from being imported; the episode is run again");
+                return Ok(None);
+            }
+            Arrived::GivenUp(_) => return Err(LaneError::Failed("an import was given up in an episode".to_owned())),
         };
         let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
         let folder = format!("{episode:03}");
         let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let kept = destination.as_ref().map(|_| folder.clone());
         let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept, probe: None };
-        let delay_before = policy.run_delay().unwrap_or_default();
-        let mut progress = |step, of| events.progress(episode, step, of);
+        let mut heard = Heard::now(&*policy);
+        let mut progress = |step, of| {
+            heard = Heard::now(&*policy);
+            events.progress(episode, step, of);
+        };
         let done = lane.run(run, stream.descriptors(), self.cancel, &mut progress)?;
         drop(stream);
-        let starved = policy.run_delay().unwrap_or_default().saturating_sub(delay_before);
         tracing::info!(episode, cost = %serde_json::to_string(&done.cost).unwrap_or_default(), "an episode ended");
-        if done.stalled && was_starved(starved, done.result.wall_time_s) {
-            tracing::warn!(episode, ?starved, "the policy got no processor; the episode is run again");
+        if done.stalled && heard.was_kept_from_running(&*policy) {
+            tracing::warn!(episode, "the policy was kept from running; the episode is run again");
             return Ok(None);
         }
         let written = destination.map(|destination| Written { scratch: lane.scratch(), inside: folder, destination });
@@ -314,9 +321,28 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
     }
 }
 
-/// Whether a policy that stalled for most of `wall_s` was waiting for a processor, and so is not to blame.
-fn was_starved(waited: Duration, wall_s: f64) -> bool {
-    waited > Duration::from_secs_f64(STARVED_SHARE * wall_s)
+/// When a policy was last known to act, and how long it had waited for a processor by then.
+struct Heard {
+    at: Instant,
+    delay: Duration,
+}
+
+impl Heard {
+    fn now(policy: &dyn PolicyConnection) -> Self {
+        Self { at: Instant::now(), delay: policy.run_delay().unwrap_or_default() }
+    }
+
+    /// Whether a policy that stalled since then is not to blame: it waited for a processor, or somebody has stopped it.
+    fn was_kept_from_running(&self, policy: &dyn PolicyConnection) -> bool {
+        let waited = policy.run_delay().unwrap_or_default().saturating_sub(self.delay);
+        // Before its first step it may have had to wait for its lane, too.
+        policy.is_stopped() || was_starved(waited, self.at.elapsed().min(WATCHDOG))
+    }
+}
+
+/// Whether a policy that stalled was waiting for a processor for most of the time.
+fn was_starved(waited: Duration, stalled: Duration) -> bool {
+    waited > stalled.mul_f64(STARVED_SHARE)
 }
 
 /// An error with all its causes, as our own fault.
@@ -337,8 +363,9 @@ mod tests {
 
     #[test]
     fn who_waited_for_a_processor_is_not_blamed() {
-        assert!(was_starved(Duration::from_secs(15), 20.0));
-        assert!(!was_starved(Duration::from_secs(5), 20.0));
-        assert!(!was_starved(Duration::ZERO, 20.0), "asleep");
+        let stalled = Duration::from_secs(20);
+        assert!(was_starved(Duration::from_secs(15), stalled));
+        assert!(!was_starved(Duration::from_secs(5), stalled));
+        assert!(!was_starved(Duration::ZERO, stalled), "asleep");
     }
 }

@@ -29,6 +29,8 @@ pub struct Order {
     pub core: Option<usize>,
     /// What it may use.
     pub allowance: Allowance,
+    /// Whoever is in a hurry gives the import up after this long, times apart in which it got no processor.
+    pub patience: Option<Duration>,
 }
 
 /// What became of a policy.
@@ -40,7 +42,7 @@ pub enum Load {
     Failed(Box<PolicyFailure>),
 }
 
-/// A policy that could not be tried. Always our fault, or the machine's.
+/// A policy that could not be tried. Always our fault, or the machine's, or what the caller wanted.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
     /// No interpreter.
@@ -56,8 +58,14 @@ pub enum TakeError {
     #[error("can't put the policy's files into the jail")]
     Files(#[source] std::io::Error),
     /// The machine is overloaded; try again.
-    #[error("the import took more than {} s, but the policy was waiting for a processor most of the time", .0.as_secs())]
+    #[error("the import took more than {} s, but most of the time the policy got no processor, or was stopped", .0.as_secs())]
     Starved(Duration),
+    /// It was still being imported when the order's patience ended.
+    #[error("the import was given up")]
+    GivenUp {
+        /// CPU time of the import until then.
+        cpu: Duration,
+    },
     /// The pool was dropped meanwhile.
     #[error("the pool of interpreters is closed")]
     Closed,
@@ -79,7 +87,7 @@ pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() 
         drop(idle.member.child.pin(core));
     }
     let nonce = crate::random_number().map_err(TakeError::Random)?;
-    let mut import = Import::begin(shared, import_cpu, &idle.member.child);
+    let import = Import::begin(shared, (import_cpu, order.patience), &idle.member.child);
     let request = LoadRequest { seed: order.seed, cpu_s, memory_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
@@ -100,6 +108,7 @@ pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() 
         Err(ReceiveError::Frame(error)) => protocol(&error.to_string()),
         Err(ReceiveError::Closed) => PolicyFailure::exited(&ended(&mut idle)),
         Err(ReceiveError::Watch(Stop::Failed(failure))) => failure,
+        Err(ReceiveError::Watch(Stop::GivenUp)) => return Err(TakeError::GivenUp { cpu }),
         Err(ReceiveError::Watch(Stop::Ours(error))) => return Err(error),
     };
     Ok(failed(failure, &mut idle))
@@ -150,6 +159,7 @@ fn is_known(payload: &[u8]) -> bool {
 
 enum Stop {
     Failed(PolicyFailure),
+    GivenUp,
     Ours(TakeError),
 }
 
@@ -160,16 +170,18 @@ struct Import {
     delay_at_start: Duration,
     cpu_limit: Duration,
     wall_limit: Duration,
+    patience: Option<Duration>,
 }
 
 impl Import {
-    fn begin(shared: &Shared, cpu_limit: Duration, child: &Child) -> Self {
+    fn begin(shared: &Shared, (cpu_limit, patience): (Duration, Option<Duration>), child: &Child) -> Self {
         Self {
             start: Instant::now(),
             cpu_at_start: child.cpu_time().unwrap_or_default(),
             delay_at_start: child.run_delay().unwrap_or_default(),
             cpu_limit,
             wall_limit: shared.config.load.import_wall,
+            patience,
         }
     }
 
@@ -177,7 +189,7 @@ impl Import {
         child.cpu_time().unwrap_or_default().saturating_sub(self.cpu_at_start)
     }
 
-    fn watch(&mut self, child: &Child, is_cancelled: &dyn Fn() -> bool) -> Option<Stop> {
+    fn watch(&self, child: &Child, is_cancelled: &dyn Fn() -> bool) -> Option<Stop> {
         if is_cancelled() {
             return Some(Stop::Ours(TakeError::Cancelled));
         }
@@ -189,11 +201,14 @@ impl Import {
             ));
         }
         let waited = self.start.elapsed();
+        let starved = || child.run_delay().unwrap_or_default().saturating_sub(self.delay_at_start);
+        if self.patience.is_some_and(|patience| waited > patience && waited.saturating_sub(starved()) > patience) {
+            return Some(Stop::GivenUp);
+        }
         if waited < self.wall_limit {
             return None;
         }
-        let starved = child.run_delay().unwrap_or_default().saturating_sub(self.delay_at_start);
-        if starved > waited / 2 {
+        if starved() > waited / 2 || child.is_stopped() {
             return Some(Stop::Ours(TakeError::Starved(waited)));
         }
         timeout(format!("importing policy.py did not end within {} s; does it wait for something?", waited.as_secs()))

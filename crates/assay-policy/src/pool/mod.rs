@@ -70,7 +70,8 @@ impl Pool {
     /// # Errors
     /// [`TakeError`]: our failures only. What is wrong with the policy is [`Load::Failed`].
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Load, TakeError> {
-        let order = Order { policy_dir: policy_dir.to_owned(), seed, core, allowance: self.shared.config.allowance() };
+        let allowance = self.shared.config.allowance();
+        let order = Order { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
         load::take(&self.shared, &order, &|| false)
     }
 

@@ -46,7 +46,7 @@ impl Bench {
             cpu_s: limits.cpu_s,
             memory_bytes: limits.address_space_bytes,
         };
-        Order { policy_dir: policy_dir.to_owned(), seed, core: None, allowance }
+        Order { policy_dir: policy_dir.to_owned(), seed, core: None, allowance, patience: None }
     }
 
     /// Takes in a policy of several files.

@@ -21,6 +21,11 @@ use crate::{Cancel, Engine};
 pub(super) const STEPS: u32 = 25;
 /// A try takes no further step after this long.
 const TRY_WALL_MS: u32 = 700;
+/// An import that takes longer, times apart in which it got no processor, is not waited for: the answer is due within 3 s,
+/// and an episode may spend more on it.
+pub(super) const IMPORT_PATIENCE: Duration = Duration::from_millis(1500);
+/// The same for the tries after the first: what takes longer is not repeated.
+const REPEAT_PATIENCE: Duration = Duration::from_millis(300);
 /// How often a policy that is being imported is looked at.
 const TICK: Duration = Duration::from_millis(1);
 /// The seed of the episode that is tried.
@@ -31,12 +36,19 @@ const SEED: u64 = 0;
 pub(super) struct Tried {
     pub(super) speaks: Option<String>,
     pub(super) import_cpu: Option<Duration>,
+    /// The import was given up, after so much CPU time.
+    pub(super) given_up: Option<Duration>,
     pub(super) probed: Probed,
     pub(super) answers: Option<Answers>,
     pub(super) error: Option<EpisodeError>,
 }
 
 impl Tried {
+    /// It did what it was to do.
+    fn is_whole(&self) -> bool {
+        self.error.is_none() && self.given_up.is_none()
+    }
+
     fn sees_images(&self) -> bool {
         self.probed.observation.iter().any(|spec| spec.dtype == Dtype::U8)
     }
@@ -46,7 +58,7 @@ impl Tried {
 #[derive(Debug)]
 pub(super) struct Tries {
     pub(super) first: Tried,
-    /// The same again; left out where the first failed.
+    /// The same again; left out where the first failed, or where the import takes long.
     pub(super) second: Option<Tried>,
     /// With black images; left out where there are none, or nothing could be concluded.
     pub(super) blind: Option<Tried>,
@@ -64,17 +76,21 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     // The last lane of a service is the least likely to be busy.
     let core = core_of(engine.lanes().saturating_sub(1));
     let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(|e| platform(&e))?;
-    // Both are imported while the lane compiles its scenario.
-    let prepare = || job.policy.prepare(engine, &job.scenario, seeds.policy, core);
-    let (first, second) = (prepare()?, prepare()?);
-    let mut attempt = |upcoming, black_images| {
+    let prepare = |patience| job.policy.prepare(engine, &job.scenario, (seeds.policy, core), Some(patience));
+    let mut attempt = |patience, black_images| {
         let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
-        try_once(engine, &mut lane, upcoming, (seeds, probe), limit).map_err(|error| told(&error))
+        try_once(engine, &mut lane, prepare(patience)?, (seeds, probe), limit).map_err(|error| told(&error))
     };
-    let first = attempt(first, false)?;
-    let second = if first.error.is_none() { Some(attempt(second, false)?) } else { None };
+    // It is imported while the lane compiles its scenario.
+    let first = attempt(IMPORT_PATIENCE, false)?;
+    let mut repeat = |black_images| -> Result<Option<Tried>, SessionError> {
+        let repeats = first.is_whole() && first.import_cpu.is_none_or(|cpu| cpu < REPEAT_PATIENCE);
+        let tried = if repeats { Some(attempt(REPEAT_PATIENCE, black_images)?) } else { None };
+        Ok(tried.filter(|tried| tried.given_up.is_none()))
+    };
+    let second = repeat(false)?;
     let alike = second.as_ref().and_then(|second| is_deterministic(&first, second));
-    let blind = if first.sees_images() && alike == Some(true) { Some(attempt(prepare()?, true)?) } else { None };
+    let blind = if first.sees_images() && alike == Some(true) { repeat(true)? } else { None };
     Ok(Tries { first, second, blind })
 }
 
@@ -105,6 +121,8 @@ fn try_once(
         Arrived::Failed(failure) => {
             return Ok(Tried { error: Some(not_started_error(*failure)), ..Tried::default() });
         }
+        Arrived::GivenUp(cpu) => return Ok(Tried { given_up: Some(cpu), ..Tried::default() }),
+        Arrived::Starved => return Err(LaneError::Failed("the machine is too busy to import a policy".to_owned())),
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
     let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
@@ -114,5 +132,6 @@ fn try_once(
     drop(stream);
     let mut result = done.result;
     let answers = end_policy(policy, &mut result);
-    Ok(Tried { speaks, import_cpu, probed: done.probed.unwrap_or_default(), answers, error: result.error })
+    let probed = done.probed.unwrap_or_default();
+    Ok(Tried { speaks, import_cpu, given_up: None, probed, answers, error: result.error })
 }

@@ -4,7 +4,7 @@ use assay_model::{Finding, FindingLevel};
 use assay_scenario::Scenario;
 
 use super::PreflightJob;
-use super::attempt::{Tried, Tries};
+use super::attempt::{IMPORT_PATIENCE, Tried, Tries};
 use super::facts::{budget, is_deterministic, percentiles};
 
 /// Over this share of a budget, its author is told.
@@ -25,6 +25,7 @@ pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
     found.extend(second.and_then(|second| nondeterministic(first, second)));
     found.extend(blind.as_ref().and_then(|blind| unused_images(first, blind)));
     found.extend(import(scenario, first));
+    found.extend(unfinished_import(scenario, first));
     found.extend(first_call(scenario, &first.probed.cpu_ms));
     found.extend(steps(scenario, &first.probed.cpu_ms));
     found.extend(server(job, first));
@@ -119,6 +120,19 @@ fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let message = format!("the import took {took:.0} ms of CPU time; at {limit:.0} ms it ends the episode");
     let advice = "each episode imports the policy anew: move what you can into files that load fast";
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_import", message, advice))
+}
+
+/// Where the import alone takes longer than a preflight may, nothing else was tried.
+fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
+    let (cpu, patience, limit) = (tried.given_up?, IMPORT_PATIENCE.as_secs_f64(), budget(scenario).import_cpu_ms / 1e3);
+    let message = format!(
+        "the import alone takes longer than {patience} s ({:.1} s of CPU time until then; {limit:.1} s end the episode), so \
+         no step was tried",
+        cpu.as_secs_f64()
+    );
+    let advice =
+        "each episode imports the policy anew: move what you can into files that load fast, and wait for nothing";
+    Some(finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 
 fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
@@ -242,6 +256,8 @@ mod tests {
         let mut importing = honest();
         importing.import_cpu = Some(Duration::from_secs(9));
         assert_eq!(codes(&job, importing, None, None), ["slow_import"]);
+        let given_up = Tried { given_up: Some(Duration::from_secs(1)), ..Tried::default() };
+        assert_eq!(codes(&job, given_up, None, None), ["slow_import"]);
         let with_cpu = |first: f64, others: f64| {
             let mut tried = honest();
             tried.probed.cpu_ms = [vec![first], vec![others; 19]].concat();

@@ -51,7 +51,8 @@ impl PreflightJob {
     }
 }
 
-/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s where the policy itself does.
+/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s where the policy's steps do, however long its
+/// import takes.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or the scenario's or our own fault.

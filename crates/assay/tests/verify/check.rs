@@ -84,6 +84,28 @@ fn each_fault_is_told_with_advice() {
 }
 
 #[test]
+fn a_slow_import_is_told_and_not_waited_for() {
+    let assay = assay();
+    let busy = "import time\nend = time.process_time() + SECONDS\nwhile time.process_time() < end:\n    pass\n";
+    // Whoever waited for the end of the import would hear of the error.
+    let slow = [busy.replace("SECONDS", "6"), "import time\ntime.sleep(6)\n".to_owned()];
+    for source in slow.map(|import| import + "raise RuntimeError('imported')\n") {
+        let path = assay.write("policy.py", &source);
+        let (run, found) = check(&assay, path.to_str().unwrap(), &[]);
+        assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_import")]), "{source}");
+        let message = &found.findings[0].message;
+        assert!(message.contains("longer than 1.5 s") && message.contains("10.0 s end the episode"), "{message}");
+        assert_eq!((found.steps, found.deterministic, found.import_cpu_ms), (0, None, None));
+        assert!(!found.observation.is_empty() && found.action.len() == 1, "what is known without the policy");
+    }
+    // What takes long is tried once only.
+    let source = busy.replace("SECONDS", "0.6") + "def policy(o):\n    return [o['time']]\n";
+    let (run, found) = check(&assay, assay.write("policy.py", source).to_str().unwrap(), &[]);
+    assert_eq!((run.code, codes(&found), found.steps, found.deterministic), (0, vec![], 25, None));
+    assay.assert_clean();
+}
+
+#[test]
 fn a_policy_server_is_tried_as_it_will_be_asked() {
     let assay = assay();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");

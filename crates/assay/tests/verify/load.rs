@@ -10,7 +10,7 @@ use assay_testkit::example;
 use crate::{CARTPOLE, assay, report, verify};
 
 /// Everything that a result says, but for what the wall clock measured.
-fn result_of(job: JobReport) -> Vec<String> {
+pub(crate) fn result_of(job: JobReport) -> Vec<String> {
     let numbers = format!("{:?} {:?} {:?} {:?}", job.verdict, job.score, job.composite_score, job.consistency);
     let episodes = job.episode_details.into_iter().map(|mut episode| {
         episode.wall_time_s = 0.0;

@@ -24,6 +24,7 @@ mod reports;
 mod stl;
 mod tls;
 mod verdicts;
+mod watchdog;
 
 use std::path::Path;
 
