@@ -41,20 +41,20 @@ const HIDER: &[u8] = b"def policy(observation):
     return [12.0]
 ";
 
-fn member(server: &Server, admin: &Client, account: &str) -> Client {
+pub(crate) fn member(server: &Server, admin: &Client, account: &str) -> Client {
     let wish = json!({ "name": account, "account": account, "scopes": ["read", "submit"] });
     let made = admin.post_json("/keys", &wish);
     assert_eq!(made.status, 201, "{}", made.body);
     server.client(made.body["key"].as_str().unwrap())
 }
 
-fn submit(client: &Client, zip: &[u8]) -> String {
+pub(crate) fn submit(client: &Client, zip: &[u8]) -> String {
     let answer = client.try_form("/submissions", Some(zip), &[("scenario_id", CARTPOLE), ("name", "entry")]).unwrap();
     assert_eq!(answer.status, 201, "{}", answer.body);
     answer.body["submission_id"].as_str().unwrap().to_owned()
 }
 
-fn ended(client: &Client, id: &str) -> Value {
+pub(crate) fn ended(client: &Client, id: &str) -> Value {
     wait_for("the end of a submission", SEASON_LIMIT, || {
         let found = client.get(&format!("/submissions/{id}")).body;
         ["COMPLETED", "FAILED", "CANCELLED"].contains(&found["status"].as_str().unwrap()).then_some(found)

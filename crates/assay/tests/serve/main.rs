@@ -5,6 +5,7 @@
 mod after;
 mod arena;
 mod cancelling;
+mod closing;
 mod community;
 mod events;
 mod folder;
@@ -15,11 +16,13 @@ mod judge;
 mod keys;
 mod once;
 mod operations;
+mod retention;
 mod servers;
 mod settings;
 mod spare;
 mod stopping;
 mod strangers;
+mod uploads;
 
 use std::time::Duration;
 

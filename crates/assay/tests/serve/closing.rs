@@ -1,0 +1,190 @@
+//! A season that closes while its server is killed at each step: it closes once, with one set of runs.
+
+use std::fs;
+use std::time::Duration;
+
+use assay_model::SeasonSecret;
+use assay_testkit::{Assay, Client, Server, archive, example, wait_for};
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::arena::{ended, member, submit};
+use crate::{CARTPOLE, STOP_LIMIT, assay};
+
+/// Of a submission: fewer than the scenario says, so that it does not take long.
+const EPISODES: u32 = 3;
+/// Entries that run again.
+const ENTRIES: u32 = 2;
+/// For a step of the closing on a busy machine.
+const STEP_LIMIT: Duration = Duration::from_secs(120);
+/// What the server's log says of a step that the records refused.
+const REFUSED: &str = "a season could not be closed";
+
+/// The data folder between and beside the lives of its server.
+struct Host {
+    assay: Assay,
+}
+
+impl Host {
+    /// A new life of the server.
+    fn serve(&self) -> (Server, Client) {
+        let server = self.assay.serve(&self.assay.path("data"), &["--lanes", "2"]);
+        let client = server.client(&fs::read_to_string(self.assay.path("data/bootstrap-key")).unwrap());
+        (server, client)
+    }
+
+    fn season(&self, command: &str, more: &[&str]) {
+        let data = self.assay.path("data");
+        let done = self.assay.run(&[&["season", command, CARTPOLE, "--data", data.to_str().unwrap()], more].concat());
+        assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+    }
+
+    fn records(&self) -> Connection {
+        let db = Connection::open(self.assay.path("data/assay.db")).unwrap();
+        db.busy_timeout(Duration::from_secs(10)).unwrap();
+        db
+    }
+
+    fn count(&self, sql: &str) -> u32 {
+        self.records().query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    fn state(&self) -> String {
+        self.records().query_row("SELECT state FROM seasons", [], |row| row.get(0)).unwrap()
+    }
+
+    /// Runs at the season's end, and their episodes.
+    fn reruns(&self) -> (u32, u32) {
+        let episodes = "SELECT count(*) FROM episodes JOIN jobs USING (job_id) WHERE kind = 'rerun'";
+        (self.count("SELECT count(*) FROM jobs WHERE kind = 'rerun'"), self.count(episodes))
+    }
+
+    /// From now on the records refuse the step that writes this column, so that a server never gets beyond it.
+    fn hold(&self, column: &str) {
+        let sql = format!(
+            "CREATE TRIGGER held BEFORE UPDATE OF {column} ON seasons BEGIN SELECT raise(ABORT, 'held by a test'); END"
+        );
+        self.records().execute_batch(&sql).unwrap();
+    }
+
+    fn let_go(&self) {
+        self.records().execute_batch("DROP TRIGGER held").unwrap();
+    }
+}
+
+fn wait_until_refused(server: &Server) {
+    wait_for("a step that is refused", STEP_LIMIT, || server.log().contains(REFUSED).then_some(()));
+}
+
+fn kill(server: Server) {
+    let ended = server.stop(Signal::KILL, STOP_LIMIT);
+    assert_eq!(ended.code, 128 + 9, "{}", ended.stderr);
+}
+
+/// A policy that gives up in the middle, when it has reached a stage or two: drawing a whole episode takes its time.
+fn balancing_until(end_s: f64) -> Vec<u8> {
+    let reference = fs::read(example(CARTPOLE, "reference").join("policy.py")).unwrap();
+    let policy = format!(
+        "import reference\n\nclass Policy(reference.Policy):\n    def act(self, observation):\n        \
+         if observation['time'] > {end_s}:\n            raise RuntimeError\n        return super().act(observation)\n"
+    );
+    archive(&[("policy.py", policy.as_bytes()), ("reference.py", &reference)])
+}
+
+/// A season of few episodes with an entry of each of two accounts, both with a result: their submissions.
+fn entries(host: &Host, server: &Server, admin: &Client) -> Vec<(Client, String)> {
+    host.season("open", &[]);
+    let sql = format!("UPDATE seasons SET pins = json_set(pins, '$.episodes', {EPISODES})");
+    host.records().execute_batch(&sql).unwrap();
+    let enter = |(account, end_s): (&str, f64)| {
+        let client = member(server, admin, account);
+        let id = submit(&client, &balancing_until(end_s));
+        (client, id)
+    };
+    let entries: Vec<_> = [("patient", 6.0), ("hasty", 3.0)].into_iter().map(enter).collect();
+    for (client, id) in &entries {
+        assert_eq!(ended(client, id)["status"], "COMPLETED");
+    }
+    entries
+}
+
+#[test]
+fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
+    let host = Host { assay: assay() };
+    let (server, admin) = host.serve();
+    let entries = entries(&host, &server, &admin);
+
+    // Before the entries run again.
+    host.hold("reruns_at");
+    host.season("close", &["--top", "2"]);
+    wait_until_refused(&server);
+    kill(server);
+    assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (0, 0)), "all or nothing");
+    host.let_go();
+
+    // While they run again; and from here on nothing is released.
+    host.hold("closed_at");
+    let (server, _) = host.serve();
+    wait_for("an episode that ran again", STEP_LIMIT, || (host.reruns().1 > 0).then_some(()));
+    kill(server);
+    let (runs, done) = host.reruns();
+    assert_eq!(runs, ENTRIES);
+    assert!(done < ENTRIES * EPISODES, "all {done} episodes had ended");
+
+    // When they have run, before the release.
+    let (server, admin) = host.serve();
+    wait_until_refused(&server);
+    let season = admin.get("/seasons").body["seasons"][0].clone();
+    assert_eq!((&season["state"], &season["secret"]), (&json!("CLOSING"), &Value::Null));
+    let early = admin.get(&format!("/submissions/{}/episodes?run=closing", entries[0].1));
+    assert_eq!(early.status, 403, "{}", early.body);
+    kill(server);
+    assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (ENTRIES, ENTRIES * EPISODES)));
+    host.let_go();
+
+    let (server, admin) = host.serve();
+    let season = wait_for("a closed season", STEP_LIMIT, || {
+        let season = admin.get("/seasons").body["seasons"][0].clone();
+        (season["state"] == json!("CLOSED")).then_some(season)
+    });
+    for (_, id) in &entries {
+        runs_again_are_shown(&admin, id, &season);
+    }
+    let board = admin.get(&format!("/leaderboard?scenario={CARTPOLE}")).body;
+    assert_eq!((&board["total"], &board["entries"][0]["account"]), (&json!(ENTRIES), &json!("patient")), "{board}");
+    kill(server);
+
+    // Once, and another start changes nothing.
+    let (server, admin) = host.serve();
+    assert_eq!(admin.get("/seasons").body["seasons"], json!([season]));
+    let stopped = server.stop(Signal::TERM, STOP_LIMIT);
+    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    assert_eq!(host.reruns(), (ENTRIES, ENTRIES * EPISODES), "one set of runs");
+    assert_eq!(host.count("SELECT count(DISTINCT rerun_of) FROM jobs WHERE kind = 'rerun'"), ENTRIES);
+    host.assay.assert_clean();
+}
+
+/// Everybody may read what a first entry did on the fresh worlds.
+fn runs_again_are_shown(client: &Client, id: &str, season: &Value) {
+    let secret = SeasonSecret::parse(season["rerun_secret"].as_str().unwrap()).unwrap();
+    let get = |below: &str| client.get(&format!("/submissions/{id}/{below}?run=closing"));
+    let page = get("episodes");
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(EPISODES)), "{}", page.body);
+    for (index, episode) in (0..).zip(page.body["episodes"].as_array().unwrap()) {
+        assert_eq!(episode["seed"], json!(secret.episode(index).policy));
+        // Log and video has the first episode only, where nothing was violated.
+        for name in ["trace.parquet", "log.mcap", "video.mp4"].into_iter().take(if index == 0 { 3 } else { 1 }) {
+            let files = episode["evidence"].as_array().unwrap();
+            let file = files.iter().find(|file| file["name"].as_str().unwrap().ends_with(name));
+            let file = file.unwrap_or_else(|| panic!("no {name} of episode {index}"));
+            let bytes = client.download(file["url"].as_str().unwrap());
+            assert_eq!(json!(bytes.len()), file["size_bytes"], "{name}");
+        }
+    }
+    let report = get("report.json");
+    assert_eq!((report.status, &report.body["num_episodes"]), (200, &json!(EPISODES)), "{}", report.body);
+    assert_ne!(report.body["job_id"], json!(id));
+    assert!(client.text(&format!("/submissions/{id}/report?run=closing")).contains("<html"));
+    assert_eq!(get("attestation").status, 200);
+}

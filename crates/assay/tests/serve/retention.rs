@@ -1,0 +1,108 @@
+//! What a server removes by itself: old evidence, too much of it, and what a killed one left behind.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use assay_model::JobReport;
+use assay_testkit::{Assay, Client, Server, archive, wait_for};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+
+/// For what the clean-up does within a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(30);
+/// One simulated second: drawing takes its time.
+const SHORT: &[u8] =
+    b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";
+
+/// A job of one short episode with a video, run to its end.
+fn filmed(client: &Client) -> JobReport {
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "all")];
+    let id = client.verify(&archive(&[("policy.py", SHORT)]), &parts);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    assert!(client.download(job.video_url.as_ref().unwrap()).len() > 1000);
+    job
+}
+
+/// The server again, with these settings of `[retention]`.
+fn again(assay: &Assay, server: Server, settings: &[&str]) -> (Server, Client) {
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    let more: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let server =
+        assay.serve(&assay.path("data"), &[&["--lanes", "1", "--set", "retention.every_s=0.1"], &*more].concat());
+    let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
+    (server, client)
+}
+
+/// Files in a folder, which need not be there.
+fn files(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+fn gone(client: &Client, path: &str) {
+    let answer = client.get(path);
+    assert_eq!((answer.status, &answer.body["error"]["code"]), (410, &json!("GONE")), "{path}: {}", answer.body);
+}
+
+#[test]
+fn old_evidence_goes_and_the_record_stays() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let before = filmed(&client);
+    let id = before.job_id.to_string();
+    let path = format!("/verify/{id}");
+    let report = client.get(&format!("{path}/report.json")).text;
+    let evidence = assay.path("data/blobs/jobs").join(&id);
+    assert!(files(&evidence) > 3);
+    // Where a server was killed between an archive and its job.
+    assay.write(&format!("data/policies/{}.zip", "0".repeat(64)), b"PK");
+    // About a second each.
+    let (_server, client) =
+        again(&assay, server, &["retention.evidence_days=0.00001", "retention.policy_days=0.00001"]);
+    wait_for("evidence and archives that are gone", LIMIT, || {
+        (files(&evidence) == 0 && files(&assay.path("data/policies")) == 0).then_some(())
+    });
+    for url in [&before.video_url, &before.episode_details[0].log_url] {
+        gone(&client, url.as_ref().unwrap());
+    }
+    let replay = client.post(&format!("{path}/replay"));
+    assert_eq!(replay.status, 410, "{}", replay.body);
+    let job = client.job(&id);
+    assert!(job.evidence_removed_at.is_some() && job.video_url.is_none());
+    assert!(job.episode_details[0].evidence.iter().all(|file| file.url.is_none()));
+    assert_eq!((job.status, job.verdict, job.score), (before.status, before.verdict, before.score));
+    assert_eq!(client.get(&format!("{path}/report.json")).text, report, "the report stays");
+    assert_eq!(client.get(&format!("{path}/attestation")).status, 200);
+    assert!(client.text(&format!("{path}/report")).contains(&before.policy_name));
+
+    // Its owner erases the rest.
+    assert_eq!(client.delete(&path).status, 204);
+    for below in ["", "/report", "/report.json", "/attestation", "/episodes"] {
+        gone(&client, &format!("{path}{below}"));
+    }
+    assert_eq!(files(&assay.path("data/jobs").join(&id)), 0);
+    let listed = client.get("/verify").body["jobs"][0].clone();
+    assert_eq!((&listed["job_id"], &listed["verdict"]), (&json!(id), &json!(before.verdict)));
+    assert!(listed["erased_at"].is_string(), "{listed}");
+}
+
+#[test]
+fn of_too_much_evidence_the_oldest_goes() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let (old, new) = (filmed(&client), filmed(&client));
+    let evidence = |job: &JobReport| assay.path("data/blobs/jobs").join(job.job_id.to_string());
+    // As much as a longer job has.
+    fs::write(evidence(&old).join("f".repeat(64)), vec![0; 2 << 20]).unwrap();
+    let (_server, client) = again(&assay, server, &["retention.evidence_max_mib=1"]);
+    wait_for("the old job's evidence that is gone", LIMIT, || (files(&evidence(&old)) == 0).then_some(()));
+    gone(&client, old.video_url.as_ref().unwrap());
+    let job = client.job(&old.job_id.to_string());
+    assert!(job.evidence_removed_at.is_some());
+    assert_eq!((job.status, job.verdict), (old.status, old.verdict));
+    let job = client.job(&new.job_id.to_string());
+    assert_eq!((job.evidence_removed_at, files(&evidence(&new)) > 3), (None, true));
+    assert!(client.download(new.video_url.as_ref().unwrap()).len() > 1000);
+}

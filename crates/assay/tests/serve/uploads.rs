@@ -1,0 +1,108 @@
+//! Many large uploads at the same time: they go to the disk as they come in, not through memory.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use assay_testkit::{Client, Server, wait_for};
+use zip::CompressionMethod;
+use zip::write::{SimpleFileOptions, ZipWriter};
+
+use crate::{CARTPOLE, assay, serve};
+
+/// At the same time.
+const UPLOADS: usize = 64;
+/// Of an archive: the most that is taken.
+const SIZE_BYTES: usize = 100 << 20;
+/// Sent before everybody waits for everybody.
+const FIRST_BYTES: usize = 1 << 20;
+/// What all of them together may make of the server.
+const MAX_RESIDENT_KIB: usize = 300 << 10;
+/// For an answer, on a busy machine.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
+/// An archive of the greatest size that can be run. `mark` makes it another one.
+fn policy(mark: u8) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    writer.start_file("policy.py", options).unwrap();
+    writer.write_all(b"def policy(observation):\n    return [0]\n").unwrap();
+    writer.start_file("weights.bin", options).unwrap();
+    writer.write_all(&vec![mark; SIZE_BYTES - 4096]).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// Sends a form in two pieces, and waits for all others between them: the answer's status.
+fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), all: &Barrier) -> u16 {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(ANSWER_LIMIT)).unwrap();
+    let head = format!(
+        "POST /verify HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nContent-Type: {kind}\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    let (first, rest) = body.split_at(FIRST_BYTES);
+    socket.write_all(first).unwrap();
+    all.wait();
+    socket.write_all(rest).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// What the server's process was at most, in KiB.
+fn most_resident_kib(server: &Server) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
+#[test]
+fn sixty_four_at_once_are_answered_in_little_memory() {
+    let assay = assay();
+    let (server, _) = serve(&assay);
+    let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
+    let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]));
+    // Most are no archives, so that they don't stay.
+    let (good, bad) = ([form(&policy(1)), form(&policy(2))], form(&vec![0; SIZE_BYTES]));
+    let all = Arc::new(Barrier::new(UPLOADS));
+    let begin = |number: usize| {
+        let form = Arc::clone(good.get(number).unwrap_or(&bad));
+        let (address, key, all) = (server.address().to_owned(), key.clone(), Arc::clone(&all));
+        thread::spawn(move || upload(&address, &key, &form, &all))
+    };
+    let uploads: Vec<_> = (0..UPLOADS).map(begin).collect();
+    let told: Vec<u16> = uploads.into_iter().map(|upload| upload.join().unwrap()).collect();
+    assert_eq!(told[..good.len()], [201, 201]);
+    assert!(told[good.len()..].iter().all(|status| *status == 400), "{told:?}");
+    let most = most_resident_kib(&server);
+    assert!(most < MAX_RESIDENT_KIB, "the server had {most} KiB in memory");
+    assert_eq!(fs::read_dir(assay.path("data/uploads")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(assay.path("data/policies")).unwrap().count(), good.len());
+    cut_off_uploads_leave_nothing(&assay, &server, &key, &bad);
+}
+
+/// Clients that go away in the middle.
+fn cut_off_uploads_leave_nothing(assay: &assay_testkit::Assay, server: &Server, key: &str, form: &(String, Vec<u8>)) {
+    let (kind, body) = form;
+    let head = format!(
+        "POST /verify HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\nContent-Type: {kind}\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let begin = |_| {
+        let mut socket = TcpStream::connect(server.address()).unwrap();
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(&body[..FIRST_BYTES]).unwrap();
+        socket
+    };
+    let sockets: Vec<TcpStream> = (0..UPLOADS).map(begin).collect();
+    let uploads = || fs::read_dir(assay.path("data/uploads")).unwrap().count();
+    wait_for("all uploads on the disk", ANSWER_LIMIT, || (uploads() == UPLOADS).then_some(()));
+    drop(sockets);
+    wait_for("an empty folder of uploads", ANSWER_LIMIT, || (uploads() == 0).then_some(()));
+}
