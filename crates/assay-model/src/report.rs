@@ -74,6 +74,7 @@ pub struct JobProgress {
     /// Episodes asked for.
     pub episodes_total: u32,
     /// `queued`, `running`, `judging` or `done`.
+    #[schema(pattern = "^(queued|running|judging|done)$")]
     pub stage: String,
 }
 

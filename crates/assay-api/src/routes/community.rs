@@ -31,6 +31,7 @@ pub(super) struct Entry {
 pub(super) struct Version {
     version: String,
     /// SHA-256 over the version's files, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     digest: String,
     published_at: Timestamp,
 }

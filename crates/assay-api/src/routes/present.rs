@@ -57,6 +57,7 @@ pub(super) struct Summary {
     max_score: u32,
     version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     digest: String,
 }
 

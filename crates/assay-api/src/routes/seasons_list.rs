@@ -26,9 +26,11 @@ pub(super) struct Entry {
     /// From 1 for each scenario.
     number: u32,
     /// `OPEN`, `CLOSING` or `CLOSED`.
+    #[schema(pattern = "^(OPEN|CLOSING|CLOSED)$")]
     state: String,
     scenario_version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     scenario_digest: String,
     /// Episodes of a submission that count.
     episodes: u32,
@@ -36,10 +38,13 @@ pub(super) struct Entry {
     opened_at: Timestamp,
     closed_at: Option<Timestamp>,
     /// SHA-256 of the secret, hexadecimal: known from the start.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     commitment: String,
     /// What all worlds were drawn from, hexadecimal; `null` before the season is closed.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     secret: Option<String>,
     /// The same of the runs at the season's end.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     rerun_secret: Option<String>,
 }
 

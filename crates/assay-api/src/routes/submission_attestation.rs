@@ -24,8 +24,10 @@ pub(super) struct Commitment {
     submission_id: JobId,
     season: u32,
     /// SHA-256 of the season's secret, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     season_commitment: String,
     /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
     statement_sha256: String,
 }
 

@@ -1,7 +1,7 @@
 //! `POST /submissions/{id}/replay`: an episode run again, once the season is closed.
 
 use assay_report::ReplayReport;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::{Extension, Json};
 
 use super::submission::{Run, released};
@@ -11,7 +11,10 @@ use crate::state::App;
 
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
-    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
     request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
     responses(
         (status = 200, description = "As for a verification", body = ReplayReport),
@@ -22,9 +25,11 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
-    let job = released(&app, &caller, &id, Run::Season, "an episode can be replayed").await?;
+    let run = Run::of(query.as_deref())?;
+    let job = released(&app, &caller, &id, run, "an episode can be replayed").await?;
     replay(&app, job, wish).await
 }

@@ -143,6 +143,7 @@ async fn evidence_is_released_with_the_season() {
         let wrong = get(&format!("{path}?run=last")).await;
         assert_eq!((wrong.status.as_u16(), &wrong.body["error"]["details"]["field"]), (400, &json!("run")), "{path}");
     }
+    assert_eq!(app.post_json(&format!("{replay}?run=closing"), &lab, &json!({})).await.status, 404);
     assert_eq!(app.post_json(&replay, &lab, &json!({})).await.status, 200);
     let closed = app.get("/seasons?scenario=cartpole_keepin", &lab).await.body;
     assert_eq!(closed["seasons"][0]["commitment"], open["seasons"][0]["commitment"]);

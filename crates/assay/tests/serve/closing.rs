@@ -29,7 +29,11 @@ struct Host {
 impl Host {
     /// A new life of the server.
     fn serve(&self) -> (Server, Client) {
-        let server = self.assay.serve(&self.assay.path("data"), &["--lanes", "2"]);
+        self.serve_with(&[])
+    }
+
+    fn serve_with(&self, more: &[&str]) -> (Server, Client) {
+        let server = self.assay.serve(&self.assay.path("data"), &[&["--lanes", "2"], more].concat());
         let client = server.client(&fs::read_to_string(self.assay.path("data/bootstrap-key")).unwrap());
         (server, client)
     }
@@ -143,7 +147,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (ENTRIES, ENTRIES * EPISODES)));
     host.let_go();
 
-    let (server, admin) = host.serve();
+    let (server, admin) = host.serve_with(&["--set", "retention.every_s=0.1"]);
     let season = wait_for("a closed season", STEP_LIMIT, || {
         let season = admin.get("/seasons").body["seasons"][0].clone();
         (season["state"] == json!("CLOSED")).then_some(season)
@@ -153,6 +157,8 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     }
     let board = admin.get(&format!("/leaderboard?scenario={CARTPOLE}")).body;
     assert_eq!((&board["total"], &board["entries"][0]["account"]), (&json!(ENTRIES), &json!("patient")), "{board}");
+    erased_with_both_runs(&host, &admin, &entries[1].1);
+    assert_eq!(admin.get(&format!("/leaderboard?scenario={CARTPOLE}")).body, board, "what it reached stays");
     kill(server);
 
     // Once, and another start changes nothing.
@@ -163,6 +169,21 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!(host.reruns(), (ENTRIES, ENTRIES * EPISODES), "one set of runs");
     assert_eq!(host.count("SELECT count(DISTINCT rerun_of) FROM jobs WHERE kind = 'rerun'"), ENTRIES);
     host.assay.assert_clean();
+}
+
+/// What an owner erases goes with its run at the season's end.
+fn erased_with_both_runs(host: &Host, client: &Client, id: &str) {
+    let run = client.get(&format!("/submissions/{id}/report.json?run=closing")).body["job_id"].clone();
+    let evidence = [id, run.as_str().unwrap()].map(|job| host.assay.path("data/blobs/jobs").join(job));
+    assert!(evidence.iter().all(|folder| folder.is_dir()), "{evidence:?}");
+    assert_eq!(client.delete(&format!("/submissions/{id}")).status, 204);
+    wait_for("evidence that is gone", STEP_LIMIT, || (!evidence.iter().any(|folder| folder.exists())).then_some(()));
+    for below in ["", "/episodes", "/episodes?run=closing", "/report", "/report.json?run=closing", "/attestation"] {
+        let answer = client.get(&format!("/submissions/{id}{below}"));
+        assert_eq!((answer.status, &answer.body["error"]["code"]), (410, &json!("GONE")), "{below}");
+    }
+    let listed = client.get(&format!("/leaderboard?scenario={CARTPOLE}")).body;
+    assert!(listed["entries"].as_array().unwrap().iter().any(|entry| entry["submission_id"] == json!(id)), "{listed}");
 }
 
 /// Everybody may read what a first entry did on the fresh worlds.
@@ -187,4 +208,6 @@ fn runs_again_are_shown(client: &Client, id: &str, season: &Value) {
     assert_ne!(report.body["job_id"], json!(id));
     assert!(client.text(&format!("/submissions/{id}/report?run=closing")).contains("<html"));
     assert_eq!(get("attestation").status, 200);
+    let replayed = client.post(&format!("/submissions/{id}/replay?run=closing"));
+    assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(true)), "{}", replayed.body);
 }
