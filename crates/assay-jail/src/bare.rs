@@ -32,7 +32,7 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// Starts the program itself.
 pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
-    let view = View::of(&spec.binds).map_err(io("make a view of the jail"))?;
+    let view = View::of(&spec.binds, jail.links_in()).map_err(io("make a view of the jail"))?;
     let loader = view.outside(Path::new(LOADER));
     let is_landlocked = jail.isolation() == Isolation::Landlock;
     let landlock = |made: std::io::Result<Option<OwnedFd>>| made.map_err(io("make a Landlock ruleset"));
@@ -140,12 +140,12 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(binds: &'a [Bind]) -> std::io::Result<Self> {
+    fn of(binds: &'a [Bind], links_in: &Path) -> std::io::Result<Self> {
         let is_whole = binds.iter().any(|bind| bind.inside == Path::new("/"));
         let files = binds.iter().filter(|bind| bind.host.is_file());
         let folder = match is_whole {
             true => None,
-            false => Some(tempfile::tempdir()?),
+            false => Some(tempfile::tempdir_in(links_in)?),
         };
         if let Some(folder) = &folder {
             std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))?;
@@ -190,7 +190,7 @@ mod tests {
     fn paths_of_the_jail_become_paths_of_the_host() {
         let binds =
             [Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy"), Bind::read_only("/r", "/run")];
-        let view = View::of(&binds).unwrap();
+        let view = View::of(&binds, &std::env::temp_dir()).unwrap();
         for (inside, outside) in [
             ("/py/bin/python3", "/srv/python/py/bin/python3"),
             ("/policy", "/srv/p"),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_folder_of_bound_files_is_a_folder_of_links() {
         let binds = [Bind::read_only("/bin/true", "/assay/lib/a"), Bind::read_only("/bin/sh", "/assay/lib/b")];
-        let view = View::of(&binds).unwrap();
+        let view = View::of(&binds, &std::env::temp_dir()).unwrap();
         assert_eq!(view.outside(Path::new("/assay/lib/a")), Path::new("/bin/true"));
         let folder = view.outside(Path::new("/assay/lib"));
         assert_eq!(std::fs::read_link(folder.join("b")).unwrap(), Path::new("/bin/sh"));

@@ -16,6 +16,8 @@ pub struct Jail {
     isolation: Isolation,
     bwrap: Option<PathBuf>,
     filters: Filters,
+    /// Where folders of links are made.
+    links_in: PathBuf,
 }
 
 /// Why no jail can be started here.
@@ -60,7 +62,7 @@ impl Jail {
             Isolation::Landlock if ruleset::abi() == 0 => return Err(JailError::NoLandlock),
             Isolation::Landlock | Isolation::None => None,
         };
-        Ok(Self { isolation, bwrap, filters: Filters::compile()? })
+        Ok(Self { isolation, bwrap, filters: Filters::compile()?, links_in: std::env::temp_dir() })
     }
 
     /// The strongest tier in which a program really runs on this machine.
@@ -86,6 +88,17 @@ impl Jail {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// Makes the folders of links that jails without namespaces need in `folder`, which its owner sweeps, and not in the
+    /// system's folder for temporary files, where a process that is killed leaves them.
+    #[must_use]
+    pub fn with_links_in(self, folder: &Path) -> Self {
+        Self { links_in: folder.to_owned(), ..self }
+    }
+
+    pub(crate) fn links_in(&self) -> &Path {
+        &self.links_in
     }
 
     /// bubblewrap, where it is used.

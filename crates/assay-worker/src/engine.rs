@@ -134,6 +134,7 @@ impl Engine {
         // One member runs and one loads on each lane; one more is warm when both are taken.
         let members = options.lanes + 1;
         let scratch = Scratch::new().map_err(EngineError::Scratch)?;
+        let jail = jail.with_links_in(scratch.path());
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
         let pool = if isolation <= options.accepted {
             Ok(Pool::new(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?)

@@ -38,6 +38,11 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
+    /// The folder itself, for what is removed with it at the latest.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// A new folder that disappears when it is dropped.
     pub(crate) fn folder(&self, what: &str) -> io::Result<TempDir> {
         make(&format!("{what}-"), self.folder.path())

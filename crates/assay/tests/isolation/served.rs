@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use assay_model::{Isolation, Verdict};
-use assay_testkit::{Assay, Client, Server, archive, example, zip_folder};
+use assay_testkit::{Assay, Client, Server, archive, example, wait_for, zip_folder};
 
 use crate::{CARTPOLE, LANDLOCK, without_namespaces};
 
 const JOB_LIMIT: Duration = Duration::from_secs(90);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"], more].concat());
@@ -38,7 +39,7 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     assert_eq!((ready.status, &ready.body["isolation"]), (200, &"landlock".into()));
     assert_eq!(ready.body["runs_uploads"], false);
     assert!(server.log().contains("uploaded policies are refused"), "{}", server.log());
-    let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
+    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
 
     assay.write("data/secret", "canary-5a6978d2e1");
     let (server, client) = serve(&assay, &LANDLOCK);
@@ -50,6 +51,24 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     let told = told(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);
     assert!(told.contains("secrets: ['canary-decoy']; of the host: []"), "{told}");
     assert!(server.log().contains("WARNING"), "{}", server.log());
-    let _ = server.stop(rustix::process::Signal::TERM, Duration::from_secs(10));
+    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
+    assay.assert_clean();
+}
+
+#[test]
+fn what_a_killed_server_left_is_swept_by_the_next() {
+    let assay = without_namespaces(&[]);
+    let (server, client) = serve(&assay, &LANDLOCK);
+    let slow: &[u8] = b"import time\n\ndef policy(observation):\n    time.sleep(0.1)\n    return [0]\n";
+    let id = client.verify(&archive(&[("policy.py", slow)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    wait_for("an episode that runs", JOB_LIMIT, || {
+        (client.get(&format!("/verify/{id}")).body["status"] == "RUNNING").then_some(())
+    });
+    let names = || std::fs::read_dir(assay.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
+    let _ = server.stop(rustix::process::Signal::KILL, STOP_LIMIT);
+    assert!(names().count() > 0, "a killed server can't clean up");
+    let (server, client) = serve(&assay, &LANDLOCK);
+    assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200);
+    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
     assay.assert_clean();
 }
