@@ -42,15 +42,7 @@ async fn first(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
     app.entropy.fill(&mut secret);
     let season = NewSeason {
         scenario: scenario.id.clone(),
-        pins: SeasonPins {
-            scenario_version: scenario.version.clone(),
-            scenario_digest: scenario.digest.clone(),
-            fingerprint: app.fingerprint.clone(),
-            episodes: scenario.arena_episodes,
-            max_score: scenario.max_score,
-            idle_progress: scenario.idle_progress,
-            max_violation_probability: scenario.max_violation_probability,
-        },
+        pins: SeasonPins::of(scenario, app.fingerprint.clone()),
         secret: SeasonSecret::new(secret),
         opened_at: app.clock.now(),
     };

@@ -1,6 +1,6 @@
 //! Seasons and submissions. A submission is a job of another kind: shards, leases, results and conclusions are the same.
 
-use assay_model::{AccountId, Fingerprint, JobId, ScenarioId, SeasonSecret};
+use assay_model::{AccountId, Fingerprint, JobId, ScenarioCard, ScenarioId, SeasonSecret};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,22 @@ pub struct SeasonPins {
     pub idle_progress: f64,
     /// The violation probability that a submission's confidence speaks of.
     pub max_violation_probability: f64,
+}
+
+impl SeasonPins {
+    /// A season of this version of a scenario, on a machine with this fingerprint.
+    #[must_use]
+    pub fn of(scenario: &ScenarioCard, fingerprint: Fingerprint) -> Self {
+        Self {
+            scenario_version: scenario.version.clone(),
+            scenario_digest: scenario.digest.clone(),
+            fingerprint,
+            episodes: scenario.arena_episodes,
+            max_score: scenario.max_score,
+            idle_progress: scenario.idle_progress,
+            max_violation_probability: scenario.max_violation_probability,
+        }
+    }
 }
 
 /// A season to be opened.

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
-use assay_model::{Clock, Entropy, Isolation, ScenarioId, SeasonSecret, SystemClock};
-use assay_store::{Arena, NewSeason, Season, SeasonOpened, SeasonPins, SeasonState, SqliteRecords};
+use assay_model::{Clock, Entropy, Isolation, ScenarioCard, ScenarioId, SeasonSecret, SystemClock};
+use assay_store::{Arena, CommunityRecords, NewSeason, Season, SeasonOpened, SeasonPins, SeasonState, SqliteRecords};
+use assay_worker::Engine;
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -40,18 +41,10 @@ async fn open(data: &Path, scenario: &str, json: bool) -> Result<Code, Failure> 
     let records = records(data)?;
     let engine = super::engine(&super::installation()?, Some(1), Isolation::Namespaces)?;
     let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
-    let scenario = engine.library().get(&id).usage()?;
+    let scenario = card(&records, &engine, &id).await?;
     let season = NewSeason {
         scenario: id,
-        pins: SeasonPins {
-            scenario_version: scenario.version.clone(),
-            scenario_digest: scenario.digest.clone(),
-            fingerprint: engine.fingerprint().clone(),
-            episodes: scenario.arena.episodes,
-            max_score: scenario.max_score,
-            idle_progress: scenario.arena.idle_progress,
-            max_violation_probability: scenario.arena.max_violation_probability,
-        },
+        pins: SeasonPins::of(&scenario, engine.fingerprint().clone()),
         secret: secret(),
         opened_at: SystemClock.now(),
     };
@@ -67,6 +60,18 @@ async fn open(data: &Path, scenario: &str, json: bool) -> Result<Code, Failure> 
                 _ => "its last runs have not ended; see assay season list",
             };
             Err(Failure::Usage(anyhow!("{} is {}; {advice}", name(&season), season.state.as_str())))
+        }
+    }
+}
+
+/// A built-in scenario, or the newest version of one that an account published.
+async fn card(records: &SqliteRecords, engine: &Engine, id: &ScenarioId) -> Result<ScenarioCard, Failure> {
+    match engine.library().get(id) {
+        Ok(scenario) => Ok(scenario.card()),
+        Err(unknown) => {
+            let published = records.community_scenario(id).await.ours()?;
+            let published = published.filter(|scenario| scenario.deleted_at.is_none());
+            published.map(|scenario| scenario.card).ok_or(unknown).usage()
         }
     }
 }
