@@ -32,6 +32,15 @@ pub enum Published {
     TooMany,
 }
 
+/// An account's scenarios that were looked at and could not be published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublishingFailures {
+    /// Within 24 hours.
+    pub count: u32,
+    /// When the first of them does not count any more.
+    pub frees_at: Option<Timestamp>,
+}
+
 /// A published scenario as its newest version has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommunityScenario {
@@ -108,6 +117,12 @@ pub trait CommunityRecords {
         now: Timestamp,
         max_a_day: u32,
     ) -> Result<Published, StoreError>;
+
+    /// Notes that a scenario of the account was looked at and could not be published.
+    async fn failed_to_publish(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError>;
+
+    /// How often that was within the 24 hours before `now`.
+    async fn publishing_failures(&self, account: &AccountId, now: Timestamp) -> Result<PublishingFailures, StoreError>;
 
     /// A scenario, deleted ones too.
     async fn community_scenario(&self, id: &ScenarioId) -> Result<Option<CommunityScenario>, StoreError>;

@@ -52,6 +52,7 @@ pub use blobs::{BlobError, Blobs};
 pub use board::{Counted, counted, entrants};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
+    PublishingFailures,
 };
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
 pub use error::StoreError;

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{ExitReason, SpawnError, Spec, StageError, give_to_jail};
+use assay_jail::{Exit, ExitReason, SpawnError, Spec, StageError, give_to_jail};
 use assay_model::EpisodeSeeds;
 use assay_model::lane::{Checked, Fault, SheetJob, files};
 use assay_scenario::Scenario;
+use rustix::process::Signal;
 
 use crate::lane_process::stepping;
 use crate::video::{VideoError, finish, finish_within};
@@ -62,7 +63,7 @@ pub enum ExamineError {
     /// Nothing can be drawn.
     #[error("{0}")]
     Draw(String),
-    /// It had CPU time left when its time by the wall was over.
+    /// It had CPU time left when its time by the wall was over, or when somebody killed it.
     #[error("this machine is too busy to look at the scenario in time")]
     Busy,
 }
@@ -107,11 +108,11 @@ pub(crate) fn check_worlds(
         }
         return Ok(checked);
     }
+    if was_kept_from_it(&exit, limits) {
+        return Err(ExamineError::Busy);
+    }
     let log = assay_model::sanitise(&String::from_utf8_lossy(&child.output_tail()), LOG_BYTES);
     let what = match exit.signal {
-        _ if exit.reason == ExitReason::Killed => {
-            format!("takes longer than {} s to compile and to try", limits.wall.as_secs())
-        }
         Some(signal) => {
             format!("kills the simulator (signal {signal}), which may have {} s of CPU time and 2 GiB", limits.cpu_s)
         }
@@ -120,6 +121,14 @@ pub(crate) fn check_worlds(
     let said = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
     let problem = format!("{what}{said}; make the world smaller");
     Ok(Checked { fault: Some(Fault { file: scenario.world.scene.clone(), key: None, problem }), figures: None })
+}
+
+/// Whether a process ended before it had what it may use: it only computes, so its time by the wall passes only where the
+/// machine gives it no processor, and the kernel kills it with SIGKILL for its CPU time or for the machine's lack of memory.
+fn was_kept_from_it(exit: &Exit, limits: ExamineLimits) -> bool {
+    // The kernel counts by ticks.
+    let had_all = exit.cpu.as_secs_f64() > 0.9 * Duration::from_secs(limits.cpu_s).as_secs_f64();
+    exit.reason == ExitReason::Killed || exit.signal == Some(Signal::KILL.as_raw()) && !had_all
 }
 
 /// Draws the starts of the first `episodes` episodes of a job with that seed, `size` pixels each: a PNG.

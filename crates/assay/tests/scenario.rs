@@ -7,7 +7,7 @@ mod hostile;
 
 use std::time::{Duration, Instant};
 
-use assay_testkit::{Assay, Run, home};
+use assay_testkit::{Assay, Run, home, wait_for};
 use serde_json::Value;
 
 use hostile::{CASES, SCENE, TOML, WORLD, files};
@@ -15,11 +15,17 @@ use hostile::{CASES, SCENE, TOML, WORLD, files};
 /// No scenario may keep its checker for longer; the rest is for starting the program on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20 + 10);
 
+/// For a machine that is too busy for the check: that says nothing of the scenario.
+const BUSY_LIMIT: Duration = Duration::from_secs(120);
+
 fn check(assay: &Assay, folder: &str) -> (Run, Value) {
-    let began = Instant::now();
-    let run = assay.run(&["scenario", "check", folder, "--json"]);
-    let took = began.elapsed();
-    assert!(took < LIMIT, "{folder} took {took:?}");
+    let run = wait_for("a machine that is not too busy", BUSY_LIMIT, || {
+        let began = Instant::now();
+        let run = assay.run(&["scenario", "check", folder, "--json"]);
+        let took = began.elapsed();
+        assert!(took < LIMIT, "{folder} took {took:?}");
+        Some(run).filter(|run| !run.stderr.contains("too busy to look at the scenario"))
+    });
     let answer = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{folder}: {e}: {}", run.stderr));
     (run, answer)
 }
@@ -122,6 +128,8 @@ fn every_built_in_scenario_is_fine_and_has_a_picture() {
         let id = card["id"].as_str().unwrap();
         let (run, answer) = check(&assay, id);
         assert_eq!((run.code, &answer["ok"]), (0, &Value::Bool(true)), "{id}: {answer:#}");
+        // In CPU time, and without what opening OpenGL costs.
+        assert!(answer["figures"]["real_time_factor"].as_f64().unwrap() > 1.0, "{id}: {answer:#}");
         assert!(home().join("scenarios").join(id).join("thumbnail.png").is_file(), "{id} has no thumbnail.png");
     }
 }

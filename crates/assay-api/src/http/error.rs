@@ -184,6 +184,11 @@ impl ApiError {
         self
     }
 
+    /// Whether it is no fault of the client's.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.code.status_and_name().0.is_server_error()
+    }
+
     /// The machine-readable word.
     pub(super) fn name(&self) -> &'static str {
         self.code.status_and_name().1

@@ -50,16 +50,44 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     // Before the body: who has to wait is told so at once.
     let place = app.publishing_places.enter(&caller.account)?;
+    look_at_failures(&app, &caller.account).await?;
     let form = upload::receive(&app, request, SCENARIO_PARTS).await?;
     let tags = tags(&form)?;
     // On a task of its own: a client that goes away does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.account.clone());
-    let published = tokio::spawn(async move { publish(&runner, account, (form, place), tags).await }).await;
+    let published = tokio::spawn(async move {
+        let published = publish(&runner, account.clone(), (form, place), tags).await;
+        if published.as_ref().is_err_and(|error| !error.is_ours()) {
+            runner.records.failed_to_publish(&account, runner.clock.now()).await?;
+        }
+        published
+    })
+    .await;
     let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
     let body: Detail = detail(&app, &scenario, app.records.community_versions(&id).await?);
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
+}
+
+/// Refuses an account whose scenarios were looked at for nothing too often. Its places are taken one at a time, so nothing
+/// comes between looking and noting.
+async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError> {
+    let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
+    let failures = app.records.publishing_failures(account, now).await?;
+    let (Some(frees_at), true) = (failures.frees_at, failures.count >= limit) else { return Ok(()) };
+    let over = OverLimit {
+        limit: "failed_publications_per_day",
+        maximum: limit.into(),
+        current: failures.count.into(),
+        frees_at: Some(frees_at),
+    };
+    let message = format!(
+        "{limit} scenarios of your account were looked at in the last 24 hours and could not be published; try yours with \
+         `assay scenario check` first"
+    );
+    let wait = u64::try_from(frees_at.as_second() - now.as_second()).unwrap_or(1).max(1);
+    Err(ApiError::over_limit(&over, message, wait))
 }
 
 /// The tags of the form, checked.

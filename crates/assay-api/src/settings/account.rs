@@ -15,6 +15,8 @@ pub struct AccountLimits {
     pub submissions_per_day: u32,
     /// Versions of scenarios published within 24 hours.
     pub publications_per_day: u32,
+    /// Scenarios that were looked at and not published, for a fault of theirs, within 24 hours.
+    pub failed_publications_per_day: u32,
     /// Jobs that have not ended.
     pub active_jobs: u32,
     /// Simulated seconds of all jobs that have not ended, as if no episode ended early.
@@ -31,6 +33,7 @@ impl Default for AccountLimits {
             jobs_per_day: 1000,
             submissions_per_day: 5,
             publications_per_day: 20,
+            failed_publications_per_day: 100,
             active_jobs: 100,
             queued_sim_s: 1_000_000,
             streams: 100,
@@ -48,6 +51,8 @@ impl AccountLimits {
         BadSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
         BadSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;
         BadSetting::unless_in("publications_per_day", self.publications_per_day, &(0..=1_000_000_000))?;
+        let failed = self.failed_publications_per_day;
+        BadSetting::unless_in("failed_publications_per_day", failed, &(1..=1_000_000_000))?;
         BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
         BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
         BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;

@@ -400,7 +400,8 @@ fn found(request: &PreflightRequest) -> Preflight {
     }
 }
 
-/// Takes texts for archives: `<id> <version>` is the cart-pole under that name. Finds fault with the id `broken`.
+/// Takes texts for archives: `<id> <version>` is the cart-pole under that name. Finds fault with the id `broken`, and no
+/// time for the id `busy`.
 #[derive(Debug)]
 struct Renamed;
 
@@ -416,6 +417,9 @@ impl Publisher for Renamed {
     }
 
     fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
+        if draft.scenario.id.as_str().ends_with("busy") {
+            return Err(DraftFailure::Busy);
+        }
         if draft.scenario.id.as_str().ends_with("broken") {
             let (file, problem) = ("scenario.toml".into(), "must be 1 to 5".into());
             return Err(DraftFailure::Fault(Fault { file, key: Some("difficulty".into()), problem }));

@@ -162,3 +162,26 @@ async fn versions_stay_and_are_counted() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_can_not_be_published_is_counted_by_the_day() {
+    let app = TestApp::with(ApiSettings {
+        account: AccountLimits { failed_publications_per_day: 2, ..AccountLimits::default() },
+        ..ApiSettings::default()
+    });
+    let key = app.key("lab", "publish,read").await;
+    assert_eq!(publish(&app, &key, "broken 1").await.status, 400);
+    assert_eq!(publish(&app, &key, "reach 1").await.status, 201, "what is published is counted elsewhere");
+    assert_eq!(publish(&app, &key, "busy 1").await.status, 503, "what we can't do counts for nobody");
+    assert_eq!(publish(&app, &key, "nothing").await.status, 400);
+    let third = publish(&app, &key, "stack 1").await;
+    assert_eq!((third.status.as_u16(), third.code()), (429, "RATE_LIMITED"), "{}", third.body);
+    assert_eq!(third.headers["retry-after"], "86400");
+    let details = &third.body["error"]["details"];
+    assert_eq!((&details["limit"], &details["maximum"]), (&json!("failed_publications_per_day"), &json!(2)));
+    let other = app.key("other", "publish").await;
+    assert_eq!(publish(&app, &other, "broken 1").await.status, 400, "another account has a count of its own");
+    app.clock.forward(24 * 3600);
+    let key = app.key("lab", "publish,read").await;
+    assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
+}

@@ -10,7 +10,7 @@ use super::fail::Sql;
 use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
 use crate::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
-    StoreError,
+    PublishingFailures, StoreError,
 };
 
 const COLUMNS: &str = "id, account, published_at, card, tags, deleted_at, \
@@ -33,6 +33,29 @@ impl CommunityRecords for SqliteRecords {
     ) -> Result<Published, StoreError> {
         let account = id.as_str().split_once('.').map_or(id.as_str(), |(account, _)| account);
         self.read("looking for a scenario's name", |db| may_publish(db, (account, id, version), now, max_a_day))
+    }
+
+    async fn failed_to_publish(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError> {
+        let account = account.clone();
+        self.write("noting a scenario that was not published", move |db| {
+            let sql = "DELETE FROM publishing_failures WHERE account = ?1 AND at <= ?2";
+            change(db, sql, (account.as_str(), day_before(now)))?;
+            let sql = "INSERT INTO publishing_failures (account, at) VALUES (?1, ?2)";
+            change(db, sql, (account.as_str(), micros(now))).map(drop)
+        })
+        .await
+    }
+
+    async fn publishing_failures(&self, account: &AccountId, now: Timestamp) -> Result<PublishingFailures, StoreError> {
+        let sql = "SELECT account, count(*) AS number, min(at) AS first FROM publishing_failures
+                   WHERE account = ?1 AND at > ?2";
+        let found = self.read("counting scenarios that were not published", |db| {
+            first(db, sql, (account.as_str(), day_before(now)), |row| {
+                Ok((row.get("number")?, time_or_null(row, "first")?))
+            })
+        })?;
+        let (count, oldest): (u32, Option<Timestamp>) = found.unwrap_or_default();
+        Ok(PublishingFailures { count, frees_at: oldest.map(|at| at.saturating_add(DAY).unwrap_or(Timestamp::MAX)) })
     }
 
     async fn community_scenario(&self, id: &ScenarioId) -> Result<Option<CommunityScenario>, StoreError> {
@@ -76,6 +99,11 @@ impl CommunityRecords for SqliteRecords {
     }
 }
 
+/// A day before `now`, as it is stored.
+fn day_before(now: Timestamp) -> i64 {
+    now.saturating_sub(DAY).map_or(i64::MIN, micros)
+}
+
 fn may_publish(
     db: &Connection,
     (account, id, version): (&str, &ScenarioId, &str),
@@ -91,8 +119,7 @@ fn may_publish(
         return Ok(Published::VersionExists);
     }
     let recent = "SELECT count(*) FROM community_versions WHERE account = ?1 AND published_at > ?2";
-    let since = now.saturating_sub(DAY).map_or(i64::MIN, micros);
-    let recent: u32 = value(db, recent, (account, since))?;
+    let recent: u32 = value(db, recent, (account, day_before(now)))?;
     Ok(if recent >= max_a_day { Published::TooMany } else { Published::Done })
 }
 

@@ -21,6 +21,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_paces.sql"),
     include_str!("migrations/0010_community.sql"),
     include_str!("migrations/0011_quotas.sql"),
+    include_str!("migrations/0012_publishing_failures.sql"),
 ];
 
 /// The schema that this version needs.

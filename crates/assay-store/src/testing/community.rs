@@ -3,7 +3,7 @@
 use assay_model::{ScenarioCard, ScenarioId};
 
 use super::fixtures::{at, job};
-use crate::{CommunityFilter, CommunitySort, NewVersion, Published, Records};
+use crate::{CommunityFilter, CommunitySort, NewVersion, Published, PublishingFailures, Records};
 
 const MANY: u32 = 100;
 
@@ -91,6 +91,23 @@ pub(super) async fn are_counted_by_the_day(records: &dyn Records) {
     assert_eq!(records.may_publish(&id, "third", at(day - 1), 2).await.unwrap(), Published::TooMany);
     assert_eq!(records.publish_scenario(version("other", "reach", "1", 2), 2).await.unwrap(), Published::Done);
     assert_eq!(records.publish_scenario(third(day + 1), 2).await.unwrap(), Published::Done);
+}
+
+pub(super) async fn failures_are_counted_by_the_day(records: &dyn Records) {
+    let (lab, other) = ("lab".parse().unwrap(), "other".parse().unwrap());
+    let day = 24 * 3600;
+    for second in [0, 10, 10] {
+        records.failed_to_publish(&lab, at(second)).await.unwrap();
+    }
+    for (now, count, frees_at) in
+        [(10, 3, Some(day)), (day - 1, 3, Some(day)), (day, 2, Some(day + 10)), (day + 10, 0, None)]
+    {
+        let failures = records.publishing_failures(&lab, at(now)).await.unwrap();
+        assert_eq!(failures, PublishingFailures { count, frees_at: frees_at.map(at) }, "{now}");
+    }
+    assert_eq!(records.publishing_failures(&other, at(10)).await.unwrap().count, 0);
+    records.failed_to_publish(&lab, at(day + 5)).await.unwrap();
+    assert_eq!(records.publishing_failures(&lab, at(day + 5)).await.unwrap().count, 3);
 }
 
 pub(super) async fn are_found(records: &dyn Records) {

@@ -94,6 +94,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         community::versions_stay_what_they_are,
         community::deleted_names_are_not_given_again,
         community::are_counted_by_the_day,
+        community::failures_are_counted_by_the_day,
         community::are_found,
     ];
 }

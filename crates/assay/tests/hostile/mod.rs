@@ -32,7 +32,6 @@ pub(crate) const CASES: &[Case] = &[
         "<worldbody><replicate count='100000000' offset='1 0 0'><geom size='0.1'/></replicate>",
         SCENE,
         None,
-        // The limit of its CPU time or of the wall clock: the machine decides which comes first.
         "make the world smaller",
     ),
     (
