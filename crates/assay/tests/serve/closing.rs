@@ -27,13 +27,11 @@ struct Host {
 }
 
 impl Host {
-    /// A new life of the server.
-    fn serve(&self) -> (Server, Client) {
-        self.serve_with(&[])
-    }
-
-    fn serve_with(&self, more: &[&str]) -> (Server, Client) {
-        let server = self.assay.serve(&self.assay.path("data"), &[&["--lanes", "2"], more].concat());
+    /// A new life of the server, with so many lanes.
+    fn serve(&self, lanes: &str) -> (Server, Client) {
+        // What is erased goes at once.
+        let more = ["--lanes", lanes, "--set", "retention.every_s=0.1"];
+        let server = self.assay.serve(&self.assay.path("data"), &more);
         let client = server.client(&fs::read_to_string(self.assay.path("data/bootstrap-key")).unwrap());
         (server, client)
     }
@@ -116,7 +114,7 @@ fn entries(host: &Host, server: &Server, admin: &Client) -> Vec<(Client, String)
 #[test]
 fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     let host = Host { assay: assay() };
-    let (server, admin) = host.serve();
+    let (server, admin) = host.serve("2");
     let entries = entries(&host, &server, &admin);
 
     // Before the entries run again.
@@ -127,9 +125,9 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (0, 0)), "all or nothing");
     host.let_go();
 
-    // While they run again; and from here on nothing is released.
+    // While they run again, one episode after the other; and from here on nothing is released.
     host.hold("closed_at");
-    let (server, _) = host.serve();
+    let (server, _) = host.serve("1");
     wait_for("an episode that ran again", STEP_LIMIT, || (host.reruns().1 > 0).then_some(()));
     kill(server);
     let (runs, done) = host.reruns();
@@ -137,7 +135,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert!(done < ENTRIES * EPISODES, "all {done} episodes had ended");
 
     // When they have run, before the release.
-    let (server, admin) = host.serve();
+    let (server, admin) = host.serve("2");
     wait_until_refused(&server);
     let season = admin.get("/seasons").body["seasons"][0].clone();
     assert_eq!((&season["state"], &season["secret"]), (&json!("CLOSING"), &Value::Null));
@@ -147,7 +145,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (ENTRIES, ENTRIES * EPISODES)));
     host.let_go();
 
-    let (server, admin) = host.serve_with(&["--set", "retention.every_s=0.1"]);
+    let (server, admin) = host.serve("2");
     let season = wait_for("a closed season", STEP_LIMIT, || {
         let season = admin.get("/seasons").body["seasons"][0].clone();
         (season["state"] == json!("CLOSED")).then_some(season)
@@ -162,7 +160,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     kill(server);
 
     // Once, and another start changes nothing.
-    let (server, admin) = host.serve();
+    let (server, admin) = host.serve("2");
     assert_eq!(admin.get("/seasons").body["seasons"], json!([season]));
     let stopped = server.stop(Signal::TERM, STOP_LIMIT);
     assert_eq!(stopped.code, 0, "{}", stopped.stderr);

@@ -22,7 +22,6 @@ mod settings;
 mod spare;
 mod stopping;
 mod strangers;
-mod uploads;
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
-//! Many large uploads at the same time: they go to the disk as they come in, not through memory.
+//! Many large uploads at the same time: they go to the disk as they come in, not through memory. A program of its own,
+//! so that tests of other things, which have limits, do not run beside it.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,12 +10,11 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use assay_testkit::{Client, Server, wait_for};
+use assay_testkit::{Assay, Client, Server, wait_for};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use crate::{CARTPOLE, assay, serve};
-
+const SCENARIO: &str = "cartpole_keepin";
 /// At the same time.
 const UPLOADS: usize = 64;
 /// Of an archive: the most that is taken.
@@ -63,10 +65,10 @@ fn most_resident_kib(server: &Server) -> usize {
 
 #[test]
 fn sixty_four_at_once_are_answered_in_little_memory() {
-    let assay = assay();
-    let (server, _) = serve(&assay);
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let server = assay.serve(&assay.path("data"), &["--lanes", "1"]);
     let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
-    let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]));
+    let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", SCENARIO), ("num_episodes", "1")]));
     // Most are no archives, so that they don't stay.
     let (good, bad) = ([form(&policy(1)), form(&policy(2))], form(&vec![0; SIZE_BYTES]));
     let all = Arc::new(Barrier::new(UPLOADS));
@@ -87,7 +89,7 @@ fn sixty_four_at_once_are_answered_in_little_memory() {
 }
 
 /// Clients that go away in the middle.
-fn cut_off_uploads_leave_nothing(assay: &assay_testkit::Assay, server: &Server, key: &str, form: &(String, Vec<u8>)) {
+fn cut_off_uploads_leave_nothing(assay: &Assay, server: &Server, key: &str, form: &(String, Vec<u8>)) {
     let (kind, body) = form;
     let head = format!(
         "POST /verify HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\nContent-Type: {kind}\r\n\
