@@ -6,7 +6,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn policy(mark: u8) -> Vec<u8> {
 }
 
 /// Sends a form in two pieces, and waits for all others between them: the answer's status.
-fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), all: &Barrier) -> u16 {
+fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), under_way: &AtomicUsize) -> u16 {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(ANSWER_LIMIT)).unwrap();
     let head = format!(
@@ -49,7 +50,8 @@ fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), all: &Barr
     socket.write_all(head.as_bytes()).unwrap();
     let (first, rest) = body.split_at(FIRST_BYTES);
     socket.write_all(first).unwrap();
-    all.wait();
+    under_way.fetch_add(1, Ordering::SeqCst);
+    wait_for("all uploads under way", ANSWER_LIMIT, || (under_way.load(Ordering::SeqCst) == UPLOADS).then_some(()));
     socket.write_all(rest).unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
@@ -71,11 +73,11 @@ fn sixty_four_at_once_are_answered_in_little_memory() {
     let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", SCENARIO), ("num_episodes", "1")]));
     // Most are no archives, so that they don't stay.
     let (good, bad) = ([form(&policy(1)), form(&policy(2))], form(&vec![0; SIZE_BYTES]));
-    let all = Arc::new(Barrier::new(UPLOADS));
+    let under_way = Arc::new(AtomicUsize::new(0));
     let begin = |number: usize| {
         let form = Arc::clone(good.get(number).unwrap_or(&bad));
-        let (address, key, all) = (server.address().to_owned(), key.clone(), Arc::clone(&all));
-        thread::spawn(move || upload(&address, &key, &form, &all))
+        let (address, key, under_way) = (server.address().to_owned(), key.clone(), Arc::clone(&under_way));
+        thread::spawn(move || upload(&address, &key, &form, &under_way))
     };
     let uploads: Vec<_> = (0..UPLOADS).map(begin).collect();
     let told: Vec<u16> = uploads.into_iter().map(|upload| upload.join().unwrap()).collect();
