@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::community::{Detail, detail};
-use crate::http::{ApiError, Caller, Code, OverLimit};
+use crate::http::{ApiError, Caller, Code, OnceOnly, OverLimit};
 use crate::places::{PUBLISH_RETRY_S, Place};
 use crate::state::App;
 use crate::upload::{self, Form, SCENARIO_PARTS};
@@ -50,8 +50,15 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     // Before the body: who has to wait is told so at once.
     let place = app.publishing_places.enter(&caller.account)?;
-    look_at_failures(&app, &caller.account).await?;
+    let is_once = OnceOnly::of(&request).is_some();
+    if !is_once {
+        look_at_failures(&app, &caller.account).await?;
+    }
     let form = upload::receive(&app, request, SCENARIO_PARTS).await?;
+    if is_once {
+        // Only now: a request that is sent again has got its first answer.
+        look_at_failures(&app, &caller.account).await?;
+    }
     let tags = tags(&form)?;
     // On a task of its own: a client that goes away does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.account.clone());

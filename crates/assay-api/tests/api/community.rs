@@ -170,8 +170,13 @@ async fn what_can_not_be_published_is_counted_by_the_day() {
         ..ApiSettings::default()
     });
     let key = app.key("lab", "publish,read").await;
+    let once = async || {
+        let head = request("POST", PATH, &key).header("idempotency-key", "one");
+        app.send(form(head, &[Part::File("scenario", "s.zip", b"reach 1")])).await
+    };
     assert_eq!(publish(&app, &key, "broken 1").await.status, 400);
-    assert_eq!(publish(&app, &key, "reach 1").await.status, 201, "what is published is counted elsewhere");
+    let made = once().await;
+    assert_eq!(made.status, 201, "what is published is counted elsewhere");
     assert_eq!(publish(&app, &key, "busy 1").await.status, 503, "what we can't do counts for nobody");
     assert_eq!(publish(&app, &key, "nothing").await.status, 400);
     let third = publish(&app, &key, "stack 1").await;
@@ -179,6 +184,8 @@ async fn what_can_not_be_published_is_counted_by_the_day() {
     assert_eq!(third.headers["retry-after"], "86400");
     let details = &third.body["error"]["details"];
     assert_eq!((&details["limit"], &details["maximum"]), (&json!("failed_publications_per_day"), &json!(2)));
+    let again = once().await;
+    assert_eq!((again.status, &again.body), (made.status, &made.body), "sent again, not tried again");
     let other = app.key("other", "publish").await;
     assert_eq!(publish(&app, &other, "broken 1").await.status, 400, "another account has a count of its own");
     app.clock.forward(24 * 3600);
