@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
 use assay_jail::ExitReason;
+use assay_policy::{Order, TakeError};
+use assay_testkit::{jailed, wait_for};
 
 /// A policy that tries something at its first step and returns 7 numbers: whether each attempt succeeded.
 fn attempts(attempts: &[&str]) -> String {
@@ -74,6 +76,26 @@ fn an_import_that_does_not_end_is_ended() {
     assert!(failure.code == "import_timeout" && failure.message.contains("CPU time"), "{failure:?}");
     let failure = bench.fails("sleep", &[("policy.py", "import time\ntime.sleep(1000)\n")]);
     assert!(failure.code == "import_timeout" && failure.message.contains("wait"), "{failure:?}");
+    bench.close();
+}
+
+#[test]
+fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
+    let bench = Bench::new(0, |config| config.load.import_wall = Duration::from_secs(3));
+    let dir = bench.policy("sleeps", &[("policy.py", "import time\ntime.sleep(1000)\n")]);
+    let loading = bench.pool().prepare(bench.order(&dir, 1)).unwrap();
+    // Its slot in the pool's folder has the policy once the interpreter has said hello.
+    wait_for("an import", Duration::from_secs(30), || {
+        let folders = std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut slots = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|slot| slot.unwrap().path());
+        slots.any(|slot| slot.join("policy.py").is_file()).then_some(())
+    });
+    let processes = jailed(bench.folder.path(), &[]);
+    processes.iter().find(|process| process.command.starts_with("/py/bin/python3")).unwrap().stop();
+    assert!(matches!(loading.wait(), Err(TakeError::Starved(_))));
+
+    let order = Order { patience: Some(Duration::from_millis(100)), ..bench.order(&dir, 2) };
+    assert!(matches!(bench.pool().prepare(order).unwrap().wait(), Err(TakeError::GivenUp { .. })));
     bench.close();
 }
 
