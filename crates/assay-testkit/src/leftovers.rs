@@ -3,7 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// The niceness of who comes last.
+const LEAST: i32 = 19;
 
 /// A process whose name (`argv[0]`) or mounts belong to a folder of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,21 @@ impl Jailed {
     #[must_use]
     pub fn threads(&self) -> usize {
         fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)
+    }
+
+    /// The processors that it may run on.
+    #[must_use]
+    pub fn processors(&self) -> CpuSet {
+        sched_getaffinity(Pid::from_raw(self.pid)).unwrap()
+    }
+
+    /// Lets everybody else go before it, for good: its threads, and its session where the kernel shares time between sessions.
+    pub fn give_way(&self) {
+        let _ = fs::write(format!("/proc/{}/autogroup", self.pid), LEAST.to_string());
+        for task in fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap() {
+            let id = task.unwrap().file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));
+            setpriority_process(id, LEAST).unwrap();
+        }
     }
 
     fn signal(&self, signal: Signal) {
