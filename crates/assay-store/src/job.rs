@@ -37,10 +37,7 @@ pub struct Failure {
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
     /// Accepted.
-    Queued {
-        /// 1 for the oldest job that waits.
-        position: u32,
-    },
+    Queued,
     /// Taken up.
     Running {
         /// When its first shard was taken.
@@ -85,7 +82,7 @@ impl JobState {
     #[must_use]
     pub fn status(&self) -> JobStatus {
         match self {
-            Self::Queued { .. } => JobStatus::Queued,
+            Self::Queued => JobStatus::Queued,
             Self::Running { .. } => JobStatus::Running,
             Self::Judging { .. } => JobStatus::Judging,
             Self::Completed { .. } => JobStatus::Completed,
@@ -96,7 +93,7 @@ impl JobState {
 
     fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         match self {
-            Self::Queued { .. } => (None, None),
+            Self::Queued => (None, None),
             Self::Running { started_at } | Self::Judging { started_at } => (Some(*started_at), None),
             Self::Completed { started_at, completed_at, .. } => (Some(*started_at), Some(*completed_at)),
             Self::Failed { started_at, completed_at, .. } | Self::Cancelled { started_at, completed_at } => {
@@ -107,7 +104,7 @@ impl JobState {
 
     fn waiting_for(&self) -> Option<String> {
         match self {
-            Self::Queued { .. } => Some("a free lane".to_owned()),
+            Self::Queued => Some("a free lane".to_owned()),
             Self::Judging { .. } => Some("the conclusion".to_owned()),
             _ => None,
         }
@@ -146,7 +143,6 @@ impl JobRecord {
         report.evidence_removed_at = self.removed.evidence_at;
         (report.started_at, report.completed_at) = state.times();
         match state {
-            JobState::Queued { position } => report.queue_position = Some(*position),
             JobState::Completed { outcome, .. } => {
                 report = report.with_conclusion(&outcome.conclusion);
                 report.fingerprint = Some(outcome.fingerprint.clone());
@@ -155,7 +151,7 @@ impl JobRecord {
                 report.blame = Some(failure.blame);
                 report.error_message = Some(failure.message.clone());
             }
-            JobState::Running { .. } | JobState::Judging { .. } | JobState::Cancelled { .. } => {}
+            JobState::Queued | JobState::Running { .. } | JobState::Judging { .. } | JobState::Cancelled { .. } => {}
         }
         report
     }

@@ -71,5 +71,5 @@ pub use review::{MAX_REVIEWS, Reviewed};
 pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
 pub use shard::{Claim, Fence, Lease, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
-pub use signed::{SIGNED_REPORT, SIGNED_STATEMENT, signed_folder, signed_folders};
+pub use signed::{SIGNED_REPORT, SIGNED_STATEMENT, signed_folder, signed_folders, sync_signed};
 pub use sqlite::SqliteRecords;

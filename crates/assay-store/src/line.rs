@@ -56,4 +56,7 @@ pub struct Line {
 pub trait Lines: Send + Sync + fmt::Debug {
     /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest).
     async fn line(&self, limit: u32) -> Result<Line, StoreError>;
+
+    /// How many QUEUED jobs are as old as this one or older, itself included: its place by age alone.
+    async fn place_by_age(&self, job: JobId) -> Result<u32, StoreError>;
 }

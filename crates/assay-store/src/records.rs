@@ -10,7 +10,8 @@ use crate::{
     Removals, Returned, Reviewed, Sessions, StoreError,
 };
 
-/// Keys, jobs, shards, results. Every method is one transaction and durable before it answers.
+/// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
+/// conclusion and prolonged leases may be lost with the machine, on which their worker dies too.
 ///
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.

@@ -1,6 +1,8 @@
 //! Where the signed report of a job lies. Each claim of a conclusion has a folder of its own: a worker that lost its
 //! lease and does not know it yet can't touch what another one signed.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use assay_model::JobId;
@@ -24,4 +26,14 @@ pub fn signed_folders(data: &Path, job: JobId) -> PathBuf {
 #[must_use]
 pub fn signed_folder(data: &Path, fence: ConclusionFence) -> PathBuf {
     signed_folders(data, fence.job_id).join(fence.attempt.to_string())
+}
+
+/// Puts what was signed under `fence` on the disk, names and all, so that the records may speak of it.
+///
+/// # Errors
+/// Something is not there, or the disk failed.
+pub fn sync_signed(data: &Path, fence: ConclusionFence) -> io::Result<()> {
+    let (folder, folders) = (signed_folder(data, fence), signed_folders(data, fence.job_id));
+    let files = [folder.join(SIGNED_REPORT), folder.join(SIGNED_STATEMENT)];
+    files.iter().chain([&folder, &folders, &data.join(JOBS)]).try_for_each(|path| File::open(path)?.sync_all())
 }

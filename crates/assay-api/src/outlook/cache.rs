@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_model::{Clock, JobId, JobStatus};
-use assay_store::{JobRecord, JobState, Records, StoreError};
+use assay_store::{JobRecord, Records, StoreError};
 use tokio::sync::{Mutex, watch};
 
 use super::forecast::{Forecast, forecast, tenths};
@@ -77,9 +77,9 @@ impl Outlook {
         let ahead = self.ahead().await?;
         let mut job = ahead.of(record.header.job_id, status);
         job.remote = record.policy_path.is_none();
-        if let JobState::Queued { position } = record.state {
-            // It may be too new, or too far behind: then its age tells.
-            job.position = job.position.or(Some(position));
+        if status == JobStatus::Queued && job.position.is_none() {
+            // It is too new, or too far behind: its age tells.
+            job.position = Some(self.records.place_by_age(record.header.job_id).await?);
         }
         Ok(job)
     }

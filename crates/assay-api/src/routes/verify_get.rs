@@ -35,8 +35,7 @@ pub(super) async fn handle(
     if let Some(tag) = tag.as_ref().filter(|tag| is_known(headers.get_all(header::IF_NONE_MATCH), tag)) {
         return Ok(not_modified(tag));
     }
-    let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
-    let mut response = Json(present::job(&app, &record, &episodes).await?).into_response();
+    let mut response = Json(with_episodes(&app, &record).await?).into_response();
     if let Some(tag) = tag {
         mark(response.headers_mut(), &tag);
     }
@@ -57,8 +56,15 @@ pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobRepo
     let id: JobId = id.parse().map_err(|_| missing())?;
     let record = verification(app, caller.sees(), id).await?;
     caller.audit(&record.account, "read a job");
-    let episodes = app.records.episodes(id, 0, MAX_EPISODES_SHOWN).await?;
-    present::job(app, &record, &episodes).await
+    with_episodes(app, &record).await
+}
+
+async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobReport, ApiError> {
+    let episodes = match record.episodes_done {
+        0 => Vec::new(),
+        _ => app.records.episodes(record.header.job_id, 0, MAX_EPISODES_SHOWN).await?,
+    };
+    present::job(app, record, &episodes).await
 }
 
 /// A verification (of `account`) that was not erased; what was submitted to the arena is none.

@@ -109,7 +109,7 @@ impl Records for SqliteRecords {
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
-        self.write("prolonging a lease", move |db| shards::heartbeat(db, fence, now, lease)).await
+        self.lease("prolonging a lease", move |db| shards::heartbeat(db, fence, now, lease)).await
     }
 
     async fn record_episode(
@@ -137,7 +137,7 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<ConclusionClaim>, StoreError> {
         let worker = worker.to_owned();
-        self.write("claiming a conclusion", move |db| conclusions::claim(db, &worker, now, lease)).await
+        self.lease("claiming a conclusion", move |db| conclusions::claim(db, &worker, now, lease)).await
     }
 
     async fn heartbeat_conclusion(
@@ -146,7 +146,7 @@ impl Records for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Lease, StoreError> {
-        self.write("prolonging a lease", move |db| conclusions::heartbeat(db, fence, now, lease)).await
+        self.lease("prolonging a lease", move |db| conclusions::heartbeat(db, fence, now, lease)).await
     }
 
     async fn return_conclusion(

@@ -13,9 +13,7 @@ pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, 
                        conclusion, fingerprint, failure, judge_attempt, \
                        erased_at, evidence_removed_at, policy_removed_at, \
                        (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
-                       ORDER BY number DESC LIMIT 1) AS review, \
-                       CASE status WHEN 'QUEUED' THEN (SELECT count(*) FROM jobs AS older \
-                       WHERE older.status = 'QUEUED' AND older.job_id <= jobs.job_id) END AS position";
+                       ORDER BY number DESC LIMIT 1) AS review";
 
 pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
     let episodes = job.header.episodes_to_run();
@@ -73,11 +71,13 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, 
     let scenario = filter.scenario.as_ref().map(assay_model::ScenarioId::as_str);
     let status = filter.status.map(JobStatus::as_str);
     let before = filter.before.map(|id| id.to_string());
-    // Texts of their own for both cases: `?1 IS NULL OR` would keep SQLite from using the account's index.
-    let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
-    let kind = filter.kind.as_str();
-    let matching =
-        format!("{owner} AND kind = '{kind}' AND (?2 IS NULL OR scenario = ?2) AND (?3 IS NULL OR status = ?3)");
+    // Texts of their own for each case: `?1 IS NULL OR` would keep SQLite from using the account's index, and a column that
+    // is only named would be read from every row that is counted.
+    let wanted = |is_given, condition, nothing| if is_given { condition } else { nothing };
+    let owner = wanted(account.is_some(), "account = ?1", "?1 IS NULL");
+    let scenario_is = wanted(scenario.is_some(), "scenario = ?2", "?2 IS NULL");
+    let status_is = wanted(status.is_some(), "status = ?3", "?3 IS NULL");
+    let matching = format!("{owner} AND kind = '{}' AND {scenario_is} AND {status_is}", filter.kind.as_str());
     let page = format!(
         "SELECT {COLUMNS} FROM jobs WHERE {matching} AND (?4 IS NULL OR job_id < ?4)
          ORDER BY job_id DESC LIMIT ?5 OFFSET ?6"
@@ -171,7 +171,7 @@ pub(super) fn status(row: &Row<'_>) -> Sql<JobStatus> {
 
 pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
     let state = match status(row)? {
-        JobStatus::Queued => JobState::Queued { position: row.get("position")? },
+        JobStatus::Queued => JobState::Queued,
         JobStatus::Running => JobState::Running { started_at: time(row, "started_at")? },
         JobStatus::Judging => JobState::Judging { started_at: time(row, "started_at")? },
         JobStatus::Completed => JobState::Completed {

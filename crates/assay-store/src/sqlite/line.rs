@@ -1,5 +1,6 @@
 //! What waits, and the table of paces.
 
+use assay_model::JobId;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
@@ -19,6 +20,11 @@ const CONCLUSIONS: u32 = 20;
 impl Lines for SqliteRecords {
     async fn line(&self, limit: u32) -> Result<Line, StoreError> {
         self.read("looking at the line", |db| line(db, limit))
+    }
+
+    async fn place_by_age(&self, job: JobId) -> Result<u32, StoreError> {
+        let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id <= ?1";
+        self.read("counting the jobs ahead", |db| value(db, sql, [job.to_string()]))
     }
 }
 

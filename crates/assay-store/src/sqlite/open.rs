@@ -12,7 +12,7 @@ use super::fail::{Sql, database};
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
-use super::writer::Writer;
+use super::writer::{Outlives, Writer};
 use crate::StoreError;
 
 const FILE_NAME: &str = "assay.db";
@@ -101,7 +101,17 @@ impl SqliteRecords {
         doing: &'static str,
         operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.write(doing, operation).await
+        self.writer.write(Outlives::Machine, doing, operation).await
+    }
+
+    /// As [`Self::write`], for who works on what: it outlives this process, but not the machine, on which the worker dies
+    /// too. Not for what makes an event: who has seen it will not be told again.
+    pub(super) async fn lease<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.write(Outlives::Process, doing, operation).await
     }
 }
 

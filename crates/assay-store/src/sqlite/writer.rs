@@ -16,8 +16,21 @@ const CAPACITY: usize = 1024;
 const MAX_BATCH: usize = 256;
 
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Runs inside the open transaction, or is told why there is none.
-type Command = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>;
+
+/// What a change must outlive when its caller is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outlives {
+    /// The process. For what dies with the machine anyway: who works on what.
+    Process,
+    /// The machine: it is on the disk.
+    Machine,
+}
+
+struct Command {
+    outlives: Outlives,
+    /// Runs inside the open transaction, or is told why there is none.
+    run: Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>,
+}
 
 /// A handle on the writing thread; dropping it finishes what waits and ends the thread.
 #[derive(Debug)]
@@ -42,15 +55,16 @@ impl Writer {
         self.changes.clone()
     }
 
-    /// Runs `operation` in a transaction and answers when it is durable. If the caller goes away meanwhile, the
-    /// operation may still happen.
+    /// Runs `operation` in a transaction and answers when it `outlives` what it must. If the caller goes away meanwhile,
+    /// the operation may still happen.
     pub(super) async fn write<T: Send + 'static>(
         &self,
+        outlives: Outlives,
         doing: &'static str,
         operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let command: Command = Box::new(move |db| {
+        let run = Box::new(move |db: Result<&mut Connection, StoreError>| -> Answer {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
             Box::new(move |committed| {
                 // The caller may be gone; then nobody wants the answer.
@@ -59,7 +73,7 @@ impl Writer {
         });
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         metrics::gauge!("assay_db_queue_length").set(waiting(sender));
-        sender.send(command).await.map_err(|_| StoreError::Closed)?;
+        sender.send(Command { outlives, run }).await.map_err(|_| StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
 }
@@ -108,11 +122,16 @@ fn run(
 }
 
 fn commit(db: &mut Connection, batch: &mut Vec<Command>) -> (Vec<Answer>, Result<(), StoreError>) {
-    if let Err(e) = db.execute_batch("BEGIN IMMEDIATE") {
+    // What is not on the disk yet is with the next commit that must be.
+    let begin = match batch.iter().map(|command| command.outlives).max() {
+        Some(Outlives::Process) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+        Some(Outlives::Machine) | None => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+    };
+    if let Err(e) = db.execute_batch(begin) {
         let error = database("beginning a transaction", e);
-        return (batch.drain(..).map(|command| command(Err(error.clone()))).collect(), Err(error));
+        return (batch.drain(..).map(|command| (command.run)(Err(error.clone()))).collect(), Err(error));
     }
-    let answers = batch.drain(..).map(|command| command(Ok(&mut *db))).collect();
+    let answers = batch.drain(..).map(|command| (command.run)(Ok(&mut *db))).collect();
     let committed = db.execute_batch("COMMIT").map_err(|e| {
         // SQLite may have rolled back by itself; then this says so and there is nothing to do.
         let _ = db.execute_batch("ROLLBACK");

@@ -8,6 +8,7 @@ use assay_report::attest::Evidence;
 use assay_report::json;
 use assay_store::{
     ConclusionClaim, ConclusionFence, JobState, Outcome, SIGNED_REPORT, StoreError, signed_folder, signed_folders,
+    sync_signed,
 };
 use jiff::Timestamp;
 
@@ -108,7 +109,9 @@ impl Shared {
                 files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
             let sha256 = sha256_of(&path).map_err(|e| e.to_string())?;
             evidence.push(Evidence { name: SIGNED_REPORT.to_owned(), sha256 });
-            sign(&folder, &report, evidence, timestep_s, &self.options.keyring).map_err(|e| platform(&e).to_string())
+            sign(&folder, &report, evidence, timestep_s, &self.options.keyring)
+                .map_err(|e| platform(&e).to_string())?;
+            sync_signed(&self.options.data, claim.fence).map_err(|e| e.to_string())
         };
         Ok(write())
     }
