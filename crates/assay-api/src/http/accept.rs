@@ -1,18 +1,15 @@
 //! Whether the client takes what an endpoint has to give: JSON, unless the table says otherwise.
 
-use axum::extract::Request;
 use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 
 use super::error::{ApiError, Code};
 
-pub(super) async fn acceptable(request: Request, next: Next) -> Response {
-    if takes(request.headers(), "application/json") {
-        return next.run(request).await;
+pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
+    if takes(headers, "application/json") {
+        return Ok(());
     }
-    ApiError::new(Code::NotAcceptable, "the answer would be application/json, which the Accept header excludes")
-        .into_response()
+    let message = "the answer would be application/json, which the Accept header excludes";
+    Err(ApiError::new(Code::NotAcceptable, message))
 }
 
 /// Whether the client takes this media type.

@@ -1,29 +1,27 @@
 //! `?envelope=true`: successes as `{"data": ..., "error": null}`, for clients that expect the shape of errors there too.
 
 use axum::body::Body;
-use axum::extract::Request;
-use axum::http::{HeaderValue, header};
-use axum::middleware::Next;
+use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
 use crate::routes::Query;
 
-pub(super) async fn envelope(request: Request, next: Next) -> Response {
-    let wanted = match Query::parse(request.uri().query()).text("envelope") {
-        Ok(None | Some("false")) => false,
-        Ok(Some("true")) => true,
-        Ok(Some(other)) => {
-            return ApiError::invalid("envelope", Some(other), "envelope must be true or false").into_response();
-        }
-        Err(error) => return error.into_response(),
-    };
-    let response = next.run(request).await;
-    let json = response.headers().get(header::CONTENT_TYPE) == Some(&HeaderValue::from_static("application/json"));
-    if wanted && json && response.status().is_success() { wrap(response).await } else { response }
+/// Whether the client asks for it.
+pub(super) fn is_wanted(uri: &Uri) -> Result<bool, ApiError> {
+    match Query::parse(uri.query()).text("envelope")? {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(ApiError::invalid("envelope", Some(other), "envelope must be true or false")),
+    }
 }
 
-async fn wrap(response: Response) -> Response {
+/// A success as the client asked for it; anything else as it is.
+pub(super) async fn wrap(response: Response) -> Response {
+    let json = response.headers().get(header::CONTENT_TYPE) == Some(&HeaderValue::from_static("application/json"));
+    if !json || !response.status().is_success() {
+        return response;
+    }
     let (mut parts, body) = response.into_parts();
     // Our own answer: its size is bounded where it is made.
     let inner = match axum::body::to_bytes(body, usize::MAX).await {

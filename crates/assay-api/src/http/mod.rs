@@ -1,6 +1,6 @@
 //! What happens around every handler, outermost first: request id and log (`observe`), the rest of an unread body
-//! (`drain`), panics, keys (`auth`) and how often they ask (`rate`), acceptable answers (`accept`), requests that are done
-//! once (`once`); and the one shape of errors (`error`).
+//! (`drain`), panics, keys (`auth`) and how often they ask (`rate`), what the table says of the endpoint (`enter`), requests
+//! that are done once (`once`); and the one shape of errors (`error`).
 
 mod accept;
 mod auth;
@@ -8,6 +8,7 @@ mod body;
 mod cors;
 mod counted;
 mod drain;
+mod enter;
 mod envelope;
 mod error;
 mod json;

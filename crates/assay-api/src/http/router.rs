@@ -2,27 +2,24 @@
 
 use std::sync::Arc;
 
-use assay_model::Scope;
+use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::MethodRouter;
-use axum::{Extension, Router};
+use tower::ServiceBuilder;
 use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use super::accept::acceptable;
-use super::auth::{Caller, authenticate};
+use super::auth::authenticate;
 use super::cors::cors;
 use super::drain::drain;
-use super::envelope::envelope;
+use super::enter::{Rules, enter};
 use super::error::{ApiError, Code};
 use super::observe::observe;
 use super::once::once;
-use super::steady::steady;
 use crate::AppState;
 use crate::routes::table;
 use crate::state::App;
@@ -42,16 +39,8 @@ pub fn router(state: AppState) -> Router {
         } else {
             handler
         };
-        let handler = if endpoint.json {
-            handler.route_layer(from_fn(envelope)).route_layer(from_fn(acceptable))
-        } else {
-            handler
-        };
-        let handler = if endpoint.steady { handler.route_layer(from_fn(steady)) } else { handler };
-        let handler = match endpoint.scope {
-            Some(scope) => guarded(scope, handler),
-            None => handler,
-        };
+        let rules = Rules::of(&endpoint);
+        let handler = handler.route_layer(from_fn(move |request: Request, next: Next| enter(rules, request, next)));
         router.route(endpoint.path, handler)
     });
     let limit = usize::try_from(app.settings.uploads.max_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
@@ -60,15 +49,19 @@ pub fn router(state: AppState) -> Router {
         .merge(routes)
         .fallback(async || ApiError::new(Code::NotFound, "there is nothing at this path"))
         .method_not_allowed_fallback(not_taken)
-        .layer(DefaultBodyLimit::max(limit))
-        // Inside, so that the answer to a panic tells of the rate limits too.
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(app.clone(), authenticate))
-        .layer(option_layer(cors(&app.settings)))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn(drain))
-        .layer(CompressionLayer::new().compress_when(worth_compressing()))
-        .layer(from_fn_with_state(app.clone(), observe))
+        // Together: each layer of its own would cost every request a box.
+        .layer(
+            ServiceBuilder::new()
+                .layer(from_fn_with_state(app.clone(), observe))
+                .layer(CompressionLayer::new().compress_when(worth_compressing()))
+                .layer(from_fn(drain))
+                .layer(CatchPanicLayer::custom(panicked))
+                .layer(option_layer(cors(&app.settings)))
+                .layer(from_fn_with_state(app.clone(), authenticate))
+                // Inside, so that the answer to a panic tells of the rate limits too.
+                .layer(CatchPanicLayer::custom(panicked))
+                .layer(DefaultBodyLimit::max(limit)),
+        )
         .with_state(app)
 }
 
@@ -89,15 +82,6 @@ fn worth_compressing() -> impl Predicate {
         .and(NotForContentType::IMAGES)
         .and(evidence)
         .and(video)
-}
-
-fn guarded(scope: Scope, handler: MethodRouter<App>) -> MethodRouter<App> {
-    handler.route_layer(from_fn(move |Extension(caller): Extension<Caller>, request: Request, next: Next| async move {
-        match caller.require(scope) {
-            Ok(()) => next.run(request).await,
-            Err(error) => error.into_response(),
-        }
-    }))
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {

@@ -2,9 +2,7 @@
 //! travel compressed or not.
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
@@ -13,9 +11,8 @@ use super::error::ApiError;
 /// Kept by the client alone, and asked for again before it is used.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-pub(super) async fn steady(request: Request, next: Next) -> Response {
-    let known = request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect::<Vec<_>>();
-    let response = next.run(request).await;
+/// The answer with its tag, or 304 if the tag is among those that the client named.
+pub(super) async fn tagged(response: Response, known: &[HeaderValue]) -> Response {
     if response.status() != StatusCode::OK {
         return response;
     }
@@ -28,7 +25,7 @@ pub(super) async fn steady(request: Request, next: Next) -> Response {
     let tag = tag(&body);
     let mut response = Response::from_parts(parts, Body::from(body));
     mark(response.headers_mut(), &tag);
-    if is_known(&known, &tag) { not_modified(&tag) } else { response }
+    if is_known(known, &tag) { not_modified(&tag) } else { response }
 }
 
 /// The tag of an answer's content.

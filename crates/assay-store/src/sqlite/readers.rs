@@ -32,13 +32,14 @@ impl Readers {
         query: impl FnOnce(&Connection) -> Sql<T>,
     ) -> Result<T, StoreError> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut db = match pooled {
+        let db = match pooled {
             Some(db) => db,
             None => self.open().map_err(|e| database("opening the database", e))?,
         };
-        let result = in_snapshot(&mut db, query).map_err(|fail| fail.while_doing(doing));
+        let result = in_snapshot(&db, query).map_err(|fail| fail.while_doing(doing));
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
+        // One that could not end its snapshot would show an old state for ever.
+        if idle.len() < MAX_IDLE && db.is_autocommit() {
             idle.push(db);
         }
         result
@@ -51,9 +52,10 @@ impl Readers {
     }
 }
 
-fn in_snapshot<T>(db: &mut Connection, query: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
-    let snapshot = db.transaction()?;
-    let value = query(&snapshot)?;
-    snapshot.commit()?;
-    Ok(value)
+fn in_snapshot<T>(db: &Connection, query: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
+    // Cached, since parsing them would take as long as a short query.
+    db.prepare_cached("BEGIN")?.execute([])?;
+    let value = query(db);
+    db.prepare_cached("COMMIT")?.execute([])?;
+    value
 }

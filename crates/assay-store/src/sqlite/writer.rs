@@ -16,6 +16,8 @@ const CAPACITY: usize = 1024;
 const MAX_BATCH: usize = 256;
 
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Runs inside the open transaction, or is told why there is none.
+type Run = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>;
 
 /// What a change must outlive when its caller is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,8 +30,7 @@ pub(super) enum Outlives {
 
 struct Command {
     outlives: Outlives,
-    /// Runs inside the open transaction, or is told why there is none.
-    run: Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>,
+    run: Run,
 }
 
 /// A handle on the writing thread; dropping it finishes what waits and ends the thread.
@@ -64,7 +65,7 @@ impl Writer {
         operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let run = Box::new(move |db: Result<&mut Connection, StoreError>| -> Answer {
+        let run: Run = Box::new(move |db| {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
             Box::new(move |committed| {
                 // The caller may be gone; then nobody wants the answer.

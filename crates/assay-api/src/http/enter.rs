@@ -1,0 +1,58 @@
+//! What every request to an endpoint goes through, as the table of endpoints says of it: the scope of its key, whether the
+//! client takes the answer, the envelope and the tag of the answer. One layer, since each costs every request a few
+//! allocations.
+
+use assay_model::Scope;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::auth::Caller;
+use super::error::ApiError;
+use super::{accept, envelope, steady};
+use crate::routes::Endpoint;
+
+/// What the table says of an endpoint.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    scope: Option<Scope>,
+    json: bool,
+    steady: bool,
+}
+
+impl Rules {
+    pub(super) fn of(endpoint: &Endpoint) -> Self {
+        Self { scope: endpoint.scope, json: endpoint.json, steady: endpoint.steady }
+    }
+
+    /// Whether the answer is to be wrapped.
+    fn check(self, request: &Request) -> Result<bool, ApiError> {
+        if let Some(scope) = self.scope {
+            // Without a key nobody gets here; if somebody did, that is our mistake and not the client's.
+            let caller = request.extensions().get::<Caller>();
+            caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?.require(scope)?;
+        }
+        if !self.json {
+            return Ok(false);
+        }
+        accept::check(request.headers())?;
+        envelope::is_wanted(request.uri())
+    }
+}
+
+pub(super) async fn enter(rules: Rules, request: Request, next: Next) -> Response {
+    let wraps = match rules.check(&request) {
+        Ok(wraps) => wraps,
+        Err(error) => return error.into_response(),
+    };
+    let known: Vec<HeaderValue> = match rules.steady {
+        true => request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
+        false => Vec::new(),
+    };
+    let mut response = next.run(request).await;
+    if wraps {
+        response = envelope::wrap(response).await;
+    }
+    if rules.steady { steady::tagged(response, &known).await } else { response }
+}
