@@ -64,10 +64,12 @@ import numpy as np  # noqa: E402
 HELLO, LOAD, LOADED, INIT, READY, OBSERVATION, ACTION, ERROR, CLOSE = range(1, 10)
 PROTOCOL = 1
 HEADER = struct.Struct("<4sBBHIIQ")
-TIMES = struct.Struct("<dd")
+# The beginning of an observation's frame: the header, and time and time remaining in s.
+BEGINNING = struct.Struct("<4sBBHIIQdd")
 MAGIC = b"ASY1"
 MAIN = FOLDER + "/policy.py"
-DTYPES = {"f64": np.dtype("<f8"), "u8": np.dtype("u1")}
+F64 = np.dtype("<f8")
+DTYPES = {"f64": F64, "u8": np.dtype("u1")}
 # Longest JSON that the host sends, and that it reads.
 MAX_REQUEST_BYTES = 1 << 20
 MAX_MESSAGE_CHARS = 2000
@@ -237,7 +239,7 @@ def begin(found: object, init: dict) -> tuple[object, object]:
 
 def layout(arrays: list[dict]) -> tuple[list[tuple], int]:
     """Where each array lies in an observation frame: (name, dtype, shape, offset); and the frame's length."""
-    offset, rows = HEADER.size + TIMES.size, []
+    offset, rows = BEGINNING.size, []
     for array in arrays:
         dtype, shape = DTYPES[array["dtype"]], tuple(array["shape"])
         rows.append((array["name"], dtype, shape, offset))
@@ -255,14 +257,15 @@ def viewer(dtype: np.dtype, shape: tuple[int, ...], offset: int) -> object:
 def checked(action: object, dim: int) -> bytes:
     """The action's bytes; raise BadAction when it is none."""
     try:
-        array = np.asarray(action)
+        array = action if type(action) is np.ndarray else np.asarray(action)
     except Exception as error:
         raise BadAction(f"the action can't be made an array: {line_of(error)}") from None
-    if array.dtype.kind not in "fiub":
+    if array.dtype is not F64 and array.dtype.kind not in "fiub":
         raise BadAction(f"the action must be {dim} numbers, not {described(action)}")
     if array.shape != (dim,):
         raise BadAction(f"the action has shape {array.shape}, this scenario needs ({dim},)")
-    array = np.ascontiguousarray(array, dtype="<f8")
+    if array.dtype is not F64:
+        array = array.astype(F64)
     # A sum is finite only of finite numbers, and taken faster than isfinite of few; it may overflow, so look again.
     if not math.isfinite(sum(array.tolist())):
         wrong = [index for index in range(dim) if not math.isfinite(array[index])]
@@ -301,7 +304,7 @@ def run(found: object, init: dict, nonce: int) -> None:
     # Bound once: these run at every control step.
     readv, write, requests, answers = os.readv, os.write, REQUESTS, ANSWERS
     views = [(name, viewer(dtype, shape, offset)) for name, dtype, shape, offset in rows]
-    unpack, unpack_times, pack, header_bytes = HEADER.unpack_from, TIMES.unpack_from, HEADER.pack, HEADER.size
+    unpack, pack, header_bytes = BEGINNING.unpack_from, HEADER.pack, HEADER.size
     action_bytes = 8 * dim
     while True:
         # A new buffer each time: the policy may keep or change the arrays, which are views of it.
@@ -313,11 +316,10 @@ def run(found: object, init: dict, nonce: int) -> None:
                 n = header_bytes
             if frame[4] == OBSERVATION:
                 receive_into(memoryview(frame)[n:])
-        magic, kind, _, _, seq, size, _ = unpack(frame)
+        magic, kind, _, _, seq, size, _, now, remaining = unpack(frame)
         if magic != MAGIC or kind == CLOSE or kind != OBSERVATION or size != length - header_bytes:
             close_policy(closer)
             return
-        now, remaining = unpack_times(frame, header_bytes)
         observation = {name: view(frame) for name, view in views}
         observation["time"] = now
         observation["time_remaining"] = remaining

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::output::Output;
-use crate::{Exit, ExitReason, clocks};
+use crate::{Exit, ExitReason, clocks, way};
 
 /// After the program is killed, bubblewrap gets this long to report it, then it is killed too.
 const REPORT_LIMIT: Duration = Duration::from_secs(2);
@@ -31,12 +31,23 @@ pub struct Child {
     exit: Option<Exit>,
     /// Links that the program finds its files by; dropped after its end.
     links: Option<tempfile::TempDir>,
+    gave_way: bool,
 }
 
 impl Child {
     pub(crate) fn new(monitor: (Pid, OwnedFd), program: (Pid, Option<OwnedFd>), output: Output) -> Self {
         let ((monitor, monitor_fd), (program, program_fd)) = (monitor, program);
-        Self { monitor, monitor_fd, program, program_fd, output, killed: false, exit: None, links: None }
+        Self {
+            monitor,
+            monitor_fd,
+            program,
+            program_fd,
+            output,
+            killed: false,
+            exit: None,
+            links: None,
+            gave_way: false,
+        }
     }
 
     /// Keeps a folder as long as the process.
@@ -57,6 +68,24 @@ impl Child {
     /// No such processor.
     pub fn pin(&self, core: usize) -> std::io::Result<()> {
         clocks::pin(self.program, core)
+    }
+
+    /// Lets everything else on the machine go first, where the kernel and our rights allow it; whether they do. For what
+    /// starts before anybody needs it; to be called soon after the start.
+    pub fn give_way(&mut self) -> bool {
+        self.gave_way = way::give(self.program);
+        self.gave_way
+    }
+
+    /// Lets it compete for the processor like everything else again.
+    ///
+    /// # Errors
+    /// The kernel refuses: it stays behind.
+    pub fn compete(&mut self) -> std::io::Result<()> {
+        match std::mem::take(&mut self.gave_way) {
+            true => way::take_back(self.program),
+            false => Ok(()),
+        }
     }
 
     /// CPU time of all its threads since its start; `None` when it is gone.

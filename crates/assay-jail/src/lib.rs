@@ -31,6 +31,7 @@ mod ruleset;
 mod spawn;
 mod spec;
 mod stage;
+mod way;
 
 pub use child::Child;
 pub use exit::{Exit, ExitReason};

@@ -222,3 +222,19 @@ fn is_alive(pid: i32) -> bool {
 fn own_children() -> String {
     std::fs::read_to_string("/proc/thread-self/children").unwrap()
 }
+
+#[test]
+fn a_jail_gives_way_to_everything_else_until_it_is_needed() {
+    let group_of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default();
+    let ours = group_of("self");
+    let mut child = spawn(spec(Profile::Policy, "/bin/sleep", &["20"]));
+    let pid = child.pid().to_string();
+    // Where the kernel has such groups, and for who may undo it.
+    let can = !ours.is_empty() && rustix::process::geteuid().is_root();
+    assert_eq!(child.give_way(), can);
+    assert_eq!(group_of(&pid).contains("nice 19"), can, "{}", group_of(&pid));
+    child.compete().unwrap();
+    assert_eq!(group_of(&pid).contains("nice 0"), !ours.is_empty(), "{}", group_of(&pid));
+    assert_eq!(group_of("self"), ours, "ours is as it was");
+    child.kill();
+}

@@ -131,8 +131,9 @@ impl Engine {
         let lane = native_program(&installation.lane, libmujoco.parent(), inside, &cache_root)?;
         let runtime = Runtime::at(&installation.python(), &cache_root)?;
         let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy, isolation)?;
-        // One member runs and one loads on each lane; one more is warm when both are taken.
-        let members = options.lanes + 1;
+        // One is warm for each lane while another acts there; two more, because the first episodes of a job may be over
+        // before an interpreter has started.
+        let members = options.lanes + 2;
         let scratch = Scratch::new().map_err(EngineError::Scratch)?;
         let jail = jail.with_links_in(scratch.path());
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_jail::{Jail, SpawnError};
 
@@ -14,6 +14,8 @@ use super::{PoolConfig, PoolError, TakeError};
 
 /// Pause after a start that failed, so that a machine in trouble is not hammered.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// Whoever needs a member that is still starting waits at most this much longer for it.
+const TICK: Duration = Duration::from_millis(2);
 
 /// What the pool, its thread and its members share.
 #[derive(Debug)]
@@ -94,6 +96,22 @@ impl Shared {
         is_last
     }
 
+    /// Waits until a member has imported its libraries, or somebody waits for one: so at most one processor is kept busy
+    /// by what nobody needs yet.
+    fn warm_up(&self, mut idle: Idle) -> Idle {
+        let end = Instant::now() + self.config.load.start_wall;
+        if !self.is_wanted() {
+            idle.member.child.give_way();
+        }
+        while !self.is_wanted() && Instant::now() < end && !idle.stream.is_readable(TICK) {}
+        idle
+    }
+
+    fn is_wanted(&self) -> bool {
+        let state = self.lock();
+        state.waiting > 0 || state.is_closing
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +133,7 @@ pub(super) fn run(shared: &Arc<Shared>) {
         }
         drop(state);
         number += 1;
-        let started = start(shared, number);
+        let started = start(shared, number).map(|idle| shared.warm_up(idle));
         let mut state = shared.lock();
         let late = match started {
             Ok(idle) if state.is_closing => Some(idle),

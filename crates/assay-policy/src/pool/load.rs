@@ -135,6 +135,9 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
     let mut log = String::new();
     for _ in 0..MAX_DEAD {
         let mut idle = shared.next()?;
+        if let Err(error) = idle.member.child.compete() {
+            tracing::warn!(%error, "a policy has to wait for everything else on this machine");
+        }
         let end = Instant::now() + shared.config.load.start_wall;
         let hello = receive(&mut idle.stream, || match is_cancelled() {
             true => Some(Some(TakeError::Cancelled)),
