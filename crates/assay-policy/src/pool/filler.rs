@@ -32,6 +32,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     idle: VecDeque<Idle>,
+    /// The pool's thread is starting one.
+    is_starting: bool,
     /// Callers in [`Shared::next`]: each gets a member even from a pool of size 0.
     waiting: usize,
     error: Option<SpawnError>,
@@ -85,12 +87,12 @@ impl Shared {
 
     /// Ends the idle members and the filling. Whether no policy is out any more.
     pub(super) fn close(&self) -> bool {
-        let idle = {
+        let (idle, starting) = {
             let mut state = self.lock();
             state.is_closing = true;
-            std::mem::take(&mut state.idle)
+            (std::mem::take(&mut state.idle), usize::from(state.is_starting))
         };
-        let is_last = self.leases.load(Ordering::SeqCst) <= idle.len();
+        let is_last = self.leases.load(Ordering::SeqCst) <= idle.len() + starting;
         drop(idle);
         self.wake();
         is_last
@@ -131,10 +133,12 @@ pub(super) fn run(shared: &Arc<Shared>) {
             }
             return;
         }
+        state.is_starting = true;
         drop(state);
         number += 1;
         let started = start(shared, number).map(|idle| shared.warm_up(idle));
         let mut state = shared.lock();
+        state.is_starting = false;
         let late = match started {
             Ok(idle) if state.is_closing => Some(idle),
             Ok(idle) => {
