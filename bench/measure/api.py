@@ -22,8 +22,8 @@ KEY = "assay_bench_" + "5a" * 32
 ROWS = 500
 EPISODES, LONG = 10, 1000
 CONNECTIONS = 16
-ROUND_S = 2
-STEADY_S = 4
+ROUND_S = 4
+STEADY_S = 15
 STEADY_PER_S = 200
 LIMIT_S = 60
 # Of ten requests at the steady rate, as of a client that waits for its job.
@@ -114,7 +114,7 @@ class Server:
             (folder / name).write_bytes(part)
         (folder / "jobs").write_text("\n".join(self.jobs))
         self.count += 10_000_000
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{ROUND_S}s", "-s", script, f"http://127.0.0.1:{self.port}"]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{ROUND_S}s", "--timeout", "20s", "-s", script, f"http://127.0.0.1:{self.port}"]
         given = environment() | {"FOLDER": str(folder), "KEY": KEY, "FIRST": str(self.count)}
         done = subprocess.run(
             command, env=given, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=on_core(LOAD_CORE),

@@ -1,15 +1,16 @@
 //! The first steps of an episode: once, once more with a fresh policy, and, where there are images, once without them.
 
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_model::frame::Dtype;
 use assay_model::lane::{Probe, Probed, Run};
 use assay_model::{EpisodeError, EpisodeSeeds};
 use assay_policy::remote::Answers;
 
-use super::PreflightJob;
 use super::facts::is_deterministic;
+use super::{PreflightJob, watch};
 use crate::engine::core_of;
 use crate::finisher::end_policy;
 use crate::lane_process::{LaneError, LaneProcess};
@@ -26,6 +27,9 @@ const TRY_WALL_MS: u32 = 700;
 pub(super) const IMPORT_PATIENCE: Duration = Duration::from_millis(1500);
 /// The same for the tries after the first: what takes longer is not repeated.
 const REPEAT_PATIENCE: Duration = Duration::from_millis(300);
+/// A try whose steps take longer is not waited for either: one answer of it does, for a try takes no step after
+/// [`TRY_WALL_MS`].
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
 /// How often a policy that is being imported is looked at.
 const TICK: Duration = Duration::from_millis(1);
 /// The seed of the episode that is tried.
@@ -38,6 +42,8 @@ pub(super) struct Tried {
     pub(super) import_cpu: Option<Duration>,
     /// The import was given up, after so much CPU time.
     pub(super) given_up: Option<Duration>,
+    /// An answer, or a server's first word, was not waited for.
+    pub(super) silent: bool,
     pub(super) probed: Probed,
     pub(super) answers: Option<Answers>,
     pub(super) error: Option<EpisodeError>,
@@ -46,7 +52,7 @@ pub(super) struct Tried {
 impl Tried {
     /// It did what it was to do.
     fn is_whole(&self) -> bool {
-        self.error.is_none() && self.given_up.is_none()
+        self.error.is_none() && self.given_up.is_none() && !self.silent
     }
 
     fn sees_images(&self) -> bool {
@@ -86,7 +92,7 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     let mut repeat = |black_images| -> Result<Option<Tried>, SessionError> {
         let repeats = first.is_whole() && first.import_cpu.is_none_or(|cpu| cpu < REPEAT_PATIENCE);
         let tried = if repeats { Some(attempt(REPEAT_PATIENCE, black_images)?) } else { None };
-        Ok(tried.filter(|tried| tried.given_up.is_none()))
+        Ok(tried.filter(|tried| tried.given_up.is_none() && !tried.silent))
     };
     let second = repeat(false)?;
     let alike = second.as_ref().and_then(|second| is_deterministic(&first, second));
@@ -110,9 +116,14 @@ fn try_once(
     limit: &Cancel,
 ) -> Result<Tried, LaneError> {
     let mut upcoming = upcoming.begin(engine).map_err(|e| LaneError::Failed(e.to_string()))?;
+    let (began, connects) = (Instant::now(), matches!(upcoming, Upcoming::Connecting(_)));
     while !upcoming.is_done() {
         if limit.is_cancelled() {
             return Err(LaneError::Cancelled);
+        }
+        // The pool itself is as patient as it was told to be.
+        if connects && began.elapsed() > ANSWER_PATIENCE {
+            return Ok(Tried { silent: true, ..Tried::default() });
         }
         thread::sleep(TICK);
     }
@@ -128,10 +139,23 @@ fn try_once(
     let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let run = Run { episode: 0, seeds, nonce, policy_pid, evidence: None, probe: Some(probe) };
-    let done = lane.run(run, stream.descriptors(), limit, &mut |_, _| {})?;
+    let slow = Cancel::new();
+    let done = thread::scope(|scope| {
+        let (ended, running) = channel::<()>();
+        scope.spawn(|| watch(running, ANSWER_PATIENCE, limit, &slow));
+        let done = lane.run(run, stream.descriptors(), &slow, &mut |_, _| {});
+        drop(ended);
+        done
+    });
     drop(stream);
+    let done = match done {
+        Err(LaneError::Cancelled) if !limit.is_cancelled() => {
+            return Ok(Tried { speaks, import_cpu, silent: true, ..Tried::default() });
+        }
+        done => done?,
+    };
     let mut result = done.result;
     let answers = end_policy(policy, &mut result);
     let probed = done.probed.unwrap_or_default();
-    Ok(Tried { speaks, import_cpu, given_up: None, probed, answers, error: result.error })
+    Ok(Tried { speaks, import_cpu, given_up: None, silent: false, probed, answers, error: result.error })
 }

@@ -4,7 +4,7 @@ use assay_model::{Finding, FindingLevel};
 use assay_scenario::Scenario;
 
 use super::PreflightJob;
-use super::attempt::{IMPORT_PATIENCE, Tried, Tries};
+use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE, Tried, Tries};
 use super::facts::{budget, is_deterministic, percentiles};
 
 /// Over this share of a budget, its author is told.
@@ -26,6 +26,7 @@ pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
     found.extend(blind.as_ref().and_then(|blind| unused_images(first, blind)));
     found.extend(import(scenario, first));
     found.extend(unfinished_import(scenario, first));
+    found.extend(silent(first));
     found.extend(first_call(scenario, &first.probed.cpu_ms));
     found.extend(steps(scenario, &first.probed.cpu_ms));
     found.extend(server(job, first));
@@ -133,6 +134,14 @@ fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let advice =
         "each episode imports the policy anew: move what you can into files that load fast, and wait for nothing";
     Some(finding(FindingLevel::Warning, "slow_import", message, advice))
+}
+
+/// Where an answer takes longer than a preflight may, nothing more was tried.
+fn silent(tried: &Tried) -> Option<Finding> {
+    let message = format!("no answer came within {} s, so that nothing more was tried", ANSWER_PATIENCE.as_secs_f64());
+    let advice = "an evaluation waits longer, but every episode would begin so: do the work of the first call at the import or \
+                  in `reset`; a server loads its model before it serves, and must be reachable from here";
+    tried.silent.then(|| finding(FindingLevel::Warning, "slow_answer", message, advice))
 }
 
 fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
@@ -258,6 +267,7 @@ mod tests {
         assert_eq!(codes(&job, importing, None, None), ["slow_import"]);
         let given_up = Tried { given_up: Some(Duration::from_secs(1)), ..Tried::default() };
         assert_eq!(codes(&job, given_up, None, None), ["slow_import"]);
+        assert_eq!(codes(&job, Tried { silent: true, ..Tried::default() }, None, None), ["slow_answer"]);
         let with_cpu = |first: f64, others: f64| {
             let mut tried = honest();
             tried.probed.cpu_ms = [vec![first], vec![others; 19]].concat();

@@ -17,7 +17,7 @@ use crate::session::SessionError;
 use crate::{Cancel, Engine, PolicySource};
 use attempt::{Tries, try_out};
 
-/// A policy that holds it up for longer is given up.
+/// Where the machine itself is slow, or a policy in a way that nobody thought of, it is given up.
 const LIMIT: Duration = Duration::from_secs(15);
 /// How often the limit is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -51,8 +51,8 @@ impl PreflightJob {
     }
 }
 
-/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s where the policy's steps do, however long its
-/// import takes.
+/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s on a machine that is not busy, however long the
+/// policy's import and its answers take.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or the scenario's or our own fault.
@@ -61,7 +61,7 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
     let limit = Cancel::new();
     let tries = thread::scope(|scope| {
         let (ended, running) = channel::<()>();
-        scope.spawn(|| watch(running, began, cancel, &limit));
+        scope.spawn(|| watch(running, LIMIT, cancel, &limit));
         let tries = try_out(engine, job, &limit);
         drop(ended);
         tries
@@ -74,10 +74,11 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
     Ok(facts::preflight(job, &tries, findings, began.elapsed()))
 }
 
-/// Raises `limit` when it is time, or when the caller gives up; until the sender of `running` is gone.
-fn watch(running: Receiver<()>, began: Instant, cancel: &Cancel, limit: &Cancel) {
+/// Raises `limit` after so long, or when the caller gives up; until the sender of `running` is gone.
+fn watch(running: Receiver<()>, after: Duration, cancel: &Cancel, limit: &Cancel) {
+    let began = Instant::now();
     while running.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        if cancel.is_cancelled() || began.elapsed() > LIMIT {
+        if cancel.is_cancelled() || began.elapsed() > after {
             limit.cancel();
         }
     }

@@ -106,6 +106,29 @@ fn a_slow_import_is_told_and_not_waited_for() {
 }
 
 #[test]
+fn a_slow_answer_is_told_and_not_waited_for() {
+    let assay = assay();
+    // Whoever waited for it would hear of the error.
+    let slow = [
+        "import time\ndef policy(o):\n    time.sleep(8)\n    raise RuntimeError('answered')\n",
+        "import time\nclass Policy:\n    def reset(self, **_):\n        time.sleep(8)\n        raise RuntimeError('reset')\n    \
+         def act(self, o):\n        return [0.0]\n",
+    ];
+    for source in slow {
+        let (run, found) = check(&assay, assay.write("policy.py", source).to_str().unwrap(), &[]);
+        assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_answer")]), "{source}");
+        assert!(found.findings[0].message.contains("within 1.3 s"), "{}", found.findings[0].message);
+        assert!(!found.observation.is_empty() && found.steps == 0, "what is known without the policy");
+    }
+    // A server that takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ws://{}", silent.local_addr().unwrap());
+    let (run, found) = check(&assay, &url, &[]);
+    assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_answer")]), "{:?}", found.error);
+    assay.assert_clean();
+}
+
+#[test]
 fn a_policy_server_is_tried_as_it_will_be_asked() {
     let assay = assay();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");
