@@ -192,7 +192,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         },
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("POST", "/preflight", verify, RateClass::Write, || post(preflight::handle)),
-        Endpoint { steady: true, ..row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)) },
+        row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
         row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
         Endpoint {
@@ -200,7 +200,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
             ..row("GET", "/verify/{job_id}/events", read, RateClass::Get, || get(verify_events::handle))
         },
         row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
-        Endpoint { steady: true, ..row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)) },
+        row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
         row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
         row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
         Endpoint {
