@@ -9,12 +9,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 import urllib.request
 import zipfile
 from pathlib import Path
 
-from .common import environment, on_core, result
+from .common import LISTENING, SLOW, environment, on_core, result, wait_for
 
 SERVER_CORE, LOAD_CORE = 0, 1
 SCENARIO = "cartpole_keepin"
@@ -35,9 +34,6 @@ SETTINGS = [f"limits.rate.{name}_per_minute=1000000000" for name in ("verify", "
     "limits.account.jobs_per_day=1000000000", "limits.account.active_jobs=1000000000",
     "limits.account.queued_sim_s=1000000000000", "server.log_level=info",
 ]
-LISTENING = re.compile(r"listening on http://127.0.0.1:(\d+)")
-# Holds the only lane while it waits, so that nothing else is evaluated while we measure.
-SLOW = "import time\nimport numpy as np\n\ndef policy(observation):\n    time.sleep(0.1)\n    return np.zeros(1)\n"
 
 
 def run(bench):
@@ -185,7 +181,7 @@ def assay(bench, folder):
             command, cwd=bench.root, env=given, stderr=file, preexec_fn=on_core(SERVER_CORE),
         )
         try:
-            port = wait_for(lambda: ended(server, log) or LISTENING.search(log.read_text()))[1]
+            port = wait_for(lambda: ended(server, log) or LISTENING.search(log.read_text()))[2]
             ours = Server(int(port), server.pid)
             slow = ours.ask(ours.upload(LONG))["job_id"]
             request = urllib.request.Request(
@@ -237,12 +233,3 @@ def ended(server, log):
 
 def peak_kib(pid):
     return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
-
-
-def wait_for(condition):
-    until = time.monotonic() + LIMIT_S
-    while time.monotonic() < until:
-        if found := condition():
-            return found
-        time.sleep(0.05)
-    raise SystemExit("the server does not get there")

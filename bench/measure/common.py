@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,14 @@ POLICY = f"examples/policies/{SCENARIO}/reference"
 COST = re.compile(r"^(\S+)Z .* an episode ended episode=(\d+) cost=(\{.*\})$")
 # Longest that one program may run.
 LIMIT_S = 600
+
+
+# What a server says of itself at its start: address and port.
+LISTENING = re.compile(r"listening on http://(\S+):(\d+)")
+# A policy that holds its lane while it waits, so that nothing else is evaluated while we measure.
+SLOW = "import time\nimport numpy as np\n\ndef policy(observation):\n    time.sleep(0.1)\n    return np.zeros(1)\n"
+# How long a server may take to get where it is waited for.
+START_LIMIT_S = 60
 
 
 @dataclass
@@ -55,6 +64,16 @@ def environment():
     # One thread for linear algebra everywhere, as the jail has it; no colours in the log; our own choice of log.
     own = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable", "NO_COLOR": "1"}
     return {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")} | own
+
+
+def wait_for(condition):
+    """What the condition finds, once it does."""
+    until = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < until:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise SystemExit("the server does not get there")
 
 
 def verify(bench, episodes, lanes=1, core=None, seed=1):

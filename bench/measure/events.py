@@ -14,16 +14,13 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from .common import environment, result
+from .common import LISTENING, SLOW, environment, result, wait_for
 
 STREAMS = 5_000
 IDLE_S = 30
 LIMIT_S = 60
 SCENARIO = "cartpole_keepin"
-# Holds the only lane, so that the job that is followed waits.
-SLOW = "import time\nimport numpy as np\n\ndef policy(observation):\n    time.sleep(0.1)\n    return np.zeros(1)\n"
 SETTINGS = ["limits.account.streams=6000", "limits.rate.get_per_minute=100000"]
-LISTENING = re.compile(r"listening on http://(\S+)")
 
 
 def run(bench):
@@ -52,7 +49,7 @@ def assay(bench):
             try:
                 found = wait_for(lambda: LISTENING.search((Path(data) / "log").read_text()))
                 key = (Path(data) / "bootstrap-key").read_text().strip()
-                return followed(server.pid, Service(f"http://{found[1]}", key))
+                return followed(server.pid, Service(f"http://{found[1]}:{found[2]}", key))
             finally:
                 server.terminate()
                 server.wait()
@@ -155,12 +152,3 @@ def cpu_s(pid):
     """Of the process itself, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for(condition):
-    until = time.monotonic() + LIMIT_S
-    while time.monotonic() < until:
-        if found := condition():
-            return found
-        time.sleep(0.05)
-    raise SystemExit("the server does not get there")
