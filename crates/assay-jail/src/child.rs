@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::output::Output;
-use crate::{Exit, ExitReason, clocks, way};
+use crate::{Exit, ExitReason, clocks, priority};
 
 /// After the program is killed, bubblewrap gets this long to report it, then it is killed too.
 const REPORT_LIMIT: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ impl Child {
     /// Lets everything else on the machine go first, where the kernel and our rights allow it; whether they do. For what
     /// starts before anybody needs it; to be called soon after the start.
     pub fn give_way(&mut self) -> bool {
-        self.gave_way = way::give(self.program);
+        self.gave_way = priority::lower(self.program);
         self.gave_way
     }
 
@@ -83,7 +83,7 @@ impl Child {
     /// The kernel refuses: it stays behind.
     pub fn compete(&mut self) -> std::io::Result<()> {
         match std::mem::take(&mut self.gave_way) {
-            true => way::take_back(self.program),
+            true => priority::restore(self.program),
             false => Ok(()),
         }
     }

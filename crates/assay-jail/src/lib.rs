@@ -24,6 +24,7 @@ mod limits;
 mod namespaces;
 mod orphans;
 mod output;
+mod priority;
 mod probe;
 mod profile;
 mod program;
@@ -31,7 +32,6 @@ mod ruleset;
 mod spawn;
 mod spec;
 mod stage;
-mod way;
 
 pub use child::Child;
 pub use exit::{Exit, ExitReason};

@@ -29,7 +29,7 @@ impl Rules {
     /// Whether the answer is to be wrapped.
     fn check(self, request: &Request) -> Result<bool, ApiError> {
         if let Some(scope) = self.scope {
-            // Without a key nobody gets here; if somebody did, that is our mistake and not the client's.
+            // Without a key nobody gets here; if a change ever let somebody through, it ends here.
             let caller = request.extensions().get::<Caller>();
             caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?.require(scope)?;
         }

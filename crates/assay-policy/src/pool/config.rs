@@ -43,7 +43,7 @@ pub struct Allowance {
 /// What a pool is made of.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// Idle interpreters to keep: one or two a lane. Each takes 33 MB (15 of its own).
+    /// Idle interpreters to keep: some more than there are lanes. Each takes 33 MB (15 of its own).
     pub size: usize,
     /// The Python to run.
     pub runtime: Runtime,

@@ -1,4 +1,4 @@
-//! Letting others go first. A jail is a session of its own, and to the kernel's autogroups a session is one party for the
+//! Whether a jail lets others go first. A jail is a session of its own, and to the kernel's autogroups a session is one party for the
 //! processor: niceness and `SCHED_IDLE` inside it mean nothing outside, only the group's own niceness does
 //! (sched(7), "The autogroup feature").
 
@@ -17,7 +17,7 @@ const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
 /// Puts the session of `program` behind all others; whether that was possible. Only root does so: for others it might take
 /// too long to undo.
-pub(crate) fn give(program: Pid) -> bool {
+pub(crate) fn lower(program: Pid) -> bool {
     let end = Instant::now() + START_LIMIT;
     while geteuid().is_root() {
         match (group(getpid()), group(program)) {
@@ -30,8 +30,8 @@ pub(crate) fn give(program: Pid) -> bool {
     false
 }
 
-/// Undoes [`give`].
-pub(crate) fn take_back(program: Pid) -> io::Result<()> {
+/// Undoes [`lower`].
+pub(crate) fn restore(program: Pid) -> io::Result<()> {
     let end = Instant::now() + CHANGE_LIMIT;
     loop {
         match fs::write(file(program), "0") {
