@@ -19,9 +19,8 @@ mod stream;
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
 pub use intake::{
-    Content, EntryProblem, Inspection, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES,
-    MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES,
-    inspect_archive, intake,
+    Content, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
+    MAX_SCENARIO_ARCHIVE_BYTES, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, check_archive, intake,
 };
 pub use pool::{Allowance, Load, LoadLimits, Order, Pool, PoolConfig, PoolError, Prepared, TakeError};
 pub use process::PolicyProcess;

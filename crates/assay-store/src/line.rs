@@ -1,6 +1,7 @@
 //! Who waits, who is at work, and how long that takes: what is needed to tell how long it takes until a job's end.
 
 use std::fmt;
+use std::sync::Arc;
 
 use assay_model::{AccountId, JobId, ScenarioId};
 use async_trait::async_trait;
@@ -15,12 +16,12 @@ pub struct OpenShard {
     pub job_id: JobId,
     /// Nobody has taken anything of the job yet.
     pub is_queued_job: bool,
-    /// Whose it is.
-    pub account: AccountId,
+    /// Whose it is. One text for all shards of the account: a line may be long.
+    pub account: Arc<AccountId>,
     /// When its account was last given a shard, counted in shards given; 0 for never.
     pub turn: u64,
     /// What it runs on.
-    pub scenario: ScenarioId,
+    pub scenario: Arc<ScenarioId>,
     /// Its policy is a server.
     pub remote: bool,
     /// Episodes it lacks.
@@ -45,6 +46,8 @@ pub struct Pace {
 pub struct Line {
     /// Oldest job first, then by shard.
     pub shards: Vec<OpenShard>,
+    /// The QUEUED jobs that are younger than those of the shards, where not all that wait were looked at, oldest first.
+    pub later: Vec<JobId>,
     /// As far as measured.
     pub paces: Vec<Pace>,
     /// How long drawing a conclusion took lately, in s.
@@ -54,9 +57,10 @@ pub struct Line {
 /// The part of the records that tells what is ahead.
 #[async_trait]
 pub trait Lines: Send + Sync + fmt::Debug {
-    /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest).
+    /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest), and at most as many
+    /// `later` jobs.
     async fn line(&self, limit: u32) -> Result<Line, StoreError>;
 
-    /// How many QUEUED jobs are as old as this one or older, itself included: its place by age alone.
-    async fn place_by_age(&self, job: JobId) -> Result<u32, StoreError>;
+    /// How many QUEUED jobs are as old as `last` or older, itself included, and younger than `after`.
+    async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError>;
 }

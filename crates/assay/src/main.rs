@@ -6,6 +6,7 @@ mod exit;
 mod interrupt;
 mod judge;
 mod log;
+mod memory;
 mod metrics;
 mod output;
 mod preflights;
@@ -23,6 +24,7 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::settings::{LogFormat, LogLevel};
 
 fn main() -> ExitCode {
+    memory::share_arenas();
     let matches = cli::Cli::command().get_matches();
     let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // The service's settings have a say in its log.

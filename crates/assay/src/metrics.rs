@@ -1,5 +1,7 @@
 //! The one place where numbers of all crates come together.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use assay_api::Metrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -8,19 +10,20 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 const SHORT: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
 const LONG: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
 
+/// How often the samples of the histograms are counted.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
 /// The recorder of this process.
 #[derive(Debug)]
 pub(crate) struct Recorder(PrometheusHandle);
 
 impl Metrics for Recorder {
     fn render(&self) -> String {
-        // Samples wait in buffers until somebody wants to know.
-        self.0.run_upkeep();
         self.0.render()
     }
 }
 
-/// Begins to count. Once a process.
+/// Begins to count. Once a process, in its runtime.
 pub(crate) fn install() -> anyhow::Result<Recorder> {
     let builder = PrometheusBuilder::new()
         .set_buckets(&SHORT)
@@ -30,6 +33,14 @@ pub(crate) fn install() -> anyhow::Result<Recorder> {
         .context("the metrics")?;
     let handle = builder.install_recorder().context("the metrics")?;
     describe();
+    // Samples wait in buffers until they are counted, and perhaps nobody ever asks for the metrics.
+    let counting = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(COUNT_EVERY).await;
+            counting.run_upkeep();
+        }
+    });
     Ok(Recorder(handle))
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::Preflight;
 use assay_policy::remote::{Endpoint, PolicyServer};
-use assay_policy::{Intake, IntakeLimits, intake};
+use assay_policy::{Intake, IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
 
 use crate::service::NOT_RUN;
@@ -59,10 +59,13 @@ impl EnginePreflights {
 
 /// Unpacks an archive into `folder`.
 pub(crate) fn take_in(zip: &Path, folder: &Path) -> Result<Intake, IntakeFailure> {
-    intake(zip, folder, &IntakeLimits::default()).map_err(|error| {
-        if error.is_ours() {
-            return IntakeFailure::Broken(std::io::Error::other(error));
-        }
-        IntakeFailure::Refused { field: "policy", message: error.to_string() }
-    })
+    intake(zip, folder, &IntakeLimits::default()).map_err(refused)
+}
+
+/// How a client is told that an archive was not taken in.
+pub(crate) fn refused(error: IntakeError) -> IntakeFailure {
+    if error.is_ours() {
+        return IntakeFailure::Broken(std::io::Error::other(error));
+    }
+    IntakeFailure::Refused { field: "policy", message: error.to_string() }
 }

@@ -13,6 +13,7 @@ use assay_api::{
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
+use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
 use assay_store::{Blobs, Live, LocalLive, LocalQueue, PublishedFiles, Records, ServerCalls, SqliteRecords};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
@@ -23,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::metrics;
-use crate::preflights::{EnginePreflights, take_in};
+use crate::preflights::{EnginePreflights, refused};
 use crate::publisher::EnginePublisher;
 use crate::replayer::LocalReplayer;
 use crate::settings::Settings;
@@ -64,8 +65,8 @@ impl Intake for ArchiveIntake {
         if self.0.runs_policies().is_err() {
             return Err(IntakeFailure::NotRun(NOT_RUN));
         }
-        let work = self.0.scratch("intake").map_err(IntakeFailure::Broken)?;
-        let taken = take_in(zip, &work.path().join("policy"))?;
+        // Whoever runs it unpacks it: files that come and go would have to reach the disk with the archive.
+        let taken = check_archive(zip, &IntakeLimits::default()).map_err(refused)?;
         Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.0.isolation_warning().into_iter().collect() })
     }
 

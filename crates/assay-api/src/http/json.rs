@@ -1,8 +1,10 @@
-//! Requests whose body is a small JSON document.
+//! Requests whose body is a small JSON document, and answers that are one.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
-use axum::http::header;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{ApiError, Code, OnceOnly};
@@ -10,6 +12,23 @@ use crate::state::App;
 
 /// Longest body, in bytes.
 const MAX_BODY_BYTES: usize = 16 << 10;
+
+/// Room that an answer begins with: most jobs need less, so it is written without moving it.
+const ANSWER_BYTES: usize = 4 << 10;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        let mut text = Vec::with_capacity(ANSWER_BYTES);
+        match serde_json::to_writer(&mut text, &self.0) {
+            Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response(),
+            Err(error) => ApiError::internal("an answer can't be written as JSON", &error).into_response(),
+        }
+    }
+}
 
 /// The body, which must be a JSON object and say so.
 pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiError> {

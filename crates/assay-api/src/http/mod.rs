@@ -22,7 +22,7 @@ mod steady;
 pub(crate) use accept::takes;
 pub(crate) use auth::{Caller, forged, key_of, session_of};
 pub(crate) use error::{ApiError, Code, ErrorAnswer, OverLimit};
-pub(crate) use json::{json_body, named_field, no_body, optional_json_body};
+pub(crate) use json::{Json, json_body, named_field, no_body, optional_json_body};
 pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job, submit};
 pub use rate::RateWindows;
 pub use router::router;

@@ -20,15 +20,21 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 pub(super) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = given(request.headers()).unwrap_or_else(|| app.new_id());
+    let mut text = Uuid::encode_buffer();
+    let text = &*id.hyphenated().encode_lower(&mut text);
     let counted = Counted::of(&request);
-    let span = tracing::info_span!("request", request.id = %id, http.method = %request.method(),
-        http.path = request.uri().path());
+    let span = tracing::info_span!(
+        "request",
+        request.id = text,
+        http.method = request.method().as_str(),
+        http.path = request.uri().path()
+    );
     let start = Instant::now();
     let response = next.run(request).instrument(span.clone()).await;
     let mut response = shaped(response, id);
     counted.answered(&response, start);
     let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+    if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(X_REQUEST_ID, value);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

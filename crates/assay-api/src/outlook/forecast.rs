@@ -1,7 +1,7 @@
 //! Playing the line: which account's shard a lane takes when it is free, as the claim does it, and when that is.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use assay_model::{AccountId, JobId};
@@ -29,22 +29,51 @@ pub(crate) struct Forecast {
 /// A time, in ms, and whether everything up to it was measured.
 type Moment = (u64, bool);
 
-/// All jobs of the line.
-pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> HashMap<JobId, Forecast> {
-    let mut jobs = HashMap::new();
+/// All jobs of the line, in the order of their ids.
+pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, Forecast)> {
     let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
+    let conclusion = line.conclusion_s.unwrap_or(0.0);
+    let mut jobs = Vec::new();
     for (remote, lanes) in [(false, lanes), (true, SERVER_PLACES)] {
         let shards: Vec<&OpenShard> = line.shards.iter().filter(|shard| shard.remote == remote).collect();
         let paces: HashMap<_, _> =
             line.paces.iter().filter(|pace| pace.remote == remote).map(|pace| (&pace.scenario, pace.seconds)).collect();
-        let pace = |shard: &OpenShard| paces.get(&shard.scenario).copied();
-        Play::new(&shards, lanes, now, &pace).run(&shards, &pace, &mut jobs);
+        let pace = |shard: &OpenShard| paces.get(&*shard.scenario).copied();
+        let played = Play::new(&shards, lanes, now, &pace).run(&pace);
+        jobs.extend(played.into_iter().map(|(job, course)| (job, course.forecast(remote, conclusion))));
     }
-    let conclusion = line.conclusion_s.unwrap_or(0.0);
-    for forecast in jobs.values_mut() {
-        forecast.eta_s = forecast.eta_s.map(|eta| tenths(eta + conclusion));
-    }
+    jobs.sort_unstable_by_key(|(job, _)| *job);
     jobs
+}
+
+/// How a job goes on.
+#[derive(Default)]
+struct Course {
+    /// Nobody has begun it.
+    is_queued: bool,
+    /// Somebody works on it now.
+    has_lane: bool,
+    /// How many queued jobs are begun before it, itself included.
+    place: Option<u32>,
+    /// The end of its last shard, once all of them were played; it is measured if all are.
+    end: Option<Moment>,
+}
+
+impl Course {
+    fn ends(&mut self, (at, measured): Moment) {
+        let (last, all) = self.end.unwrap_or((0, true));
+        self.end = Some((last.max(at), all && measured));
+    }
+
+    fn forecast(self, remote: bool, conclusion_s: f64) -> Forecast {
+        let measured = self.end.filter(|(_, measured)| *measured);
+        Forecast {
+            position: self.place,
+            eta_s: measured.map(|(millis, _)| tenths(millis as f64 / 1000.0 + conclusion_s)),
+            remote,
+            is_idle: !self.is_queued && !self.has_lane,
+        }
+    }
 }
 
 /// The state of the play.
@@ -58,7 +87,7 @@ struct Play<'a> {
     /// When each account was last given a shard, and the last time that any was.
     given: BTreeMap<&'a AccountId, u64>,
     last_given: u64,
-    ends: HashMap<JobId, Moment>,
+    jobs: HashMap<JobId, Course>,
 }
 
 impl<'a> Play<'a> {
@@ -68,11 +97,13 @@ impl<'a> Play<'a> {
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
             turns: BTreeSet::new(),
-            given: shards.iter().map(|shard| (&shard.account, shard.turn)).collect(),
+            given: shards.iter().map(|shard| (&*shard.account, shard.turn)).collect(),
             last_given: shards.iter().map(|shard| shard.turn).max().unwrap_or(0),
-            ends: HashMap::new(),
+            jobs: HashMap::with_capacity(shards.len()),
         };
         for shard in shards {
+            let course = play.jobs.entry(shard.job_id).or_default();
+            course.is_queued = shard.is_queued_job;
             let Some(since) = shard.since else {
                 play.waiting.entry(&shard.account).or_default().push_back(shard);
                 continue;
@@ -83,7 +114,8 @@ impl<'a> Play<'a> {
             let first = (each.unwrap_or(UNKNOWN_S) - begun).max(0.0);
             let others = f64::from(shard.episodes_left.saturating_sub(1)) * each.unwrap_or(UNKNOWN_S);
             let end = (millis(first + others), each.is_some());
-            play.end(shard.job_id, end);
+            course.has_lane = true;
+            course.ends(end);
             play.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
         for _ in play.lanes.len()..lanes {
@@ -97,13 +129,8 @@ impl<'a> Play<'a> {
     }
 
     /// Plays to the end.
-    fn run(
-        mut self,
-        shards: &[&'a OpenShard],
-        pace: &dyn Fn(&OpenShard) -> Option<f64>,
-        jobs: &mut HashMap<JobId, Forecast>,
-    ) {
-        let mut begun = HashMap::new();
+    fn run(mut self, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> HashMap<JobId, Course> {
+        let mut begun = 0;
         while let Some(&Reverse((at, measured, had))) = self.lanes.peek() {
             if self.turns.is_empty() {
                 break;
@@ -113,25 +140,18 @@ impl<'a> Play<'a> {
                 self.release(account);
             }
             let Some(shard) = self.take() else { break };
-            if shard.is_queued_job {
-                let next = begun.len() + 1;
-                begun.entry(shard.job_id).or_insert(next);
-            }
             let each = pace(shard);
             let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S);
             let end = (at.saturating_add(millis(takes)), measured && each.is_some());
-            self.end(shard.job_id, end);
+            let course = self.jobs.entry(shard.job_id).or_default();
+            if shard.is_queued_job && course.place.is_none() {
+                begun += 1;
+                course.place = Some(begun);
+            }
+            course.ends(end);
             self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
-        let working: HashSet<JobId> = shards.iter().filter(|shard| shard.since.is_some()).map(|s| s.job_id).collect();
-        for shard in shards {
-            let end = self.ends.get(&shard.job_id).filter(|(_, measured)| *measured);
-            let job = jobs.entry(shard.job_id).or_default();
-            job.remote = shard.remote;
-            job.is_idle = !shard.is_queued_job && !working.contains(&shard.job_id);
-            job.position = begun.get(&shard.job_id).and_then(|place| u32::try_from(*place).ok());
-            job.eta_s = end.map(|(millis, _)| *millis as f64 / 1000.0);
-        }
+        self.jobs
     }
 
     /// The shard that the next free lane claims.
@@ -157,12 +177,6 @@ impl<'a> Play<'a> {
             self.turns.insert((*held, given, front.job_id, account));
         }
     }
-
-    /// A job ends with its last shard, and is measured if all its shards are.
-    fn end(&mut self, job: JobId, (at, measured): Moment) {
-        let end = self.ends.entry(job).or_insert((0, true));
-        *end = (end.0.max(at), end.1 && measured);
-    }
 }
 
 /// More would be a pretence.
@@ -178,6 +192,8 @@ fn millis(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::sync::Arc;
+
     use assay_store::Pace;
 
     use super::*;
@@ -194,9 +210,9 @@ mod tests {
         OpenShard {
             job_id: id(job),
             is_queued_job: true,
-            account: account.parse().unwrap(),
+            account: Arc::new(account.parse().unwrap()),
             turn: 0,
-            scenario: "known".parse().unwrap(),
+            scenario: Arc::new("known".parse().unwrap()),
             remote: false,
             episodes_left: episodes,
             since: None,
@@ -205,14 +221,12 @@ mod tests {
 
     fn line(shards: Vec<OpenShard>) -> Line {
         let pace = Pace { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
-        Line { shards, paces: vec![pace], conclusion_s: Some(0.5) }
+        Line { shards, later: Vec::new(), paces: vec![pace], conclusion_s: Some(0.5) }
     }
 
     fn told(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
         let jobs = forecast(line, NonZeroU32::new(lanes).unwrap(), at(0));
-        let mut ids: Vec<_> = jobs.keys().copied().collect();
-        ids.sort();
-        ids.into_iter().map(|id| (jobs[&id].position, jobs[&id].eta_s)).collect()
+        jobs.into_iter().map(|(_, job)| (job.position, job.eta_s)).collect()
     }
 
     #[test]
@@ -243,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_was_never_measured_is_not_guessed() {
-        let unknown = OpenShard { scenario: "unknown".parse().unwrap(), ..shard(1, "lab", 1) };
+        let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
         let line = line(vec![unknown, shard(2, "lab", 1)]);
         assert_eq!(told(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
         assert_eq!(told(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
@@ -251,7 +265,7 @@ mod tests {
 
     #[test]
     fn policy_servers_hold_up_no_other() {
-        let remote = OpenShard { remote: true, scenario: "unknown".parse().unwrap(), ..shard(1, "lab", 50) };
+        let remote = OpenShard { remote: true, scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 50) };
         let line = line(vec![remote, shard(2, "lab", 1)]);
         assert_eq!(told(&line, 1), [(Some(1), None), (Some(1), Some(2.5))]);
     }

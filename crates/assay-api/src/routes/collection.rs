@@ -1,10 +1,9 @@
 //! `GET /collections/{id}`.
 
-use axum::Json;
 use axum::extract::{Path, State};
 
 use super::collections::{Entry, entry};
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 #[utoipa::path(

@@ -1,10 +1,10 @@
 //! `GET /collections`: curated sets of scenarios.
 
 use assay_scenario::Collection;
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
+use crate::http::Json;
 use crate::state::App;
 
 /// All collections; never paged.

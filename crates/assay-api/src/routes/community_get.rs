@@ -1,10 +1,9 @@
 //! `GET /community/scenarios/{id}`.
 
-use axum::Json;
 use axum::extract::{Path, State};
 
 use super::community::{Detail, detail};
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, Code, Json};
 use crate::state::App;
 
 #[utoipa::path(

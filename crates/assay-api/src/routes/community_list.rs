@@ -2,13 +2,12 @@
 
 use assay_model::ScenarioId;
 use assay_store::{CommunityFilter, CommunitySort};
-use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
 use super::community::{Entry, entry};
 use super::query::Query;
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;

@@ -4,13 +4,13 @@ use assay_model::lane::Fault;
 use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
 use assay_store::{NewVersion, Published};
+use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 
 use super::community::{Detail, detail};
-use crate::http::{ApiError, Caller, Code, OnceOnly, OverLimit};
+use crate::http::{ApiError, Caller, Code, Json, OnceOnly, OverLimit};
 use crate::places::{PUBLISH_RETRY_S, Place};
 use crate::state::App;
 use crate::upload::{self, Form, SCENARIO_PARTS};

@@ -1,11 +1,10 @@
 //! `GET /healthz` (the process answers) and `GET /readyz` (it can take work).
 
 use assay_model::Isolation;
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, Code, Json};
 use crate::state::App;
 use crate::{ApiSettings, disk};
 

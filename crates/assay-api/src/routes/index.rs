@@ -1,9 +1,9 @@
 //! `GET /`: what this is.
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
+use crate::http::Json;
 use crate::state::App;
 
 /// What this is, and where its parts are.

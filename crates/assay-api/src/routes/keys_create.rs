@@ -1,14 +1,14 @@
 //! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere else.
 
 use assay_model::{AccountId, Scope, Scopes};
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, KeepInstead, json_body, named_field};
+use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, named_field};
 use crate::keys::mint;
 use crate::state::App;
 

@@ -2,12 +2,11 @@
 
 use assay_model::{AccountId, Scope};
 use assay_store::KeyRecord;
-use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 /// A key without its secret.

@@ -1,14 +1,13 @@
 //! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or on all.
 
 use assay_model::ScenarioId;
-use axum::Json;
 use axum::extract::{RawQuery, State};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::query::Query;
 use crate::boards::{Line, scenario_board, together};
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;

@@ -1,14 +1,13 @@
 //! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds for
 //! every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
 
-use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 
 use super::{EndpointInfo, endpoints, examples};
 use crate::ApiSettings;
-use crate::http::ErrorAnswer;
+use crate::http::{ErrorAnswer, Json};
 use crate::state::App;
 
 /// Every handler with a row in the table; a test compares the two.

@@ -1,11 +1,11 @@
 //! `POST /preflight`: tries a policy on a scenario for a few steps, and says what is wrong. Nothing is kept.
 
 use assay_model::Preflight;
+use axum::Extension;
 use axum::extract::{Request, State};
-use axum::{Extension, Json};
 
 use super::verify_create::VerifyForm;
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, Code, Json};
 use crate::places::PREFLIGHT_RETRY_S;
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};

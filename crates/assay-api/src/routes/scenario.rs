@@ -1,10 +1,9 @@
 //! `GET /scenarios/{id}`.
 
-use axum::Json;
 use axum::extract::{Path, State};
 
 use super::present::{self, Detail};
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 #[utoipa::path(

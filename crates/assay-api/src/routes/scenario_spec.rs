@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use assay_model::ScenarioId;
 use assay_scenario::Spec;
-use axum::Json;
 use axum::extract::{Path, State};
 
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 #[utoipa::path(

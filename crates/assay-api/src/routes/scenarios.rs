@@ -1,10 +1,10 @@
 //! `GET /scenarios`: the curated ones, without their long descriptions.
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
 use super::present::{self, Summary};
+use crate::http::Json;
 use crate::state::App;
 
 /// All curated scenarios.

@@ -2,13 +2,12 @@
 
 use assay_model::ScenarioId;
 use assay_store::{Season, SeasonState};
-use axum::Json;
 use axum::extract::{RawQuery, State};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::query::Query;
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 /// All seasons, by scenario, newest first.

@@ -1,14 +1,13 @@
 //! `POST /session`: signs a browser in with a key. `GET /session` tells a page who it is.
 
 use assay_model::{AccountId, Scope};
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::http::{ApiError, Caller, json_body, key_of, named_field, session_of};
+use crate::http::{ApiError, Caller, Json, json_body, key_of, named_field, session_of};
 use crate::keys::KeyText;
 use crate::sessions::SessionSecret;
 use crate::state::App;

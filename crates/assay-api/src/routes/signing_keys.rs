@@ -1,10 +1,9 @@
 //! `GET /.well-known/assay-keys.json`: the public keys that sign this service's statements, retired ones included.
 
 use assay_report::attest::PublishedKeys;
-use axum::Json;
 use axum::extract::State;
 
-use crate::http::ApiError;
+use crate::http::{ApiError, Json};
 use crate::state::App;
 
 #[utoipa::path(

@@ -4,15 +4,15 @@
 use assay_model::JobId;
 use assay_report::attest::Envelope;
 use assay_store::{SIGNED_STATEMENT, signed_folder};
+use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::submission::{Run, is_public, released, submission};
 use super::verify_report::{signed_file, with_result};
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 /// What there will be.

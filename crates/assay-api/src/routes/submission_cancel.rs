@@ -2,11 +2,11 @@
 
 use assay_model::JobStatus;
 use assay_store::Cancelled;
+use axum::Extension;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller, Code, no_body};
+use crate::http::{ApiError, Caller, Code, Json, no_body};
 use crate::state::App;
 
 #[utoipa::path(

@@ -1,11 +1,11 @@
 //! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
 
 use assay_store::Chosen;
+use axum::Extension;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller, Code, no_body};
+use crate::http::{ApiError, Caller, Code, Json, no_body};
 use crate::state::App;
 
 #[utoipa::path(

@@ -1,11 +1,11 @@
 //! `GET /submissions/{id}/episodes`: a submission's results, once its season is closed.
 
+use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
-use axum::{Extension, Json};
 
 use super::submission::{Run, released};
 use super::verify_episodes::{Page, page};
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 #[utoipa::path(

@@ -1,10 +1,10 @@
 //! `GET /submissions/{id}`: where a submission stands, and what it found.
 
+use axum::Extension;
 use axum::extract::{Path, State};
-use axum::{Extension, Json};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 #[utoipa::path(

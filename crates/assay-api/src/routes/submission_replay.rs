@@ -1,12 +1,12 @@
 //! `POST /submissions/{id}/replay`: an episode run again, once the season is closed.
 
 use assay_report::ReplayReport;
+use axum::Extension;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::{Extension, Json};
 
 use super::submission::{Run, released};
 use super::verify_replay::{NewReplay, replay, wish};
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 #[utoipa::path(

@@ -4,14 +4,14 @@ use assay_model::{
     ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, SHOWCASE_EPISODES, ScenarioId,
 };
 use assay_store::{NewJob, Season, Submitted, Work};
+use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::http::{self, ApiError, Caller, OnceOnly, OverLimit};
+use crate::http::{self, ApiError, Caller, Json, OnceOnly, OverLimit};
 use crate::quota;
 use crate::seasons::{not_open, open_season};
 use crate::state::App;

@@ -2,13 +2,13 @@
 
 use assay_model::{JobId, JobKind, ScenarioId};
 use assay_store::JobFilter;
+use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::{Extension, Json};
 use serde::Serialize;
 
 use super::query::Query;
 use super::submission::{self, Entry};
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;

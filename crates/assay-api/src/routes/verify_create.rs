@@ -2,14 +2,14 @@
 
 use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity};
 use assay_store::{NewJob, Work};
+use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use jiff::Timestamp;
 
 use super::present;
-use crate::http::{self, ApiError, Caller, OnceOnly};
+use crate::http::{self, ApiError, Caller, Json, OnceOnly};
 use crate::quota;
 use crate::state::App;
 use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};

@@ -2,14 +2,14 @@
 
 use assay_model::{EpisodeResult, JobId};
 use assay_store::JobRecord;
+use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
-use axum::{Extension, Json};
 use serde::Serialize;
 
 use super::present;
 use super::query::Query;
 use super::verify_get::verification;
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;

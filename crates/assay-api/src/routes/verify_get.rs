@@ -2,14 +2,14 @@
 
 use assay_model::{AccountId, JobId, JobKind, JobReport};
 use assay_store::JobRecord;
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 
 use super::{erased, present};
 use crate::artifacts::LIFETIME;
-use crate::http::{ApiError, Caller, is_known, mark, not_modified, tag};
+use crate::http::{ApiError, Caller, Json, is_known, mark, not_modified, tag};
 use crate::state::App;
 
 /// Episodes in the job object.

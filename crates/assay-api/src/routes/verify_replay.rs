@@ -2,16 +2,16 @@
 //! answer waits for it: one replay runs at a time, for a limited time, and nothing of it is kept.
 
 use assay_report::ReplayReport;
+use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, header};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::erased;
 use super::verify_report::{Completed, completed};
 use crate::ReplayFailure;
-use crate::http::{ApiError, Caller, Code, named_field, optional_json_body};
+use crate::http::{ApiError, Caller, Code, Json, named_field, optional_json_body};
 use crate::state::App;
 
 /// Seconds after which to ask again while another replay runs.

@@ -2,13 +2,13 @@
 
 use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, Reviewed};
+use axum::Extension;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::verify_get;
-use crate::http::{ApiError, Caller, Code, json_body, named_field};
+use crate::http::{ApiError, Caller, Code, Json, json_body, named_field};
 use crate::state::App;
 
 /// A decision.

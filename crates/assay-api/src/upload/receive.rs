@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io::Write;
 use std::path::PathBuf;
 
 use assay_model::Secret;
@@ -10,7 +11,6 @@ use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
-use tokio::io::AsyncWriteExt;
 
 use super::keep::{UPLOADS, disk_error};
 use crate::artifacts::Content;
@@ -20,6 +20,9 @@ use crate::state::App;
 
 /// Longest text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
+
+/// Bytes of a file that are held before they are written.
+const HELD_BYTES: usize = 64 * 1024;
 
 /// The part that is a secret: kept apart from the other texts, never shown.
 const API_KEY: &str = "policy_api_key";
@@ -183,8 +186,7 @@ fn too_large(app: &App, parts: &Parts) -> ApiError {
 
 async fn receive_file(app: &App, parts: &Parts, mut field: Field<'_>) -> Result<Upload, ApiError> {
     let name = field.file_name().map(str::to_owned);
-    let file = NamedTempFile::with_suffix_in(".zip", app.data.join(UPLOADS)).map_err(|e| disk_error(&e))?;
-    let mut sink = tokio::fs::File::from_std(file.as_file().try_clone().map_err(|e| disk_error(&e))?);
+    let mut sink = Sink { folder: app.data.join(UPLOADS), file: None, held: Vec::new() };
     let (mut size, mut hash) = (0_u64, Sha256::new());
     while let Some(chunk) = in_time(app, parts, field.chunk()).await? {
         size = size.saturating_add(chunk.len() as u64);
@@ -192,10 +194,32 @@ async fn receive_file(app: &App, parts: &Parts, mut field: Field<'_>) -> Result<
             return Err(too_large(app, parts));
         }
         hash.update(&chunk);
-        sink.write_all(&chunk).await.map_err(|e| disk_error(&e))?;
+        sink.held.extend_from_slice(&chunk);
+        if sink.held.len() >= HELD_BYTES {
+            sink.file = Some(sink.written().await?);
+        }
     }
-    sink.flush().await.map_err(|e| disk_error(&e))?;
-    Ok(Upload { file, name, sha256: hash.finalize().into(), size_bytes: size })
+    Ok(Upload { file: sink.written().await?, name, sha256: hash.finalize().into(), size_bytes: size })
+}
+
+/// A file that is being received. What came last is held, so that a small file is written in one go.
+struct Sink {
+    folder: PathBuf,
+    file: Option<NamedTempFile>,
+    held: Vec<u8>,
+}
+
+impl Sink {
+    /// The file with all that is held; made if there is none yet.
+    async fn written(&mut self) -> Result<NamedTempFile, ApiError> {
+        let (folder, file, held) = (self.folder.clone(), self.file.take(), std::mem::take(&mut self.held));
+        let written = tokio::task::spawn_blocking(move || {
+            let mut file = file.map_or_else(|| NamedTempFile::with_suffix_in(".zip", &folder), Ok)?;
+            file.write_all(&held).map(|()| file)
+        });
+        let written = written.await.map_err(|e| ApiError::internal("writing an upload panicked", &e))?;
+        written.map_err(|e| disk_error(&e))
+    }
 }
 
 async fn receive_text(

@@ -19,28 +19,21 @@ const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What an archive says about itself, after all checks that need no unpacking.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inspection {
-    /// Files that would be unpacked.
-    pub files: usize,
-    /// Their bytes, as announced.
-    pub bytes: u64,
-}
-
-/// Checks an archive on the disk without unpacking it: structure, names, types, sizes, `policy.py` (or what else
-/// is expected). Reads its directory
-/// only, so it takes milliseconds whatever the archive's size.
+/// Checks an archive as [`super::intake`] does, to the last byte, and leaves nothing on the disk.
 ///
 /// # Errors
 /// [`IntakeError`], as [`super::intake`] would.
-pub fn inspect_archive(path: &Path, limits: &IntakeLimits) -> Result<Inspection, IntakeError> {
-    let (_, plan) = open(path, limits)?;
-    Ok(Inspection { files: plan.len(), bytes: plan.iter().map(|item| item.unpacked).sum() })
+pub fn check_archive(path: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    read(path, None, limits)
 }
 
 /// Checks and unpacks.
 pub(super) fn take(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
+    read(path, Some(dest), limits)
+}
+
+/// Reads every entry, into `dest` if it is to go anywhere.
+fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let (file, plan) = open(path, limits)?;
     let sha256 = hash(&file).map_err(io(path))?;
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
@@ -55,7 +48,8 @@ pub(super) fn take(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
         if source.name_raw() != item.name.as_bytes() {
             return Err(damaged("the directory is ambiguous".to_owned()));
         }
-        written.copy(&mut source, (dest, &item.target), limits, &mut ()).map_err(|error| match error {
+        let target = dest.map(|dest| dest.join(&item.target));
+        written.copy(&mut source, target.as_deref(), limits, &mut ()).map_err(|error| match error {
             CopyError::Read(error) => damaged(error.to_string()),
             CopyError::Refused(error) => error,
         })?;
@@ -69,7 +63,6 @@ struct Item {
     index: usize,
     name: String,
     target: PathBuf,
-    unpacked: u64,
 }
 
 fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeError> {
@@ -99,11 +92,11 @@ fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeErr
         }
         if !is_folder && !is_left_out(&parts) {
             files.push(parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
-            items.push((index, name.to_owned(), entry.unpacked));
+            items.push((index, name.to_owned()));
         }
     }
     let targets = place(&files, limits.content)?;
-    let item = |((index, name, unpacked), target)| Item { index, name, target, unpacked };
+    let item = |((index, name), target)| Item { index, name, target };
     Ok(items.into_iter().zip(targets).map(item).collect())
 }
 

@@ -46,7 +46,7 @@ fn copy(
         listing.0.update((name.len() as u64).to_le_bytes());
         listing.0.update(name);
         listing.0.update(length.to_le_bytes());
-        written.copy(&mut file, (dest, &target), limits, &mut listing).map_err(|error| match error {
+        written.copy(&mut file, Some(&dest.join(&target)), limits, &mut listing).map_err(|error| match error {
             CopyError::Read(error) => io(&source)(error),
             CopyError::Refused(error) => error,
         })?;

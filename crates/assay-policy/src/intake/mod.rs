@@ -10,7 +10,7 @@ mod write;
 
 use std::path::Path;
 
-pub use archive::{Inspection, inspect_archive};
+pub use archive::check_archive;
 pub use error::{EntryProblem, IntakeError};
 pub use limits::{
     Content, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES,

@@ -34,16 +34,16 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Copies `source` to `root/name`, at most what is left of the limit.
+    /// Copies `source` to a new file at `path`, at most what is left of the limit; to nowhere without one.
     pub(super) fn copy(
         &mut self,
         source: &mut impl Read,
-        (root, name): (&Path, &Path),
+        path: Option<&Path>,
         limits: &IntakeLimits,
         observer: &mut impl Observer,
     ) -> Result<(), CopyError> {
-        let path = root.join(name);
-        let mut file = create(&path).map_err(|error| CopyError::Refused(io(&path)(error)))?;
+        let at = |error| CopyError::Refused(io(path.unwrap_or(Path::new("")))(error));
+        let mut file = path.map(create).transpose().map_err(at)?;
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             let n = match source.read(&mut buffer) {
@@ -60,7 +60,9 @@ impl Written {
                 }));
             }
             observer.see(&buffer[..n]);
-            file.write_all(&buffer[..n]).map_err(|error| CopyError::Refused(io(&path)(error)))?;
+            if let Some(file) = &mut file {
+                file.write_all(&buffer[..n]).map_err(at)?;
+            }
         }
         self.files += 1;
         Ok(())

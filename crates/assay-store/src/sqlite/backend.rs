@@ -22,7 +22,7 @@ impl Records for SqliteRecords {
     }
 
     async fn key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
-        self.read("reading a key", |db| keys::get(db, id))
+        self.ask("reading a key", |db| keys::get(db, id))
     }
 
     async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError> {
@@ -48,7 +48,7 @@ impl Records for SqliteRecords {
     }
 
     async fn job(&self, account: Option<&AccountId>, id: JobId) -> Result<Option<JobRecord>, StoreError> {
-        self.read("reading a job", |db| jobs::get(db, account, id))
+        self.ask("reading a job", |db| jobs::get(db, account, id))
     }
 
     async fn jobs(&self, filter: &JobFilter) -> Result<(Vec<JobRecord>, u64), StoreError> {
@@ -56,7 +56,7 @@ impl Records for SqliteRecords {
     }
 
     async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError> {
-        self.read("reading results", |db| jobs::episodes(db, id, offset, limit))
+        self.ask("reading results", |db| jobs::episodes(db, id, offset, limit))
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {

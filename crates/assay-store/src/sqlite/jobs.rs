@@ -1,14 +1,18 @@
 //! The table of jobs: accepting, reading, listing, ending.
 
-use assay_model::{AccountId, EpisodeResult, JobEvent, JobId, JobStatus};
+use assay_model::{AccountId, EpisodeResult, JobEvent, JobId, JobKind, JobStatus};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Sql, is_taken};
 use super::quotas;
-use super::row::{all, change, first, json, json_or_null, micros, name, parsed, time, time_or_null, to_json, value};
-use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, StoreError};
+use super::row::{
+    Column, Place, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
+    to_json, value,
+};
+use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, Removed, StoreError};
 
+/// What [`read`] reads, in its order.
 pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
                        conclusion, fingerprint, failure, judge_attempt, \
                        erased_at, evidence_removed_at, policy_removed_at, \
@@ -83,7 +87,15 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, 
          ORDER BY job_id DESC LIMIT ?5 OFFSET ?6"
     );
     let jobs = all(db, &page, (account, scenario, status, before, filter.limit, filter.offset), read)?;
-    let total: i64 = value(db, &format!("SELECT count(*) FROM jobs WHERE {matching}"), (account, scenario, status))?;
+    let kept = match filter.kind {
+        JobKind::Verify => Some("verifications"),
+        JobKind::Submission => Some("submissions"),
+        JobKind::Rerun => None,
+    };
+    let total: i64 = match kept.filter(|_| scenario.is_none() && status.is_none()) {
+        Some(kept) => value(db, &format!("SELECT coalesce(sum({kept}), 0) FROM account_use WHERE {owner}"), [account])?,
+        None => value(db, &format!("SELECT count(*) FROM jobs WHERE {matching}"), (account, scenario, status))?,
+    };
     Ok((jobs, total.unsigned_abs()))
 }
 
@@ -164,39 +176,51 @@ pub(super) fn expect_one(changed: usize, what: &'static str) -> Sql<()> {
 }
 
 pub(super) fn status(row: &Row<'_>) -> Sql<JobStatus> {
-    let text: String = row.get("status")?;
-    Ok(JobStatus::parse(&text)
+    status_in(row, "status")
+}
+
+fn status_in(row: &Row<'_>, column: impl Place) -> Sql<JobStatus> {
+    let text = text(row, column)?;
+    Ok(JobStatus::parse(text)
         .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
 }
 
 pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
-    let state = match status(row)? {
+    let column = Column::nth;
+    let state = match status_in(row, column(2, "status"))? {
         JobStatus::Queued => JobState::Queued,
-        JobStatus::Running => JobState::Running { started_at: time(row, "started_at")? },
-        JobStatus::Judging => JobState::Judging { started_at: time(row, "started_at")? },
+        JobStatus::Running => JobState::Running { started_at: time(row, column(6, "started_at"))? },
+        JobStatus::Judging => JobState::Judging { started_at: time(row, column(6, "started_at"))? },
         JobStatus::Completed => JobState::Completed {
-            started_at: time(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
-            attempt: row.get("judge_attempt")?,
-            outcome: Box::new(Outcome { conclusion: json(row, "conclusion")?, fingerprint: json(row, "fingerprint")? }),
+            started_at: time(row, column(6, "started_at"))?,
+            completed_at: time(row, column(7, "completed_at"))?,
+            attempt: field(row, column(11, "judge_attempt"))?,
+            outcome: Box::new(Outcome {
+                conclusion: json(row, column(8, "conclusion"))?,
+                fingerprint: json(row, column(9, "fingerprint"))?,
+            }),
         },
         JobStatus::Failed => JobState::Failed {
-            started_at: time_or_null(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
-            failure: json(row, "failure")?,
+            started_at: time_or_null(row, column(6, "started_at"))?,
+            completed_at: time(row, column(7, "completed_at"))?,
+            failure: json(row, column(10, "failure"))?,
         },
         JobStatus::Cancelled => JobState::Cancelled {
-            started_at: time_or_null(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
+            started_at: time_or_null(row, column(6, "started_at"))?,
+            completed_at: time(row, column(7, "completed_at"))?,
         },
     };
     Ok(JobRecord {
-        account: parsed(row, "account")?,
-        header: json(row, "header")?,
-        policy_path: row.get("policy_path")?,
+        account: parsed(row, column(1, "account"))?,
+        header: json(row, column(3, "header"))?,
+        policy_path: field(row, column(4, "policy_path"))?,
         state,
-        episodes_done: row.get("episodes_done")?,
-        review: json_or_null(row, "review")?,
-        removed: super::removals::read(row)?,
+        episodes_done: field(row, column(5, "episodes_done"))?,
+        review: json_or_null(row, column(15, "review"))?,
+        removed: Removed {
+            erased_at: time_or_null(row, column(12, "erased_at"))?,
+            evidence_at: time_or_null(row, column(13, "evidence_removed_at"))?,
+            policy_at: time_or_null(row, column(14, "policy_removed_at"))?,
+        },
     })
 }

@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Fail, Sql, is_taken};
-use super::row::{all, change, first, micros, name, parsed, time, time_or_null, value};
+use super::row::{Column, all, change, field, first, micros, name, parsed, text, time, time_or_null, value};
 use crate::{KeyId, KeyRecord, StoreError};
 
+/// What [`read`] reads, in its order.
 const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
 
 pub(super) fn create(db: &Connection, key: &KeyRecord) -> Sql<()> {
@@ -65,18 +66,18 @@ pub(super) fn any_ever(db: &Connection) -> Sql<bool> {
 }
 
 fn read(row: &Row<'_>) -> Sql<KeyRecord> {
-    let id: String = row.get("id")?;
-    let id = KeyId::parse(&id)
+    let column = Column::nth;
+    let id = KeyId::parse(text(row, column(0, "id"))?)
         .ok_or_else(|| Fail::Store(StoreError::corrupt(name(row), "id", std::io::Error::other("not a key id"))))?;
     Ok(KeyRecord {
         id,
-        account: parsed(row, "account")?,
-        name: row.get("name")?,
-        scopes: parsed(row, "scopes")?,
-        secret_hash: row.get("secret_hash")?,
-        created_at: time(row, "created_at")?,
-        expires_at: time_or_null(row, "expires_at")?,
-        revoked_at: time_or_null(row, "revoked_at")?,
-        last_used_at: time_or_null(row, "last_used_at")?,
+        account: parsed(row, column(1, "account"))?,
+        name: field(row, column(2, "name"))?,
+        scopes: parsed(row, column(3, "scopes"))?,
+        secret_hash: field(row, column(4, "secret_hash"))?,
+        created_at: time(row, column(5, "created_at"))?,
+        expires_at: time_or_null(row, column(6, "expires_at"))?,
+        revoked_at: time_or_null(row, column(7, "revoked_at"))?,
+        last_used_at: time_or_null(row, column(8, "last_used_at"))?,
     })
 }

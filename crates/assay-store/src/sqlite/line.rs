@@ -1,47 +1,73 @@
 //! What waits, and the table of paces.
 
-use assay_model::JobId;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use assay_model::{AccountId, JobId, ScenarioId};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
 use super::fail::Sql;
-use super::jobs::status;
-use super::row::{all, change, first, micros, parsed, time_or_null, value};
+use super::row::{Column, all, change, first, micros, parsed, text, time_or_null, value};
 use crate::{Fence, Line, Lines, OpenShard, Pace, StoreError};
 
 /// A pace is a mean over about so many episodes, once there were so many.
 const WINDOW: u32 = 20;
+/// Rows of the line that are read before others may have the processor.
+const ROWS_AT_ONCE: usize = 32;
 /// Conclusions that are looked at for how long one takes.
 const CONCLUSIONS: u32 = 20;
 
 #[async_trait]
 impl Lines for SqliteRecords {
     async fn line(&self, limit: u32) -> Result<Line, StoreError> {
-        self.read("looking at the line", |db| line(db, limit))
+        // Many rows: not on a thread that others wait for.
+        self.read_apart("looking at the line", move |db| line(db, limit)).await
     }
 
-    async fn place_by_age(&self, job: JobId) -> Result<u32, StoreError> {
-        let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id <= ?1";
-        self.read("counting the jobs ahead", |db| value(db, sql, [job.to_string()]))
+    async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError> {
+        let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 AND job_id <= ?2";
+        let after = after.map(|job| job.to_string()).unwrap_or_default();
+        self.ask("counting the jobs ahead", |db| value(db, sql, (after, last.to_string())))
     }
 }
 
 fn line(db: &Connection, limit: u32) -> Sql<Line> {
-    // Texts of their own for both states, so that each uses its index.
-    let select = |state: &str, limit: &str| {
-        format!(
-            "SELECT s.job_id, s.account, (SELECT turn FROM account_use WHERE account = s.account) AS turn, j.scenario, j.status, s.remote, s.since,
-                    s.end_episode - s.first_episode
-                    - (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
-                       AND e.episode < s.end_episode) AS lacks
-             FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.state = '{state}'
-             ORDER BY s.job_id, s.shard {limit}"
-        )
+    let lacks = "s.end_episode - s.first_episode - CASE j.episodes_done WHEN 0 THEN 0 ELSE
+                    (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
+                     AND e.episode < s.end_episode) END";
+    let columns = format!("s.job_id, j.status = 'QUEUED', s.account, j.scenario, s.remote, {lacks}, s.since");
+    let mut names = Names { db, accounts: HashMap::new(), scenarios: HashMap::new() };
+    // Found through its index: those that are done stay in the table, and they are the most.
+    let sql = format!(
+        "SELECT {columns} FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.state = 'LEASED'
+                       ORDER BY s.job_id, s.shard"
+    );
+    let mut shards = all(db, &sql, [], |row| names.shard(row, true))?;
+    let sql = format!(
+        "SELECT {columns} FROM
+                           (SELECT job_id, shard FROM shards INDEXED BY shards_queued WHERE state = 'QUEUED'
+                            ORDER BY job_id, shard LIMIT ?1) AS first
+                       CROSS JOIN shards AS s USING (job_id, shard) CROSS JOIN jobs AS j USING (job_id)"
+    );
+    let mut rows = 0_usize;
+    shards.extend(all(db, &sql, [limit], |row| {
+        rows += 1;
+        if rows.is_multiple_of(ROWS_AT_ONCE) {
+            // Requests go first, also where all threads share a processor.
+            std::thread::yield_now();
+        }
+        names.shard(row, false)
+    })?);
+    let sql = "SELECT job_id FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 ORDER BY job_id LIMIT ?2";
+    let later = match shards.last() {
+        Some(last) if rows >= limit as usize => {
+            all(db, sql, (last.job_id.to_string(), limit), |row| parsed(row, Column::nth(0, "job_id")))?
+        }
+        _ => Vec::new(),
     };
-    let mut shards = all(db, &select("LEASED", ""), [], |row| shard(row, true))?;
-    shards.extend(all(db, &select("QUEUED", "LIMIT ?1"), [limit], |row| shard(row, false))?);
     let paces = all(db, "SELECT scenario, remote, seconds FROM paces", [], |row| {
         Ok(Pace { scenario: parsed(row, "scenario")?, remote: row.get("remote")?, seconds: row.get("seconds")? })
     })?;
@@ -49,20 +75,54 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
                    (SELECT job_id, number, at FROM events WHERE status = 'COMPLETED' ORDER BY event DESC LIMIT ?1) AS done
                    JOIN events AS judging ON judging.job_id = done.job_id AND judging.number = done.number - 1
                    WHERE judging.status = 'JUDGING'";
-    Ok(Line { shards, paces, conclusion_s: value(db, sql, [CONCLUSIONS])? })
+    Ok(Line { shards, later, paces, conclusion_s: value(db, sql, [CONCLUSIONS])? })
 }
 
-fn shard(row: &Row<'_>, is_taken: bool) -> Sql<OpenShard> {
-    Ok(OpenShard {
-        job_id: parsed(row, "job_id")?,
-        is_queued_job: status(row)? == assay_model::JobStatus::Queued,
-        account: parsed(row, "account")?,
-        turn: row.get::<_, i64>("turn")?.unsigned_abs(),
-        scenario: parsed(row, "scenario")?,
-        remote: row.get("remote")?,
-        episodes_left: row.get("lacks")?,
-        since: time_or_null(row, "since")?.filter(|_| is_taken),
-    })
+/// Texts that many rows share.
+struct Names<'a> {
+    db: &'a Connection,
+    /// With the account's turn.
+    accounts: HashMap<String, (Arc<AccountId>, u64)>,
+    scenarios: HashMap<String, Arc<ScenarioId>>,
+}
+
+impl Names<'_> {
+    fn shard(&mut self, row: &Row<'_>, is_taken: bool) -> Sql<OpenShard> {
+        let column = Column::nth;
+        let (account, turn) = self.account(row, column(2, "account"))?;
+        Ok(OpenShard {
+            job_id: parsed(row, column(0, "job_id"))?,
+            is_queued_job: row.get(1)?,
+            account,
+            turn,
+            scenario: self.scenario(row, column(3, "scenario"))?,
+            remote: row.get(4)?,
+            episodes_left: row.get(5)?,
+            since: time_or_null(row, column(6, "since"))?.filter(|_| is_taken),
+        })
+    }
+
+    fn account(&mut self, row: &Row<'_>, column: Column) -> Sql<(Arc<AccountId>, u64)> {
+        if let Some(known) = self.accounts.get(text(row, column)?) {
+            return Ok(known.clone());
+        }
+        let account: Arc<AccountId> = Arc::new(parsed(row, column)?);
+        let turn = first(self.db, "SELECT turn FROM account_use WHERE account = ?1", [account.as_str()], |row| {
+            Ok(row.get::<_, i64>(0)?.unsigned_abs())
+        })?;
+        let known = (account, turn.unwrap_or_default());
+        self.accounts.insert(known.0.to_string(), known.clone());
+        Ok(known)
+    }
+
+    fn scenario(&mut self, row: &Row<'_>, column: Column) -> Sql<Arc<ScenarioId>> {
+        if let Some(known) = self.scenarios.get(text(row, column)?) {
+            return Ok(Arc::clone(known));
+        }
+        let scenario: Arc<ScenarioId> = Arc::new(parsed(row, column)?);
+        self.scenarios.insert(scenario.to_string(), Arc::clone(&scenario));
+        Ok(scenario)
+    }
 }
 
 /// Measures the episode that the shard's holder has just recorded.

@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_community.sql"),
     include_str!("migrations/0011_quotas.sql"),
     include_str!("migrations/0012_publishing_failures.sql"),
+    include_str!("migrations/0013_totals.sql"),
 ];
 
 /// The schema that this version needs.

@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -26,7 +27,7 @@ const STATEMENTS: usize = 64;
 pub struct SqliteRecords {
     // Declared, and so dropped, in this order: the lock goes last.
     writer: Writer,
-    readers: Readers,
+    readers: Arc<Readers>,
     _lock: Option<DataLock>,
 }
 
@@ -81,7 +82,7 @@ impl SqliteRecords {
         let thread = |e| StoreError::file("start a thread for", &file, e);
         let checkpointer = Checkpointer::start(second, wal.into()).map_err(thread)?;
         let writer = Writer::start(db, checkpointer).map_err(thread)?;
-        Ok(Self { writer, readers: Readers::new(file), _lock: lock })
+        Ok(Self { writer, readers: Arc::new(Readers::new(file)), _lock: lock })
     }
 
     pub(super) fn changed(&self) -> tokio::sync::watch::Receiver<()> {
@@ -94,6 +95,26 @@ impl SqliteRecords {
         query: impl FnOnce(&Connection) -> Sql<T>,
     ) -> Result<T, StoreError> {
         self.readers.read(doing, query)
+    }
+
+    /// As [`Self::read`], for a query of a single statement.
+    pub(super) fn ask<T>(
+        &self,
+        doing: &'static str,
+        query: impl FnOnce(&Connection) -> Sql<T>,
+    ) -> Result<T, StoreError> {
+        self.readers.ask(doing, query)
+    }
+
+    /// As [`Self::read`], on a thread of its own: for queries of many rows.
+    pub(super) async fn read_apart<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        query: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let readers = Arc::clone(&self.readers);
+        let read = tokio::task::spawn_blocking(move || readers.read(doing, query)).await;
+        read.unwrap_or_else(|_| Err(StoreError::Closed))
     }
 
     pub(super) async fn write<T: Send + 'static>(
@@ -137,6 +158,8 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "foreign_keys", true)?;
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // What a savepoint must remember is small; a file for it would be a change that the next fsync waits for.
+    db.pragma_update(None, "temp_store", "MEMORY")?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }

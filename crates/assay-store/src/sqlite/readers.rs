@@ -31,12 +31,21 @@ impl Readers {
         doing: &'static str,
         query: impl FnOnce(&Connection) -> Sql<T>,
     ) -> Result<T, StoreError> {
+        self.ask(doing, |db| in_snapshot(db, query))
+    }
+
+    /// Runs a `query` of a single statement, which sees one state of the database by itself.
+    pub(super) fn ask<T>(
+        &self,
+        doing: &'static str,
+        query: impl FnOnce(&Connection) -> Sql<T>,
+    ) -> Result<T, StoreError> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match pooled {
             Some(db) => db,
             None => self.open().map_err(|e| database("opening the database", e))?,
         };
-        let result = in_snapshot(&db, query).map_err(|fail| fail.while_doing(doing));
+        let result = query(&db).map_err(|fail| fail.while_doing(doing));
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // One that could not end its snapshot would show an old state for ever.
         if idle.len() < MAX_IDLE && db.is_autocommit() {

@@ -99,7 +99,7 @@ fn removal(row: &Row<'_>) -> Sql<Removal> {
     })
 }
 
-pub(super) fn read(row: &Row<'_>) -> Sql<Removed> {
+fn read(row: &Row<'_>) -> Sql<Removed> {
     Ok(Removed {
         erased_at: time_or_null(row, "erased_at")?,
         evidence_at: time_or_null(row, "evidence_removed_at")?,

@@ -11,40 +11,90 @@ use serde::de::DeserializeOwned;
 use super::fail::Sql;
 use crate::StoreError;
 
+/// Where a value stands in a row, and what it is called when it can't be read.
+pub(super) trait Place: Copy {
+    fn index(self, row: &Row<'_>) -> Sql<usize>;
+    fn name(self) -> &'static str;
+}
+
+impl Place for &'static str {
+    fn index(self, row: &Row<'_>) -> Sql<usize> {
+        Ok(row.as_ref().column_index(self)?)
+    }
+
+    fn name(self) -> &'static str {
+        self
+    }
+}
+
+/// A column whose place is known. For rows that are read all the time: finding a column by its name takes longer than
+/// reading its value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Column {
+    index: usize,
+    name: &'static str,
+}
+
+impl Column {
+    /// From 0.
+    pub(super) const fn nth(index: usize, name: &'static str) -> Self {
+        Self { index, name }
+    }
+}
+
+impl Place for Column {
+    fn index(self, row: &Row<'_>) -> Sql<usize> {
+        debug_assert_eq!(row.as_ref().column_name(self.index).ok(), Some(self.name));
+        Ok(self.index)
+    }
+
+    fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// The value of a column.
+pub(super) fn field<T: FromSql>(row: &Row<'_>, column: impl Place) -> Sql<T> {
+    Ok(row.get(column.index(row)?)?)
+}
+
+/// The text of a column.
+pub(super) fn text<'a>(row: &'a Row<'_>, column: impl Place) -> Sql<&'a str> {
+    Ok(row.get_ref(column.index(row)?)?.as_str().map_err(rusqlite::Error::from)?)
+}
+
 /// A time as it stands in a column.
 pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
 
-pub(super) fn time(row: &Row<'_>, column: &'static str) -> Sql<Timestamp> {
-    let value: i64 = row.get(column)?;
-    Ok(Timestamp::from_microsecond(value).map_err(|e| StoreError::corrupt(name(row), column, e))?)
+pub(super) fn time(row: &Row<'_>, column: impl Place) -> Sql<Timestamp> {
+    let value: i64 = field(row, column)?;
+    Ok(Timestamp::from_microsecond(value).map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
-pub(super) fn time_or_null(row: &Row<'_>, column: &'static str) -> Sql<Option<Timestamp>> {
-    match row.get::<_, Option<i64>>(column)? {
+pub(super) fn time_or_null(row: &Row<'_>, column: impl Place) -> Sql<Option<Timestamp>> {
+    match field::<Option<i64>>(row, column)? {
         None => Ok(None),
         Some(_) => time(row, column).map(Some),
     }
 }
 
 /// A column whose text has a type.
-pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: &'static str) -> Sql<T>
+pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: impl Place) -> Sql<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
-    let text = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
-    Ok(text.parse().map_err(|e| StoreError::corrupt(name(row), column, e))?)
+    Ok(text(row, column)?.parse().map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
 /// A column of JSON.
-pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> Sql<T> {
-    let text = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
-    Ok(serde_json::from_str(text).map_err(|e| StoreError::corrupt(name(row), column, e))?)
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl Place) -> Sql<T> {
+    Ok(serde_json::from_str(text(row, column)?).map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
-pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> Sql<Option<T>> {
-    match row.get_ref(column)? {
+pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: impl Place) -> Sql<Option<T>> {
+    match row.get_ref(column.index(row)?)? {
         rusqlite::types::ValueRef::Null => Ok(None),
         _ => json(row, column).map(Some),
     }

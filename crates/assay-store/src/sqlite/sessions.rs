@@ -16,7 +16,7 @@ impl Sessions for SqliteRecords {
 
     async fn session(&self, hash: &SessionHash) -> Result<Option<SessionRecord>, StoreError> {
         let sql = "SELECT key_id, hash, created_at, expires_at FROM sessions WHERE hash = ?1";
-        self.read("reading a session", |db| first(db, sql, [hash], read))
+        self.ask("reading a session", |db| first(db, sql, [hash], read))
     }
 
     async fn end_session(&self, hash: &SessionHash) -> Result<bool, StoreError> {

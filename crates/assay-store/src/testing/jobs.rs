@@ -13,8 +13,10 @@ pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     assert_eq!(found.header, new.header);
     assert_eq!(found.policy_path, new.policy_path);
     assert_eq!(found.state, JobState::Queued);
-    assert_eq!(records.place_by_age(new.header.job_id).await.unwrap(), 1);
-    assert_eq!(records.place_by_age(job(2, "lab", 1, 3).header.job_id).await.unwrap(), 2);
+    let (one, two) = (new.header.job_id, job(2, "lab", 1, 3).header.job_id);
+    assert_eq!(records.queued_between(None, one).await.unwrap(), 1);
+    assert_eq!(records.queued_between(None, two).await.unwrap(), 2);
+    assert_eq!(records.queued_between(Some(one), two).await.unwrap(), 1);
     let work = records.claimable(100).await.unwrap();
     assert_eq!(work.len(), 4);
     assert_eq!(work[0], Work::Shard { job_id: new.header.job_id, shard: 0 });
