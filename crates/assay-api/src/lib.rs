@@ -16,6 +16,7 @@ mod disk;
 mod events;
 mod http;
 pub mod keys;
+mod linger;
 mod outlook;
 mod places;
 mod ports;

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_http::add_extension::AddExtension;
 
+use crate::linger::Lingering;
 use crate::{AppState, router};
 
 /// A client that takes nothing of what was sent to it for so long is gone: its connection is closed.
@@ -52,7 +53,7 @@ pub async fn serve(
         };
         let (socket, peer, place) = accepted;
         let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(Lingering::new(socket)), service));
         tokio::spawn(ended(connection, place));
     }
     drop(listener);

@@ -39,7 +39,9 @@ impl Before {
             if let Some(core) = &self.core {
                 rustix::thread::sched_setaffinity(None, core)?;
             }
-            rustix::process::setpriority_process(None, self.nice)?;
+            // Who started us may have made us nicer already, and nobody may take that back.
+            let nice = self.nice.max(rustix::process::getpriority_process(None)?);
+            rustix::process::setpriority_process(None, nice)?;
             table.iter().try_for_each(|(resource, value)| lower_limit(*resource, *value))?;
             inherit_only(self.keep)
         };

@@ -83,7 +83,7 @@ fn take(bytes: &[u8]) -> Taken {
     std::fs::write(&path, bytes).unwrap();
     let limits = IntakeLimits::default();
     let result = intake(&path, &folder.path().join("dest"), &limits);
-    let told = |taken: &Result<Intake, IntakeError>| taken.as_ref().map(Clone::clone).map_err(ToString::to_string);
+    let told = |taken: &Result<Intake, IntakeError>| taken.as_ref().map_err(ToString::to_string).cloned();
     assert_eq!(told(&check_archive(&path, &limits)), told(&result), "the same without unpacking");
     Taken { folder, result }
 }

@@ -75,13 +75,11 @@ impl Blobs {
         if self.0.head(&place).await.is_ok() {
             return Ok(());
         }
-        let mut file = tokio::fs::File::open(path).await?;
-        if file.metadata().await?.len() <= MAX_WHOLE_BYTES {
-            let mut whole = Vec::new();
-            file.take(MAX_WHOLE_BYTES).read_to_end(&mut whole).await?;
-            self.0.put(&place, whole.into()).await?;
+        if tokio::fs::metadata(path).await?.len() <= MAX_WHOLE_BYTES {
+            self.0.put(&place, tokio::fs::read(path).await?.into()).await?;
             return Ok(());
         }
+        let mut file = tokio::fs::File::open(path).await?;
         let mut upload = WriteMultipart::new(self.0.put_multipart(&place).await?);
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use assay_model::JobId;
 
@@ -34,6 +35,15 @@ pub fn signed_folder(data: &Path, fence: ConclusionFence) -> PathBuf {
 /// Something is not there, or the disk failed.
 pub fn sync_signed(data: &Path, fence: ConclusionFence) -> io::Result<()> {
     let (folder, folders) = (signed_folder(data, fence), signed_folders(data, fence.job_id));
-    let files = [folder.join(SIGNED_REPORT), folder.join(SIGNED_STATEMENT)];
-    files.iter().chain([&folder, &folders, &data.join(JOBS)]).try_for_each(|path| File::open(path)?.sync_all())
+    sync_all(&[folder.join(SIGNED_REPORT), folder.join(SIGNED_STATEMENT)])?;
+    sync_all(&[folder, folders, data.join(JOBS)])
+}
+
+/// All at once: each waits for the disk, which writes them together.
+fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
+    thread::scope(|scope| {
+        let syncing: Vec<_> = paths.iter().map(|path| scope.spawn(move || File::open(path)?.sync_all())).collect();
+        let panicked = |_| Err(io::Error::other("syncing panicked"));
+        syncing.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
+    })
 }

@@ -1,6 +1,9 @@
 //! The data folder: lock, schema, what survives a restart.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use assay_store::testing::{at, job, key};
 use assay_store::{Records, SqliteRecords, StoreError};
 use jiff::SignedDuration;
@@ -41,7 +44,8 @@ async fn beside_nobody_a_folder_is_made() {
     SqliteRecords::open_beside(&data, "assay keys").unwrap().create_key(key("one", "lab")).await.unwrap();
     let server = SqliteRecords::open(&data, "assay serve").unwrap();
     assert!(server.any_key_ever().await.unwrap());
-    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&data.metadata().unwrap().permissions()) & 0o777, 0o700);
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&data), mode(&data.join("assay.db"))), (0o700, 0o600), "nobody else reads them");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The log, on standard error.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 use crate::settings::{LogFormat, LogLevel};
@@ -13,6 +15,9 @@ pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
     };
     let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Colours are for people, not for files. `NO_COLOR` is looked at by the subscriber only if nothing is said here.
+    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let lines = lines.with_ansi(!plain);
     match format {
         LogFormat::Text => lines.with_target(false).init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),

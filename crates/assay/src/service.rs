@@ -1,5 +1,7 @@
 //! Wiring of the service: records, worker and API in one process.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,7 +177,8 @@ fn tell_isolation(engine: &Engine) {
 }
 
 fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(path).with_context(|| format!("--data: can't make {}", path.display()))?;
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("--data: can't make {}", path.display()))?;
     path.canonicalize().with_context(|| format!("--data: can't open {}", path.display()))
 }
 

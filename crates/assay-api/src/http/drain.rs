@@ -1,5 +1,6 @@
 //! A client that is still sending does not read our answer; if we just closed, it would see a reset instead of the
-//! reason. So what an early answer left unread is read on for a little while, and then the connection ends.
+//! reason. So what an early answer left unread is read on for a little while, and then the connection ends; it lingers
+//! while more comes (`linger.rs`).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The outermost layer: a request id, one log line, errors in their shape, headers that belong on every answer.
+//! The outermost layer: a request id, one log line, the rest of an unread body, errors in their shape, headers that belong on
+//! every answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use super::auth::Caller;
 use super::counted::Counted;
+use super::drain::drain;
 use super::error::ApiError;
 use crate::state::App;
 
@@ -30,7 +32,7 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
         http.path = request.uri().path()
     );
     let start = Instant::now();
-    let response = next.run(request).instrument(span.clone()).await;
+    let response = drain(request, next).instrument(span.clone()).await;
     let mut response = shaped(response, id);
     counted.answered(&response, start);
     let headers = response.headers_mut();

@@ -15,7 +15,6 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use super::auth::authenticate;
 use super::cors::cors;
-use super::drain::drain;
 use super::enter::{Rules, enter};
 use super::error::{ApiError, Code};
 use super::observe::observe;
@@ -54,7 +53,6 @@ pub fn router(state: AppState) -> Router {
             ServiceBuilder::new()
                 .layer(from_fn_with_state(app.clone(), observe))
                 .layer(CompressionLayer::new().compress_when(worth_compressing()))
-                .layer(from_fn(drain))
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(option_layer(cors(&app.settings)))
                 .layer(from_fn_with_state(app.clone(), authenticate))

@@ -8,7 +8,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::app::{POLICY, SCENARIO, TestApp, encode};
+use crate::app::{POLICY, Part, SCENARIO, TestApp, ZIP, encode};
+
+/// A form whose archive is more than is held in memory while it comes in.
+fn long() -> Vec<u8> {
+    encode(&[SCENARIO, Part::File("policy", "grasp.zip", &[ZIP, &[0; 200 << 10]].concat())])
+}
 
 struct Running {
     app: TestApp,
@@ -51,10 +56,13 @@ fn head(key: &str, length: usize) -> String {
 #[tokio::test]
 async fn an_early_answer_is_read_by_a_client_that_is_still_sending() {
     let running = run(ApiSettings::default()).await;
-    let body = vec![b'x'; 4 << 20];
-    let answer = exchange(running.address, &head("nonsense", body.len()), &body).await;
-    assert!(answer.starts_with("HTTP/1.1 401"), "{answer:?}");
-    assert!(answer.contains("UNAUTHORIZED"), "{answer:?}");
+    // The second is longer than what is read before the answer is sent.
+    for mib in [4, 96] {
+        let body = vec![b'x'; mib << 20];
+        let answer = exchange(running.address, &head("nonsense", body.len()), &body).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{mib} MiB: {answer:?}");
+        assert!(answer.contains("UNAUTHORIZED"), "{mib} MiB: {answer:?}");
+    }
 }
 
 #[tokio::test]
@@ -139,7 +147,7 @@ async fn connections_are_bounded() {
 async fn a_cut_connection_leaves_nothing() {
     let running = run(ApiSettings::default()).await;
     let key = running.app.key("lab", "verify").await;
-    let body = encode(&[SCENARIO, POLICY]);
+    let body = long();
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(head(&key, body.len()).as_bytes()).await.unwrap();
     socket.write_all(&body[..body.len() - 30]).await.unwrap();
@@ -152,7 +160,7 @@ async fn a_cut_connection_leaves_nothing() {
 async fn stopping_lets_a_request_end() {
     let running = run(ApiSettings::default()).await;
     let key = running.app.key("lab", "verify").await;
-    let body = encode(&[SCENARIO, POLICY]);
+    let body = long();
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(head(&key, body.len()).as_bytes()).await.unwrap();
     socket.write_all(&body[..body.len() - 30]).await.unwrap();

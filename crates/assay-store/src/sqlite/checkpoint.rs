@@ -1,16 +1,16 @@
 //! Moves the write-ahead log into the database file, off the commit path.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// Below this, the log is left alone.
-const WORTH_IT_BYTES: u64 = 1 << 20;
-/// From this size on, commits wait until the log starts anew; it does not grow for ever.
-const TOO_LONG_BYTES: u64 = 64 << 20;
+/// Pages of 4 KiB that are not moved yet, below which the log is left alone. After each move the next commit waits for the
+/// disk twice, since it begins the log anew.
+const WORTH_IT_PAGES: i64 = 1024;
+/// From this length on, commits wait until the log starts anew; it does not grow for ever.
+const TOO_LONG_PAGES: i64 = 16 * 1024;
 /// Least time between two checkpoints.
 const PAUSE: Duration = Duration::from_millis(200);
 /// A short log is moved as well once nothing was written for this long.
@@ -24,10 +24,9 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(db: Connection, wal: PathBuf) -> Result<Self, std::io::Error> {
+    pub(super) fn start(db: Connection) -> Result<Self, std::io::Error> {
         let (nudges, nudged) = sync_channel(1);
-        let thread =
-            std::thread::Builder::new().name("assay-db-checkpoint".into()).spawn(move || run(&db, &wal, &nudged))?;
+        let thread = std::thread::Builder::new().name("assay-db-checkpoint".into()).spawn(move || run(&db, &nudged))?;
         Ok(Self { nudges: Some(nudges), thread: Some(thread) })
     }
 
@@ -51,19 +50,19 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(db: &Connection, wal: &std::path::Path, nudged: &Receiver<()>) {
+fn run(db: &Connection, nudged: &Receiver<()>) {
     let mut pending = false;
     loop {
         let wait = if pending { IDLE } else { Duration::MAX };
         match nudged.recv_timeout(wait) {
             Ok(()) => {
                 pending = true;
-                let bytes = wal.metadata().map_or(0, |m| m.len());
-                if bytes < WORTH_IT_BYTES {
-                    continue;
+                // The file keeps the length that it once had; how much of it counts, the database knows.
+                let (pages, moved) = checkpoint(db, "NOOP").unwrap_or_default();
+                if pages - moved >= WORTH_IT_PAGES {
+                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { "TRUNCATE" });
+                    std::thread::sleep(PAUSE);
                 }
-                checkpoint(db, if bytes < TOO_LONG_BYTES { "PASSIVE" } else { "TRUNCATE" });
-                std::thread::sleep(PAUSE);
             }
             Err(RecvTimeoutError::Timeout) => {
                 checkpoint(db, "TRUNCATE");
@@ -77,9 +76,44 @@ fn run(db: &Connection, wal: &std::path::Path, nudged: &Receiver<()>) {
     }
 }
 
-fn checkpoint(db: &Connection, mode: &'static str) {
-    let result = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get::<_, i64>(0));
-    if let Err(error) = result {
-        tracing::warn!(%error, mode, "a checkpoint failed; the next one will try again");
+/// The log's pages, and how many of them are moved, afterwards.
+fn checkpoint(db: &Connection, mode: &'static str) -> Option<(i64, i64)> {
+    let result = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)));
+    result.inspect_err(|error| tracing::warn!(%error, mode, "a checkpoint failed; the next one will try again")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_log_that_was_moved_is_left_alone_until_it_is_long_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || super::super::open::connect(&folder.path().join("db")).unwrap();
+        let db = open();
+        db.pragma_update(None, "journal_mode", "WAL").unwrap();
+        db.execute_batch("CREATE TABLE t (x BLOB)").unwrap();
+        let checkpointer = Checkpointer::start(open()).unwrap();
+        let insert = |bytes: i64| {
+            db.execute("INSERT INTO t VALUES (zeroblob(?1))", [bytes]).unwrap();
+            checkpointer.nudge();
+        };
+        let waits = || checkpoint(&db, "NOOP").map(|(pages, moved)| pages - moved).unwrap();
+        insert(2 * WORTH_IT_PAGES * 4096);
+        let until = Instant::now() + Duration::from_secs(20);
+        while waits() > 0 {
+            assert!(Instant::now() < until, "{} pages wait", waits());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for _ in 0..3 {
+            std::thread::sleep(PAUSE);
+            insert(1);
+        }
+        std::thread::sleep(PAUSE);
+        assert!(waits() > 0, "it was moved for one page");
     }
 }

@@ -133,4 +133,25 @@ mod tests {
         let error = migrate(&mut db, &file, &[V1]).unwrap_err();
         assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1, .. }), "{error}");
     }
+
+    #[test]
+    fn jobs_of_an_older_version_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("assay.db");
+        let mut db = Connection::open(&file).unwrap();
+        migrate(&mut db, &file, &MIGRATIONS[..12]).unwrap();
+        let insert = "INSERT INTO jobs (job_id, account, scenario, status, header, num_episodes, created_at, kind)
+                      VALUES (?1, ?2, 'reach', 'QUEUED', '{}', 1, 0, ?3)";
+        for (job, account, kind) in
+            [(1, "lab", "verify"), (2, "lab", "verify"), (3, "lab", "submission"), (4, "other", "rerun")]
+        {
+            db.execute(insert, (format!("job {job}"), account, kind)).unwrap();
+        }
+        migrate(&mut db, &file, MIGRATIONS).unwrap();
+        db.execute(insert, ("job 5", "lab", "submission")).unwrap();
+        let sql = "SELECT verifications, submissions, active_jobs FROM account_use WHERE account = ?1";
+        let of =
+            |account: &str| db.query_row(sql, [account], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        assert_eq!((of("lab"), of("other")), ((2, 2, 4), (0, 0, 1)));
+    }
 }

@@ -1,7 +1,7 @@
 //! Opening the database of a data folder.
 
 use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,10 +77,8 @@ impl SqliteRecords {
 
     fn assemble(db: Connection, file: PathBuf, lock: Option<DataLock>) -> Result<Self, StoreError> {
         let second = connect(&file).map_err(|e| database("opening the database", e))?;
-        let mut wal = file.clone().into_os_string();
-        wal.push("-wal");
         let thread = |e| StoreError::file("start a thread for", &file, e);
-        let checkpointer = Checkpointer::start(second, wal.into()).map_err(thread)?;
+        let checkpointer = Checkpointer::start(second).map_err(thread)?;
         let writer = Writer::start(db, checkpointer).map_err(thread)?;
         Ok(Self { writer, readers: Arc::new(Readers::new(file)), _lock: lock })
     }
@@ -143,6 +141,11 @@ fn prepare(folder: &Path) -> Result<PathBuf, StoreError> {
 }
 
 fn writable(file: &Path) -> Result<Connection, StoreError> {
+    // SQLite would let everybody read a new file, and gives those beside it the same mode.
+    match File::options().write(true).create_new(true).mode(0o600).open(file) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(StoreError::file("create", file, e)),
+        _ => {}
+    }
     let open = || -> rusqlite::Result<Connection> {
         let db = connect(file)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
