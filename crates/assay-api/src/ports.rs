@@ -1,5 +1,6 @@
 //! What the service needs from others.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -254,8 +255,53 @@ impl Entropy for OsEntropy {
     /// # Panics
     /// When the system has no random source: no safe key can be made then, so nothing may go on.
     fn fill(&self, bytes: &mut [u8]) {
-        if let Err(error) = getrandom::fill(bytes) {
-            panic!("the system gives no random bytes: {error}");
+        DRAWN.with_borrow_mut(|drawn| {
+            if bytes.len() > drawn.bytes.len() {
+                return draw(bytes);
+            }
+            if drawn.left < bytes.len() {
+                draw(&mut drawn.bytes);
+                drawn.left = drawn.bytes.len();
+            }
+            let (_, taken) = drawn.bytes[..drawn.left].split_at_mut(drawn.left - bytes.len());
+            bytes.copy_from_slice(taken);
+            // Whoever reads our memory later shall not find what became a secret.
+            taken.fill(0);
+            drawn.left -= bytes.len();
+        });
+    }
+}
+
+/// Random bytes that are not used yet: every request needs ten for its id, and asking the system costs more than they do.
+struct Drawn {
+    bytes: [u8; 512],
+    left: usize,
+}
+
+thread_local! {
+    static DRAWN: RefCell<Drawn> = const { RefCell::new(Drawn { bytes: [0; 512], left: 0 }) };
+}
+
+fn draw(bytes: &mut [u8]) {
+    if let Err(error) = getrandom::fill(bytes) {
+        panic!("the system gives no random bytes: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_byte_is_given_twice() {
+        let mut seen = HashSet::new();
+        for length in (8..=200).chain([512, 513, 2000]) {
+            let mut bytes = vec![0; length];
+            OsEntropy.fill(&mut bytes);
+            // Eight bytes in a row are the same by chance once in 2^64.
+            assert!(bytes.chunks_exact(8).all(|eight| seen.insert(eight.to_vec())), "{length}");
         }
     }
 }

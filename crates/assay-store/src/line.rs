@@ -57,8 +57,8 @@ pub struct Line {
 /// The part of the records that tells what is ahead.
 #[async_trait]
 pub trait Lines: Send + Sync + fmt::Debug {
-    /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest), and at most as many
-    /// `later` jobs.
+    /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest), and at most ten times
+    /// as many `later` jobs.
     async fn line(&self, limit: u32) -> Result<Line, StoreError>;
 
     /// How many QUEUED jobs are as old as `last` or older, itself included, and younger than `after`.

@@ -109,9 +109,7 @@ impl Outlook {
         }
         Ok(job)
     }
-}
 
-impl Outlook {
     /// Of a QUEUED job that is too new for the forecast, or too far behind.
     async fn place_by_age(&self, ahead: &Ahead, job: JobId) -> Result<u32, StoreError> {
         let place = |behind: usize| u32::try_from(ahead.queued + behind).unwrap_or(u32::MAX).max(1);

@@ -15,6 +15,8 @@ use crate::{Fence, Line, Lines, OpenShard, Pace, StoreError};
 
 /// A pace is a mean over about so many episodes, once there were so many.
 const WINDOW: u32 = 20;
+/// So many times the limit of jobs that are later are told of, since that costs little.
+const LATER: u32 = 10;
 /// Rows of the line that are read before others may have the processor.
 const ROWS_AT_ONCE: usize = 32;
 /// Conclusions that are looked at for how long one takes.
@@ -53,18 +55,22 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
                        CROSS JOIN shards AS s USING (job_id, shard) CROSS JOIN jobs AS j USING (job_id)"
     );
     let mut rows = 0_usize;
-    shards.extend(all(db, &sql, [limit], |row| {
+    let mut queued = all(db, &sql, [limit], |row| {
         rows += 1;
         if rows.is_multiple_of(ROWS_AT_ONCE) {
             // Requests go first, also where all threads share a processor.
             std::thread::yield_now();
         }
         names.shard(row, false)
-    })?);
+    })?;
+    queued.sort_by_key(|shard| shard.job_id);
+    shards.extend(queued);
     let sql = "SELECT job_id FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 ORDER BY job_id LIMIT ?2";
     let later = match shards.last() {
         Some(last) if rows >= limit as usize => {
-            all(db, sql, (last.job_id.to_string(), limit), |row| parsed(row, Column::nth(0, "job_id")))?
+            all(db, sql, (last.job_id.to_string(), limit.saturating_mul(LATER)), |row| {
+                parsed(row, Column::nth(0, "job_id"))
+            })?
         }
         _ => Vec::new(),
     };
