@@ -7,10 +7,7 @@ use std::thread::available_parallelism;
 /// what its threads once needed: a server that takes many uploads, each on another thread, would hold three times as much.
 /// To be called before there are threads.
 pub(crate) fn share_arenas() {
-    #[cfg(target_env = "gnu")]
-    {
-        let arenas = available_parallelism().ok().and_then(|n| i32::try_from(n.get()).ok()).unwrap_or(1);
-        // SAFETY: it changes a number that is read when a thread first allocates. It can only fail by leaving all as it is.
-        unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas) };
-    }
+    let arenas = available_parallelism().ok().and_then(|n| i32::try_from(n.get()).ok()).unwrap_or(1);
+    // SAFETY: it changes a number that is read when a thread first allocates. It can only fail by leaving all as it is.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas) };
 }

@@ -86,7 +86,7 @@ pub(crate) fn refusal(failure: IntakeFailure) -> ApiError {
     }
 }
 
-/// Always moves the file, also over one of the same content: then the folder's entry is on the disk in any case.
+/// Checks what the intake says, and keeps the file.
 fn keep(
     data: &Path,
     file: NamedTempFile,
@@ -100,12 +100,23 @@ fn keep(
     }
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(&e))?.len();
-    let moved = file.as_file().sync_all().and_then(|()| {
-        file.persist(data.join(&path)).map_err(|e| e.error)?;
-        File::open(data.join(POLICIES))?.sync_all()
-    });
-    moved.map_err(|e| disk_error(&e))?;
+    put(file, &data.join(&path), &data.join(POLICIES)).map_err(|e| disk_error(&e))?;
     Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
+}
+
+/// Puts the file at its place in `folder`, and both on the disk. A new one gets its name first, so that the file system has
+/// one change to write instead of two; a half-written one that a power cut leaves has no job and goes at the next start. One
+/// of the same content may be some job's: it is replaced, by a file that is on the disk already.
+fn put(file: NamedTempFile, place: &Path, folder: &Path) -> std::io::Result<()> {
+    match file.persist_noclobber(place) {
+        Ok(kept) => kept.sync_all()?,
+        Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => {
+            taken.file.as_file().sync_all()?;
+            taken.file.persist(place).map_err(|e| e.error)?;
+        }
+        Err(failed) => return Err(failed.error),
+    }
+    File::open(folder)?.sync_all()
 }
 
 /// Removes the archive of a job that was not accepted, unless another job needs it. To be called when nobody holds the

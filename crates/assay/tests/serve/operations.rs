@@ -118,3 +118,13 @@ fn the_log_is_json_and_holds_no_key() {
     assert!(answered.clone().count() >= 4, "{log}");
     assert!(answered.clone().all(|line| line["http.status"].is_u64() && line["span"]["request.id"].is_string()));
 }
+
+#[test]
+fn a_log_that_goes_to_a_file_has_no_colours() {
+    // As if the variable were not set, whatever the tests run under.
+    let assay = assay().with_variable("NO_COLOR", "");
+    let server = assay.serve(&assay.path("data"), &["--lanes", "1", "--log-level", "info"]);
+    assert_eq!(server.client("nonsense").get("/scenarios").status, 401);
+    let log = server.log();
+    assert!(log.contains("answered") && !log.contains('\x1b'), "{log:?}");
+}
