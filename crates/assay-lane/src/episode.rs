@@ -54,7 +54,7 @@ struct Running<'a> {
     probed: Probed,
 }
 
-/// Runs one episode with the policy behind `link`. `progress` is told the number of control steps done.
+/// Runs one episode with the policy behind `link`, which stays open. `progress` is told the number of control steps done.
 ///
 /// # Errors
 /// [`RenderError`] when the policy was to see an image that can't be drawn: not the policy's fault.
@@ -62,7 +62,7 @@ pub(crate) fn run(
     world: &World,
     mut simulation: Simulation,
     run: &Run,
-    mut link: PolicyLink,
+    link: &mut PolicyLink,
     meter: Meter,
     progress: &mut dyn FnMut(u32),
 ) -> Result<Rollout, RenderError> {
@@ -97,11 +97,10 @@ pub(crate) fn run(
     let ready = link.start(&init);
     running.meter.lap(Part::Policy);
     let ending = match ready {
-        Ok(()) => running.play(&mut link, progress)?,
+        Ok(()) => running.play(link, progress)?,
         Err(fault) => Ending::Policy(fault),
     };
     let (misses, policy_cpu) = (link.misses(), link.cpu_used());
-    link.close();
     Ok(running.conclude(run, ending, misses, policy_cpu))
 }
 

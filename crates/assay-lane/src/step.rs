@@ -65,8 +65,8 @@ pub fn step(places: &Places) -> Result<(), StepError> {
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
     while let Some((Command::Run(run), descriptors)) = control.receive()? {
         let [to, from] = descriptors.ok_or(StepError::Command("no policy stream"))?;
-        let link = PolicyLink::new((to, from), run.nonce, run.policy_pid, world.scenario().budget)?;
-        let mut rollout = roll_out(&world, &run, link, &mut control)?;
+        let mut link = PolicyLink::new((to, from), run.nonce, run.policy_pid, world.scenario().budget)?;
+        let mut rollout = roll_out(&world, &run, &mut link, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
             evidence::write(&places.scratch, folder, world.scenario(), &rollout)?;
@@ -74,6 +74,8 @@ pub fn step(places: &Places) -> Result<(), StepError> {
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
         control.send(&Reply::Done(Box::new(rollout.done)))?;
+        // Only now: a process that ends takes its time on the processor that it shares with us.
+        link.close();
     }
     Ok(())
 }
@@ -94,7 +96,12 @@ fn stdin_socket() -> io::Result<UnixStream> {
     Ok(UnixStream::from(rustix::io::dup(rustix::stdio::stdin())?))
 }
 
-fn roll_out(world: &World, run: &Run, link: PolicyLink, control: &mut ControlSocket) -> Result<Rollout, StepError> {
+fn roll_out(
+    world: &World,
+    run: &Run,
+    link: &mut PolicyLink,
+    control: &mut ControlSocket,
+) -> Result<Rollout, StepError> {
     let mut meter = Meter::start();
     let simulation = world.simulation(run.seeds.world)?;
     meter.lap(Part::World);

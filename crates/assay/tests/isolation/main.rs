@@ -37,12 +37,17 @@ const WEAKER: [&str; 14] = [
     "starts threads without end",
 ];
 
-/// `assay` of an ordinary user who can't make user namespaces.
-fn without_namespaces(more: &[&str]) -> Assay {
-    let mut starter = Vec::new();
-    if rustix::process::geteuid().is_root() {
-        starter.extend(["setpriv", "--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups"]);
+/// What makes an ordinary user of root, and nothing of others.
+fn ordinary() -> Vec<&'static str> {
+    match rustix::process::geteuid().is_root() {
+        true => vec!["setpriv", "--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups"],
+        false => Vec::new(),
     }
+}
+
+/// `assay` of an ordinary user who can't make user namespaces.
+fn without_namespaces<'a>(more: &[&'a str]) -> Assay {
+    let mut starter: Vec<&'a str> = ordinary();
     starter.extend(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", FORBID, "sh"]);
     starter.extend(more);
     Assay::new(env!("CARGO_BIN_EXE_assay")).started_by(starter)
@@ -104,6 +109,15 @@ fn policies_are_refused_until_the_operator_accepts_landlock() {
     assert_eq!(stronger.fingerprint.unwrap().isolation, Isolation::Namespaces);
     assert_eq!(stronger.warnings, Vec::<String>::new());
     assert_eq!(stronger.episode_details[0].trace_hash, weaker.episode_details[0].trace_hash);
+}
+
+#[test]
+fn who_is_nicer_than_a_simulator_can_start_one() {
+    let starter = [ordinary(), vec!["nice", "-n", "15"]].concat();
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay")).started_by(starter);
+    let run = verify(&assay, &reference(&assay), &[]);
+    assert_eq!((run.code, report(&run).verdict), (0, Some(Verdict::Safe)), "{}", run.stderr);
+    assay.assert_clean();
 }
 
 #[test]
