@@ -57,10 +57,17 @@ pub(crate) struct Finisher<'a> {
 impl Finisher<'_> {
     pub(crate) fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), SessionError> {
         for mut finished in receiver {
-            if let Some(policy) = finished.policy.take() {
-                end_policy(policy, &mut finished.result);
+            let Finished { result, world_seed, written, policy } = &mut finished;
+            if let Some(written) = written {
+                written.take(result).map_err(|e| platform(&e))?;
             }
-            self.add_evidence(&mut finished).map_err(|e| platform(&e))?;
+            // Its process has ended by now, while the files were copied.
+            if let Some(policy) = policy.take() {
+                end_policy(policy, result);
+            }
+            if let Some(written) = written {
+                self.complete(result, *world_seed, &written.destination);
+            }
             if self.cancel.is_cancelled() {
                 // Nobody waits for it any more, and its video may be missing.
                 return Ok(());
@@ -70,10 +77,8 @@ impl Finisher<'_> {
         Ok(())
     }
 
-    fn add_evidence(&self, finished: &mut Finished) -> std::io::Result<()> {
-        let Finished { result, world_seed, written, .. } = finished;
-        let Some(written) = written.take() else { return Ok(()) };
-        written.take(result)?;
+    /// Draws the episode, if that is wanted, and names its evidence.
+    fn complete(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
         let wanted = self.job.seeds.is_showcase(result.episode)
             || match self.job.record {
                 Record::All => true,
@@ -81,7 +86,7 @@ impl Finisher<'_> {
                 Record::None => false,
             };
         if wanted && result.steps > 0 {
-            self.draw(result, *world_seed, &written.destination);
+            self.draw(result, world_seed, folder);
         }
         let inside = evidence::folder_of(result.episode);
         result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
@@ -89,7 +94,6 @@ impl Finisher<'_> {
         let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
         let log = path(files::LOG).or_else(|| path(files::TRACE));
         (result.log_url, result.video_url) = (log, path(files::VIDEO));
-        Ok(())
     }
 
     fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
