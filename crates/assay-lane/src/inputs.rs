@@ -21,8 +21,8 @@ pub(crate) struct Recorder {
     /// Values at the start, which a number without a column still has.
     start: Vec<f64>,
     now: Vec<f64>,
-    /// The column of each input that has one.
-    columns: Vec<Option<Vec<f64>>>,
+    /// The inputs that have a column, by their index.
+    columns: Vec<(usize, Vec<f64>)>,
     rows: usize,
 }
 
@@ -31,31 +31,42 @@ impl Recorder {
         let names = simulation.input_names();
         let mut start = vec![0.0; names.len()];
         simulation.read_inputs(&mut start);
-        let columns = names.iter().map(|name| name.starts_with(ALWAYS).then(Vec::new)).collect();
+        let always = names.iter().enumerate().filter(|(_, name)| name.starts_with(ALWAYS));
+        let columns = always.map(|(index, _)| (index, Vec::new())).collect();
         Self { now: start.clone(), start, names, columns, rows: 0 }
     }
 
     /// Adds the inputs that the last physics step had.
     pub(crate) fn push(&mut self, simulation: &Simulation) {
         simulation.read_inputs(&mut self.now);
-        for ((column, now), start) in self.columns.iter_mut().zip(&self.now).zip(&self.start) {
-            match column {
-                Some(column) => column.push(*now),
-                None if now.to_bits() != start.to_bits() => {
-                    let mut values = vec![*start; self.rows];
-                    values.push(*now);
-                    *column = Some(values);
-                }
-                None => {}
-            }
+        for (index, column) in &mut self.columns {
+            column.push(self.now[*index]);
+            // Known to have a column.
+            self.now[*index] = self.start[*index];
         }
         self.rows += 1;
+        // Hardly ever; and all together are compared much faster than one by one.
+        let changed = |bits: u64, (now, start): (&f64, &f64)| bits | (now.to_bits() ^ start.to_bits());
+        if self.now.iter().zip(&self.start).fold(0, changed) != 0 {
+            self.begin_columns();
+        }
+    }
+
+    /// For each input that has just changed for the first time.
+    fn begin_columns(&mut self) {
+        for (index, (now, start)) in self.now.iter().zip(&self.start).enumerate() {
+            if now.to_bits() != start.to_bits() {
+                let mut column = vec![*start; self.rows - 1];
+                column.push(*now);
+                self.columns.push((index, column));
+            }
+        }
+        self.columns.sort_unstable_by_key(|(index, _)| *index);
     }
 
     pub(crate) fn finish(self) -> Inputs {
-        let kept = self.names.into_iter().zip(self.columns).filter_map(|(name, column)| Some((name, column?)));
-        let (names, columns) = kept.unzip();
-        Inputs { names, columns }
+        let names = self.columns.iter().map(|(index, _)| self.names[*index].clone()).collect();
+        Inputs { names, columns: self.columns.into_iter().map(|(_, column)| column).collect() }
     }
 }
 

@@ -49,14 +49,11 @@ impl Trace {
 
     /// Adds the simulation's last physics step.
     pub fn push(&mut self, simulation: &Simulation, control_step: i32) {
-        let sample = simulation.sample();
-        let row = sample[..1]
-            .iter()
-            .chain(simulation.qpos())
-            .chain(simulation.qvel())
-            .chain(simulation.action())
-            .chain(&sample[1..]);
-        self.columns.iter_mut().zip(row).for_each(|(column, value)| column.push(*value));
+        let (time, signals) = simulation.sample().split_at(1);
+        let mut columns = self.columns.iter_mut();
+        for part in [time, simulation.qpos(), simulation.qvel(), simulation.action(), signals] {
+            part.iter().zip(columns.by_ref()).for_each(|(value, column)| column.push(*value));
+        }
         self.control_step.push(control_step);
     }
 

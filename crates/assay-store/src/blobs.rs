@@ -2,17 +2,22 @@
 //! at any other, and nobody learns from an upload what others have.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use assay_model::JobId;
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::spawn_blocking;
 
 /// Bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -22,12 +27,18 @@ const MAX_WHOLE_BYTES: u64 = 4 << 20;
 const MAX_PENDING: usize = 4;
 /// Folder of all jobs.
 const JOBS: &str = "jobs";
+/// Folder of files that are about to be kept.
+const INCOMING: &str = "incoming";
 /// Digits of a SHA-256.
 const DIGITS: usize = 64;
 
 /// Where artifacts lie.
 #[derive(Debug, Clone)]
-pub struct Blobs(Arc<dyn ObjectStore>);
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+    /// The folder of the store.
+    root: Arc<FilePath>,
+}
 
 /// Why an artifact can't be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -56,31 +67,61 @@ impl From<object_store::Error> for BlobError {
 }
 
 impl Blobs {
-    /// Artifacts in a folder, which is made. Written files are on the disk when they are answered for.
+    /// Artifacts in a folder, which is made. Written files are on the disk when they are answered for. To be called by the
+    /// only process that writes there: what another one left in [`Self::incoming`] is removed.
     ///
     /// # Errors
     /// [`BlobError`] when there can be no such folder.
     pub fn folder(path: &FilePath) -> Result<Self, BlobError> {
-        std::fs::create_dir_all(path)?;
+        fs::create_dir_all(path)?;
+        match fs::remove_dir_all(path.join(INCOMING)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => fs::create_dir(path.join(INCOMING))?,
+        }
         let store = LocalFileSystem::new_with_prefix(path)?.with_automatic_cleanup(true).with_fsync(true);
-        Ok(Self(Arc::new(store)))
+        Ok(Self { store: Arc::new(store), root: path.into() })
     }
 
-    /// Keeps the file at `path`, whose SHA-256 is `sha256`. Keeping it again changes nothing.
+    /// A new folder for files that are about to be kept: from there it takes no copy. Gone when dropped.
     ///
     /// # Errors
-    /// [`BlobError`] when the file can't be read or kept.
-    pub async fn put(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
-        let place = place(job, sha256)?;
-        if self.0.head(&place).await.is_ok() {
+    /// It can't be made.
+    pub fn incoming(&self) -> io::Result<TempDir> {
+        tempfile::tempdir_in(self.root.join(INCOMING))
+    }
+
+    /// Keeps files, each with its SHA-256; nobody else may be able to change them, now or later, since they are kept under
+    /// a second name if that can be. Keeping one again changes nothing.
+    ///
+    /// # Errors
+    /// [`BlobError`] when a file can't be read or kept; others may be kept then.
+    pub async fn put<'a>(
+        &self,
+        job: JobId,
+        files: impl IntoIterator<Item = (&'a str, PathBuf)>,
+    ) -> Result<(), BlobError> {
+        let folder = self.root.join(JOBS).join(job.to_string());
+        // All at once: each waits for the disk.
+        let put = files.into_iter().map(|(sha256, path)| self.put_one(place(job, sha256), folder.join(sha256), path));
+        if try_join_all(put).await?.is_empty() {
             return Ok(());
         }
-        if tokio::fs::metadata(path).await?.len() <= MAX_WHOLE_BYTES {
-            self.0.put(&place, tokio::fs::read(path).await?.into()).await?;
+        apart(move || folder.ancestors().take(2).try_for_each(|folder| File::open(folder)?.sync_all())).await?;
+        Ok(())
+    }
+
+    /// Keeps the file at `path`, at `to` in this machine's folder, whose name is on the disk only later.
+    async fn put_one(&self, place: Result<Path, BlobError>, to: PathBuf, path: PathBuf) -> Result<(), BlobError> {
+        let (place, from) = (place?, path.clone());
+        if apart(move || link(&from, &to)).await? {
+            return Ok(());
+        }
+        if tokio::fs::metadata(&path).await?.len() <= MAX_WHOLE_BYTES {
+            self.store.put(&place, tokio::fs::read(path).await?.into()).await?;
             return Ok(());
         }
         let mut file = tokio::fs::File::open(path).await?;
-        let mut upload = WriteMultipart::new(self.0.put_multipart(&place).await?);
+        let mut upload = WriteMultipart::new(self.store.put_multipart(&place).await?);
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             let got = file.read(&mut buffer).await?;
@@ -99,7 +140,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`], or the store failed.
     pub async fn size(&self, job: JobId, sha256: &str) -> Result<u64, BlobError> {
-        Ok(self.0.head(&place(job, sha256)?).await?.size)
+        Ok(self.store.head(&place(job, sha256)?).await?.size)
     }
 
     /// The bytes of a range that lies within the artifact.
@@ -113,7 +154,7 @@ impl Blobs {
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
-        let found = self.0.get_opts(&place(job, sha256)?, options).await?;
+        let found = self.store.get_opts(&place(job, sha256)?, options).await?;
         Ok(found.into_stream().map_err(BlobError::from).boxed())
     }
 
@@ -122,7 +163,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`], or the store or the file failed.
     pub async fn copy_to(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
-        let mut pieces = self.0.get(&place(job, sha256)?).await?.into_stream();
+        let mut pieces = self.store.get(&place(job, sha256)?).await?.into_stream();
         let mut file = tokio::fs::File::create_new(path).await?;
         while let Some(piece) = pieces.try_next().await? {
             file.write_all(&piece).await?;
@@ -135,10 +176,10 @@ impl Blobs {
     /// # Errors
     /// [`BlobError`] when the store failed; what was removed by then stays removed.
     pub async fn retain(&self, job: JobId, kept: &HashSet<&str>) -> Result<(), BlobError> {
-        let mut found = self.0.list(Some(&folder(job)));
+        let mut found = self.store.list(Some(&folder(job)));
         while let Some(blob) = found.try_next().await? {
             if !blob.location.filename().is_some_and(|name| kept.contains(name)) {
-                match self.0.delete(&blob.location).await {
+                match self.store.delete(&blob.location).await {
                     Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -153,7 +194,7 @@ impl Blobs {
     /// [`BlobError`] when the store can't be read.
     pub async fn usage(&self) -> Result<HashMap<JobId, u64>, BlobError> {
         let mut usage = HashMap::new();
-        let mut found = self.0.list(Some(&Path::from(JOBS)));
+        let mut found = self.store.list(Some(&Path::from(JOBS)));
         while let Some(blob) = found.try_next().await? {
             let job = blob.location.parts().nth(1).and_then(|part| part.as_ref().parse().ok());
             if let Some(job) = job {
@@ -169,6 +210,25 @@ impl Blobs {
     /// As [`Self::retain`].
     pub async fn erase(&self, job: JobId) -> Result<(), BlobError> {
         self.retain(job, &HashSet::new()).await
+    }
+}
+
+/// Waits for work that waits for the disk.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, BlobError> {
+    Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
+}
+
+/// Gives a file another name, once it is on the disk. `false`: it would have to be copied, from another file system or on
+/// one that knows no second names.
+fn link(from: &FilePath, to: &FilePath) -> io::Result<bool> {
+    if to.exists() {
+        return Ok(true);
+    }
+    File::open(from)?.sync_all()?;
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match fs::hard_link(from, to) {
+        Err(error) => Ok(error.kind() == ErrorKind::AlreadyExists),
+        Ok(()) => Ok(true),
     }
 }
 
@@ -203,10 +263,10 @@ mod tests {
         let file = data.path().join("file");
         std::fs::write(&file, "evidence").unwrap();
         let (one, two) = ("a".repeat(64), "b".repeat(64));
-        blobs.put(job(1), &one, &file).await.unwrap();
-        blobs.put(job(1), &one, &file).await.unwrap();
-        blobs.put(job(1), &two, &file).await.unwrap();
-        blobs.put(job(2), &one, &file).await.unwrap();
+        blobs.put(job(1), []).await.unwrap();
+        for (id, sha256) in [(1, &one), (1, &one), (1, &two), (2, &one)] {
+            blobs.put(job(id), [(sha256.as_str(), file.clone())]).await.unwrap();
+        }
         assert_eq!(blobs.size(job(1), &one).await.unwrap(), 8);
         assert_eq!(text(&blobs, job(1), &one, 0..8).await.unwrap(), "evidence");
         assert_eq!(text(&blobs, job(1), &one, 2..4).await.unwrap(), "id");
@@ -231,5 +291,31 @@ mod tests {
         assert!(matches!(blobs.size(job(1), &two).await, Err(BlobError::Missing)));
         assert_eq!(blobs.size(job(2), &one).await.unwrap(), 8, "another job's stay");
         assert!(!data.path().join(format!("blobs/jobs/{}", job(1))).exists(), "no empty folder is left");
+    }
+
+    #[tokio::test]
+    async fn what_is_incoming_is_kept_without_a_copy_and_anything_else_with_one() {
+        let data = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        let incoming = blobs.incoming().unwrap();
+        let (near, far) = ("a".repeat(64), "b".repeat(64));
+        let (from_near, from_far) = (incoming.path().join("file"), elsewhere.path().join("file"));
+        fs::write(&from_near, "near").unwrap();
+        fs::write(&from_far, "far").unwrap();
+        blobs.put(job(1), [(near.as_str(), from_near.clone()), (far.as_str(), from_far)]).await.unwrap();
+        let inode = |path: &FilePath| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+        assert_eq!(inode(&from_near), inode(&data.path().join(format!("jobs/{}/{near}", job(1)))));
+        assert_eq!(text(&blobs, job(1), &far, 0..3).await.unwrap(), "far");
+        let nothing = blobs.put(job(1), [("c".repeat(64).as_str(), incoming.path().join("nothing"))]).await;
+        assert!(matches!(nothing, Err(BlobError::Io(_))));
+        let odd = blobs.put(job(1), [("../../x", from_near)]).await;
+        assert!(matches!(odd, Err(BlobError::Name(_))));
+
+        // As after a kill: what was incoming goes, what was kept stays.
+        let left = incoming.keep();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        assert!(!left.exists());
+        assert_eq!(text(&blobs, job(1), &near, 0..4).await.unwrap(), "near");
     }
 }

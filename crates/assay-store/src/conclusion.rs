@@ -34,3 +34,21 @@ pub struct Outcome {
     /// What the numbers depend on.
     pub fingerprint: Fingerprint,
 }
+
+/// What was signed of a completed job, byte for byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// The report, as JSON.
+    pub report: Vec<u8>,
+    /// The statement about it, in its envelope.
+    pub statement: Vec<u8>,
+}
+
+/// One of the documents of [`Signed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignedDocument {
+    /// [`Signed::report`].
+    Report,
+    /// [`Signed::statement`].
+    Statement,
+}

@@ -54,8 +54,6 @@ pub enum JobState {
         started_at: Timestamp,
         /// When the conclusion was written.
         completed_at: Timestamp,
-        /// Which claim of the conclusion it was ([`crate::ConclusionFence::attempt`]): its files are the ones that count.
-        attempt: u32,
         /// What was found.
         outcome: Box<crate::Outcome>,
     },

@@ -37,7 +37,6 @@ mod review;
 mod servers;
 mod session;
 mod shard;
-mod signed;
 pub mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -54,7 +53,7 @@ pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
     PublishingFailures,
 };
-pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome};
+pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome, Signed, SignedDocument};
 pub use error::StoreError;
 pub use events::{EventRecord, Events};
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
@@ -71,5 +70,4 @@ pub use review::{MAX_REVIEWS, Reviewed};
 pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
 pub use shard::{Claim, Fence, Lease, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
-pub use signed::{SIGNED_REPORT, SIGNED_STATEMENT, signed_folder, signed_folders, sync_signed};
 pub use sqlite::SqliteRecords;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
     Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
-    Removals, Returned, Reviewed, Sessions, StoreError,
+    Removals, Returned, Reviewed, Sessions, Signed, SignedDocument, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
@@ -148,8 +148,17 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas 
         frames: Vec<Artifact>,
     ) -> Result<bool, StoreError>;
 
-    /// Writes the outcome: JUDGING becomes COMPLETED. False if the claim is not valid any more.
-    async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError>;
+    /// Writes the outcome, and what was signed of it: JUDGING becomes COMPLETED. False if the claim is not valid any more.
+    async fn complete_job(
+        &self,
+        fence: ConclusionFence,
+        outcome: Outcome,
+        signed: Signed,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
+
+    /// A document that was signed of a job; `None` before the job is COMPLETED and once it was erased.
+    async fn signed(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError>;
 
     // -- upkeep
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use assay_model::JobId;
-use assay_store::testing::{at, episode, job, outcome};
+use assay_store::testing::{at, episode, job, outcome, signed};
 use assay_store::{JobState, Recorded, Records, SqliteRecords};
 use jiff::SignedDuration;
 
@@ -66,7 +66,7 @@ async fn victim(round: u64) {
 async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
     if let Some(claim) = records.claim_conclusion("w", at(1), LEASE).await.unwrap() {
         let found = outcome(&claim.header, &claim.episodes);
-        assert!(records.complete_job(claim.fence, found, at(2)).await.unwrap());
+        assert!(records.complete_job(claim.fence, found, signed(), at(2)).await.unwrap());
         note(file, &format!("completed {}", claim.fence.job_id));
         return Some(());
     }

@@ -79,10 +79,7 @@ pub fn evaluate(
     };
     let lanes = job.policy.lanes(*lanes, plan.episodes as usize);
     let outcome = thread::scope(|scope| {
-        let run = |lane: usize| {
-            let session = Session::new(engine, job, core_of(lane), cancel)?;
-            session.run(next, &collector)
-        };
+        let run = |lane: usize| Session::new(engine, job, core_of(lane), cancel)?.run(next, &collector);
         let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
         let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)

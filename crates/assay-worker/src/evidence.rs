@@ -9,6 +9,8 @@ use assay_model::Artifact;
 use rustix::fs::{Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
 
+use crate::statement::hex;
+
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
 /// Most bytes that an episode's evidence takes before its images are left out.
@@ -42,7 +44,7 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     fs::create_dir_all(to)?;
     let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256::new() };
     let size_bytes = io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut copy)?;
-    let sha256 = copy.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex(&copy.hash.finalize());
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
 }
 

@@ -1,14 +1,16 @@
 //! What is left to do when an episode has run: to end its policy, to take over its evidence, to draw its video. A thread
 //! of its own does it while the lane runs the next episode.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::thread::{self, ScopedJoinHandle};
 
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, Record};
-use assay_policy::PolicyConnection;
 use assay_policy::remote::Answers;
+use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
 
 use crate::session::{SessionEvents, platform};
@@ -34,14 +36,21 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Copies the files, and removes those of the lane.
-    fn take(&self, result: &mut EpisodeResult) -> std::io::Result<()> {
-        for name in files::STEPPED {
-            result.evidence.push(evidence::take(self.scratch.path(), &self.inside, name, &self.destination)?);
-        }
-        // What can't be removed goes with the lane.
+    /// Copies the files, side by side.
+    fn take(&self, result: &mut EpisodeResult) -> io::Result<()> {
+        let take = |name| evidence::take(self.scratch.path(), &self.inside, name, &self.destination);
+        thread::scope(|scope| {
+            let taken = files::STEPPED.map(|name| scope.spawn(move || take(name)));
+            for file in taken {
+                result.evidence.push(file.join().map_err(|_| io::Error::other("taking a file over panicked"))??);
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes the lane's files. What can't be removed goes with the lane.
+    fn forget(&self) {
         drop(std::fs::remove_dir_all(self.scratch.path().join(&self.inside)));
-        Ok(())
     }
 }
 
@@ -56,25 +65,46 @@ pub(crate) struct Finisher<'a> {
 
 impl Finisher<'_> {
     pub(crate) fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), SessionError> {
-        for mut finished in receiver {
-            let Finished { result, world_seed, written, policy } = &mut finished;
-            if let Some(written) = written {
-                written.take(result).map_err(|e| platform(&e))?;
-            }
-            // Its process has ended by now, while the files were copied.
-            if let Some(policy) = policy.take() {
-                end_policy(policy, result);
-            }
-            if let Some(written) = written {
-                self.complete(result, *world_seed, &written.destination);
-            }
+        for finished in receiver {
+            let Finished { result, world_seed, written, policy } = finished;
+            let result = self.finish((result, world_seed), written.as_ref(), policy, events)?;
             if self.cancel.is_cancelled() {
                 // Nobody waits for it any more, and its video may be missing.
                 return Ok(());
             }
-            events.finished(finished.result).map_err(SessionError::Rejected)?;
+            events.finished(result).map_err(SessionError::Rejected)?;
+            written.iter().for_each(Written::forget);
         }
         Ok(())
+    }
+
+    /// The complete result. The policy's process ends while the evidence is taken over and kept.
+    fn finish(
+        &self,
+        (mut result, world_seed): (EpisodeResult, u64),
+        written: Option<&Written>,
+        policy: Option<Box<dyn PolicyConnection>>,
+        events: &dyn SessionEvents,
+    ) -> Result<EpisodeResult, SessionError> {
+        thread::scope(|scope| {
+            let timed_out = is_timed_out(&result);
+            let mut ending = policy.map(|policy| scope.spawn(move || end(policy, timed_out)));
+            if let Some(written) = written {
+                written.take(&mut result).map_err(|e| platform(&e))?;
+            }
+            // What is drawn of a failure tells how the process ended.
+            if result.error.is_some() {
+                ended(ending.take(), &mut result)?;
+            }
+            if let Some(written) = written {
+                self.complete(&mut result, world_seed, &written.destination);
+            }
+            if !self.cancel.is_cancelled() {
+                events.keep(&result).map_err(SessionError::Rejected)?;
+            }
+            ended(ending, &mut result)?;
+            Ok(result)
+        })
     }
 
     /// Draws the episode, if that is wanted, and names its evidence.
@@ -121,8 +151,26 @@ impl Finisher<'_> {
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
 pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) -> Option<Answers> {
-    let timed_out = result.error.as_ref().is_some_and(|error| error.code == "timeout");
-    let end = if timed_out { policy.abort() } else { policy.finish() };
+    tell(end(policy, is_timed_out(result)), result)
+}
+
+fn is_timed_out(result: &EpisodeResult) -> bool {
+    result.error.as_ref().is_some_and(|error| error.code == "timeout")
+}
+
+fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {
+    if timed_out { policy.abort() } else { policy.finish() }
+}
+
+/// Waits for an end, and tells of it.
+fn ended(ending: Option<ScopedJoinHandle<'_, PolicyEnd>>, result: &mut EpisodeResult) -> Result<(), SessionError> {
+    let Some(ending) = ending else { return Ok(()) };
+    let end = ending.join().map_err(|_| SessionError::Platform("ending a policy panicked".to_owned()))?;
+    tell(end, result);
+    Ok(())
+}
+
+fn tell(end: PolicyEnd, result: &mut EpisodeResult) -> Option<Answers> {
     let unasked = end.answers.map_or(0, |answers| answers.unasked);
     if unasked > 0 {
         result.evidence_notes.push(format!(

@@ -83,7 +83,7 @@ pub fn replay(
     let job = Job { record: Record::None, folder: Some(again.path().to_owned()), ..job };
     let one = One { result: Mutex::new(None), events };
     let mut episodes = Some(recorded.episode);
-    let session = Session::new(engine, &job, core_of(0), cancel)?;
+    let mut session = Session::new(engine, &job, core_of(0), cancel)?;
     session.run(|| episodes.take(), &one)?;
     if cancel.is_cancelled() {
         return Err(SessionError::Cancelled.into());

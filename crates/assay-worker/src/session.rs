@@ -27,7 +27,7 @@ const MAX_WAITING: usize = 4;
 /// A policy that spent at least this share of a stall waiting for the processor is not to blame for it.
 const STARVED_SHARE: f64 = 0.5;
 /// How often an import that is under way is looked at: an episode begins at most this much later than it could.
-const IMPORT_TICK: Duration = Duration::from_micros(500);
+const IMPORT_TICK: Duration = Duration::from_micros(100);
 
 /// A job as its lanes see it.
 #[derive(Debug)]
@@ -71,6 +71,11 @@ pub(crate) trait SessionEvents: Sync {
     fn wanted(&self, _episode: u32) -> bool {
         true
     }
+    /// An episode's evidence is complete; of its result, only what the policy's end tells may still change. An error stops
+    /// the session.
+    fn keep(&self, _result: &EpisodeResult) -> Result<(), String> {
+        Ok(())
+    }
     /// An episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
 }
@@ -105,7 +110,7 @@ impl<'a> Session<'a> {
 
     /// Runs the episodes that `next` hands out. The calling thread must live as long as its lanes and policies.
     pub(crate) fn run(
-        mut self,
+        &mut self,
         mut next: impl FnMut() -> Option<u32>,
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
@@ -116,11 +121,14 @@ impl<'a> Session<'a> {
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
             let outcome = self.run_all(&mut next, &sender, events);
             drop(sender);
-            // Its process ends while the last episode is completed.
-            self.lane = None;
             let panicked = || Err(SessionError::Platform("the finishing thread panicked".to_owned()));
             outcome.and(finishing.join().unwrap_or_else(|_| panicked()))
         })
+    }
+
+    /// Its lane, to be ended when there is time for it.
+    pub(crate) fn into_lane(self) -> Option<LaneProcess> {
+        self.lane
     }
 
     fn run_all(

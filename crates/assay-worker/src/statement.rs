@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{Keyring, KeyringError};
 
 /// The signed statement, beside `report.json`.
-pub const STATEMENT_FILE: &str = assay_store::SIGNED_STATEMENT;
+pub const STATEMENT_FILE: &str = "report.intoto.json";
 /// Deepest folder that evidence lies in.
 const MAX_DEPTH: usize = 8;
 
@@ -57,15 +57,29 @@ pub fn sign(
     timestep_s: Option<f64>,
     keyring: &Keyring,
 ) -> Result<(), SignError> {
-    let statement = Statement::of(report, timestep_s, env!("CARGO_PKG_VERSION"), evidence)?;
-    let envelope = Envelope::sign(&statement.to_bytes()?, &keyring.current()?)?;
-    let mut text = serde_json::to_vec_pretty(&envelope).map_err(SignError::Json)?;
-    text.push(b'\n');
+    let text = state(report, evidence, timestep_s, keyring)?;
     // In place at once: a reader must never see half of it.
     let partial = folder.join(".report.intoto.json.partial");
     fs::write(&partial, text)?;
     fs::rename(&partial, folder.join(STATEMENT_FILE))?;
     Ok(())
+}
+
+/// The signed statement about `report` and `evidence`.
+///
+/// # Errors
+/// As [`sign`].
+pub(crate) fn state(
+    report: &JobReport,
+    evidence: Vec<Evidence>,
+    timestep_s: Option<f64>,
+    keyring: &Keyring,
+) -> Result<Vec<u8>, SignError> {
+    let statement = Statement::of(report, timestep_s, env!("CARGO_PKG_VERSION"), evidence)?;
+    let envelope = Envelope::sign(&statement.to_bytes()?, &keyring.current()?)?;
+    let mut text = serde_json::to_vec_pretty(&envelope).map_err(SignError::Json)?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 fn collect(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Evidence>) -> io::Result<()> {
@@ -98,5 +112,9 @@ pub fn sha256_of(path: &Path) -> io::Result<String> {
         }
         hash.update(&buffer[..count]);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

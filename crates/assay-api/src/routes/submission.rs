@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::erased;
 use super::query::Query;
-use super::verify_report::{Completed, with_result};
+use super::verify_report::with_result;
 use crate::artifacts;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
@@ -157,7 +157,7 @@ pub(super) async fn released(
     id: &str,
     run: Run,
     what: &str,
-) -> Result<Completed, ApiError> {
+) -> Result<JobRecord, ApiError> {
     let record = submission(app, caller.sees(), id).await?;
     if !is_public(app, &record).await? {
         let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);

@@ -3,7 +3,7 @@
 
 use assay_model::JobId;
 use assay_report::attest::Envelope;
-use assay_store::{SIGNED_STATEMENT, signed_folder};
+use assay_store::SignedDocument;
 use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::submission::{Run, is_public, released, submission};
-use super::verify_report::{signed_file, with_result};
+use super::verify_report::{signed, signed_text, with_result};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
@@ -62,20 +62,19 @@ pub(super) async fn handle(
     let run = Run::of(query.as_deref())?;
     if run == Run::Closing {
         let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
-        return signed_file(&app, job.fence, SIGNED_STATEMENT).await;
+        return signed(&app, &job, SignedDocument::Statement).await;
     }
     let record = submission(&app, caller.sees(), &id).await?;
     caller.audit(&record.account, "read a statement");
     let public = is_public(&app, &record).await?;
     let job = with_result(record, THERE_IS_ONE)?;
     if public {
-        return signed_file(&app, job.fence, SIGNED_STATEMENT).await;
+        return signed(&app, &job, SignedDocument::Statement).await;
     }
-    let header = &job.record.header;
+    let header = &job.header;
     let number = header.arena.as_ref().map_or(0, |entry| entry.season);
     let season = app.records.season(&header.scenario, Some(number)).await?;
-    let path = signed_folder(&app.data, job.fence).join(SIGNED_STATEMENT);
-    let statement = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a signed file", &e))?;
+    let statement = signed_text(&app, &job, SignedDocument::Statement).await?;
     let commitment = Commitment {
         submission_id: header.job_id,
         season: number,

@@ -25,5 +25,5 @@ pub(super) async fn handle(
     RawQuery(query): RawQuery,
 ) -> Result<Json<Page>, ApiError> {
     let job = released(&app, &caller, &id, Run::of(query.as_deref())?, "episodes are shown").await?;
-    page(&app, &job.record, query.as_deref()).await
+    page(&app, &job, query.as_deref()).await
 }

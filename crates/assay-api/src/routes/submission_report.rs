@@ -1,13 +1,13 @@
 //! `GET /submissions/{id}/report` (a page) and `/report.json`, once the season is closed.
 
 use assay_model::JobReport;
-use assay_store::SIGNED_REPORT;
+use assay_store::SignedDocument;
 use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 
 use super::submission::{Run, released};
-use super::verify_report::{page_of, signed_file};
+use super::verify_report::{page_of, signed};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
@@ -43,5 +43,5 @@ pub(super) async fn document(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let job = released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?;
-    signed_file(&app, job.fence, SIGNED_REPORT).await
+    signed(&app, &job, SignedDocument::Report).await
 }

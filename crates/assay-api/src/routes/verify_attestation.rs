@@ -1,12 +1,12 @@
 //! `GET /verify/{job_id}/attestation`: the signed statement, as it was signed.
 
 use assay_report::attest::Envelope;
-use assay_store::SIGNED_STATEMENT;
+use assay_store::SignedDocument;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::verify_report::{completed, signed_file};
+use super::verify_report::{completed, signed};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
@@ -32,6 +32,6 @@ pub(super) async fn handle(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let job = completed(&app, &caller, &id, "there is a signed statement").await?;
-    caller.audit(&job.record.account, "read a statement");
-    signed_file(&app, job.fence, SIGNED_STATEMENT).await
+    caller.audit(&job.account, "read a statement");
+    signed(&app, &job, SignedDocument::Statement).await
 }

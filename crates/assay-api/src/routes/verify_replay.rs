@@ -2,6 +2,7 @@
 //! answer waits for it: one replay runs at a time, for a limited time, and nothing of it is kept.
 
 use assay_report::ReplayReport;
+use assay_store::JobRecord;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, header};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::erased;
-use super::verify_report::{Completed, completed};
+use super::verify_report::completed;
 use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, Code, Json, named_field, optional_json_body};
 use crate::state::App;
@@ -46,7 +47,7 @@ pub(super) async fn handle(
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
     let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
-    caller.audit(&job.record.account, "replayed an episode");
+    caller.audit(&job.account, "replayed an episode");
     replay(&app, job, wish).await
 }
 
@@ -55,17 +56,17 @@ pub(super) async fn wish(app: &App, request: Request) -> Result<NewReplay, ApiEr
 }
 
 /// Runs the episode of that job again.
-pub(super) async fn replay(app: &App, job: Completed, wish: NewReplay) -> Result<Json<ReplayReport>, ApiError> {
-    let removed = job.record.removed;
+pub(super) async fn replay(app: &App, job: JobRecord, wish: NewReplay) -> Result<Json<ReplayReport>, ApiError> {
+    let removed = job.removed;
     if let Some(at) = removed.evidence_at.or(removed.policy_at) {
         return Err(erased::gone("what a replay needs, the recording or the policy, was removed", at));
     }
-    let mut found = app.records.episodes(job.fence.job_id, wish.episode, 1).await?;
+    let mut found = app.records.episodes(job.header.job_id, wish.episode, 1).await?;
     let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {
         let message = format!("the job has no episode {}", wish.episode);
         return Err(ApiError::invalid("episode", Some(&wish.episode.to_string()), message));
     };
-    app.replayer.replay(job.record, episode).await.map(Json).map_err(|failure| match failure {
+    app.replayer.replay(job, episode).await.map(Json).map_err(|failure| match failure {
         ReplayFailure::Refused(message) => ApiError::new(Code::Conflict, message),
         ReplayFailure::Unavailable(message) => {
             ApiError::new(Code::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)

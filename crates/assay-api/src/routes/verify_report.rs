@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use assay_model::lane::files;
-use assay_model::{EpisodePlots, JobId, JobReport};
+use assay_model::{EpisodePlots, JobId, JobReport, JobStatus};
 use assay_report::html;
-use assay_store::{ConclusionFence, JobRecord, JobState, SIGNED_REPORT, signed_folder};
+use assay_store::{JobRecord, SignedDocument};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -36,14 +36,13 @@ pub(super) async fn page(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let job = completed(&app, &caller, &id, "there is a report").await?;
-    caller.audit(&job.record.account, "read a report");
+    caller.audit(&job.account, "read a report");
     page_of(&app, job).await
 }
 
 /// The page about a job.
-pub(super) async fn page_of(app: &App, job: Completed) -> Result<Response, ApiError> {
-    let Completed { record, fence } = job;
-    let episodes = app.records.episodes(fence.job_id, 0, MAX_EPISODES).await?;
+pub(super) async fn page_of(app: &App, record: JobRecord) -> Result<Response, ApiError> {
+    let episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
     let report = present::job(app, &record, &episodes).await?;
     let card = match app.catalog.get(&report.scenario) {
         Some(card) => Some(card),
@@ -76,39 +75,37 @@ pub(super) async fn document(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let job = completed(&app, &caller, &id, "there is a report").await?;
-    caller.audit(&job.record.account, "read a report");
-    signed_file(&app, job.fence, SIGNED_REPORT).await
-}
-
-/// A job with a result.
-pub(super) struct Completed {
-    pub(super) record: JobRecord,
-    /// The claim whose files count.
-    pub(super) fence: ConclusionFence,
+    caller.audit(&job.account, "read a report");
+    signed(&app, &job, SignedDocument::Report).await
 }
 
 /// The job, if the caller may see it and it has a result; `what` there will be then.
-pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<Completed, ApiError> {
+pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<JobRecord, ApiError> {
     let missing = || ApiError::not_found("job");
     let job_id: JobId = id.parse().map_err(|_| missing())?;
     with_result(verification(app, caller.sees(), job_id).await?, what)
 }
 
 /// The job, if it has a result.
-pub(super) fn with_result(record: JobRecord, what: &str) -> Result<Completed, ApiError> {
-    let job_id = record.header.job_id;
-    if let JobState::Completed { attempt, .. } = record.state {
-        return Ok(Completed { record, fence: ConclusionFence { job_id, attempt } });
+pub(super) fn with_result(record: JobRecord, what: &str) -> Result<JobRecord, ApiError> {
+    match record.state.status() {
+        JobStatus::Completed => Ok(record),
+        other => {
+            Err(ApiError::new(Code::Conflict, format!("{what} once the job is COMPLETED; it is {}", other.as_str())))
+        }
     }
-    let message = format!("{what} once the job is COMPLETED; it is {}", record.state.status().as_str());
-    Err(ApiError::new(Code::Conflict, message))
 }
 
-/// A file that was signed: the same bytes whenever it is asked for.
-pub(super) async fn signed_file(app: &App, fence: ConclusionFence, name: &str) -> Result<Response, ApiError> {
-    let path = signed_folder(&app.data, fence).join(name);
-    let text = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a signed file", &e))?;
+/// A document that was signed: the same bytes whenever it is asked for.
+pub(super) async fn signed(app: &App, job: &JobRecord, document: SignedDocument) -> Result<Response, ApiError> {
+    let text = signed_text(app, job, document).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The bytes of such a document.
+pub(super) async fn signed_text(app: &App, job: &JobRecord, document: SignedDocument) -> Result<Vec<u8>, ApiError> {
+    // Erased a moment ago.
+    app.records.signed(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
 }
 
 /// What to draw of an episode; nothing where that was erased, or is not what it should be.

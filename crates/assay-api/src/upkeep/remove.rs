@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use assay_store::{BlobError, Removal, StoreError, signed_folders};
+use assay_store::{BlobError, Removal, StoreError};
 
 use crate::state::App;
 use crate::upload::POLICIES_IN_USE;
@@ -28,7 +28,6 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
         app.blobs.erase(job).await?;
     }
     if removal.erased {
-        gone(tokio::fs::remove_dir_all(signed_folders(&app.data, job)).await)?;
         app.servers.forget(job)?;
     }
     if let Some(path) = &removal.policy_path {

@@ -151,7 +151,7 @@ impl TestApp {
         }
         let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();
         let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-        assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+        assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
         created.body["job_id"].as_str().unwrap().to_owned()
     }
 
@@ -199,7 +199,7 @@ impl TestApp {
         }
         while let Some(taken) = records.claim_conclusion("w", now, lease).await.unwrap() {
             let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-            assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+            assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
         }
     }
 

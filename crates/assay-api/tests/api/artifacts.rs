@@ -40,7 +40,7 @@ async fn completed(app: &TestApp, key: &str) -> String {
     for (name, content, sha256) in [("log.mcap", &b"a log"[..], "a".repeat(64)), ("video.mp4", VIDEO, "b".repeat(64))] {
         let file = app.folder.path().join(name);
         std::fs::write(&file, content).unwrap();
-        app.state.blobs.put(claim.fence.job_id, &sha256, &file).await.unwrap();
+        app.state.blobs.put(claim.fence.job_id, [(sha256.as_str(), file)]).await.unwrap();
         let name = format!("episodes/000/{name}");
         result.evidence.push(Artifact { name, sha256, size_bytes: content.len() as u64, url: None });
     }
@@ -49,7 +49,7 @@ async fn completed(app: &TestApp, key: &str) -> String {
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
     id
 }
 
@@ -165,10 +165,6 @@ async fn a_report_can_be_read_and_kept() {
     );
     assert!(text.contains("<html") && text.contains("/artifacts/") && text.contains(&id));
     assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
-    // The worker wrote it when it signed it.
-    let folder = app.folder.path().join("jobs").join(&id).join("1");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("report.json"), b"{ \"signed\": true }").unwrap();
     let document = fetch(&app, &format!("{path}.json"), &key, &[]).await;
     assert_eq!((document.status.as_u16(), document.body.as_slice()), (200, &b"{ \"signed\": true }"[..]), "every byte");
 

@@ -30,7 +30,7 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     let (file, content) = (app.folder.path().join("evidence"), vec![7; bytes]);
     std::fs::write(&file, &content).unwrap();
     let sha256 = sha256_hex(&content);
-    app.state.blobs.put(job, &sha256, &file).await.unwrap();
+    app.state.blobs.put(job, [(sha256.as_str(), file.clone())]).await.unwrap();
     std::fs::remove_file(file).unwrap();
     let evidence =
         vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64, url: None }];
@@ -38,11 +38,7 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();
     let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-    let folder = assay_store::signed_folder(app.folder.path(), taken.fence);
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(assay_store::SIGNED_REPORT), "{}").unwrap();
-    std::fs::write(folder.join(assay_store::SIGNED_STATEMENT), "{}").unwrap();
-    assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
     id
 }
 
@@ -55,7 +51,7 @@ fn files(app: &TestApp) -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    for name in ["blobs", "jobs", "policies", "servers"] {
+    for name in ["blobs", "policies", "servers"] {
         let folder = app.folder.path().join(name);
         if folder.is_dir() {
             below(&folder, &mut found);
@@ -86,7 +82,7 @@ async fn an_erased_job_is_gone_but_for_its_record() {
     let id = completed(&app, &key, 100, b"PK\x03\x04 one").await;
     let url = app.get(&format!("/verify/{id}"), &key).await.body["episode_details"][0]["evidence"][0]["url"].clone();
     let url = url.as_str().unwrap();
-    assert_eq!((app.get(url, "").await.status.as_u16(), files(&app).len()), (200, 4));
+    assert_eq!((app.get(url, "").await.status.as_u16(), files(&app).len()), (200, 2));
     let (stranger, reviewer) = (app.key("other", "verify,read").await, app.key("other", "verify,read,review").await);
     assert_eq!(erase(&app, &stranger, &id).await.status, 404);
     assert_eq!(erase(&app, &reviewer, &id).await.status, 404);
@@ -149,7 +145,7 @@ async fn a_server_that_died_while_erasing_ends_it_at_its_next_start() {
     let id = completed(&app, &key, 10, b"PK\x03\x04 one").await;
     // As far as it got: it was decided, and nothing was removed.
     app.state.records.erase_job(None, id.parse().unwrap(), app.state.clock.now()).await.unwrap();
-    assert_eq!((app.get(&format!("/verify/{id}"), &key).await.status.as_u16(), files(&app).len()), (410, 4));
+    assert_eq!((app.get(&format!("/verify/{id}"), &key).await.status.as_u16(), files(&app).len()), (410, 2));
     app.clock.forward(60);
     look_after(&app).await;
     assert_eq!(files(&app), [""; 0]);
@@ -163,7 +159,7 @@ async fn what_a_late_lane_writes_goes_too() {
     assert_eq!(erase(&app, &key, &id).await.status, 204);
     let late = app.folder.path().join("late");
     std::fs::write(&late, "late").unwrap();
-    app.state.blobs.put(id.parse().unwrap(), &"a".repeat(64), &late).await.unwrap();
+    app.state.blobs.put(id.parse().unwrap(), [("a".repeat(64).as_str(), late)]).await.unwrap();
     let due: Vec<Removal> = app.state.records.removals(9).await.unwrap();
     assert_eq!(due.len(), 1, "it is looked for again");
     app.clock.forward(60);
@@ -204,7 +200,7 @@ async fn an_erased_submission_is_gone_but_for_its_record_and_its_place() {
     let path = format!("/submissions/{id}");
     let (file, sha256) = (app.folder.path().join("evidence"), sha256_hex(b"seen"));
     std::fs::write(&file, b"seen").unwrap();
-    app.state.blobs.put(job, &sha256, &file).await.unwrap();
+    app.state.blobs.put(job, [(sha256.as_str(), file.clone())]).await.unwrap();
     let delete = async |key: &str| app.send(request("DELETE", &path, key).body(Body::empty()).unwrap()).await;
     let open = delete(&key).await;
     assert_eq!((open.status.as_u16(), open.code()), (409, "CONFLICT"), "its season may have to run it again");

@@ -111,7 +111,7 @@ async fn run(app: &TestApp) {
     }
     while let Some(taken) = records.claim_conclusion("w", now, LEASE).await.unwrap() {
         let found = outcome(&taken.header, &taken.episodes);
-        assert!(records.complete_job(taken.fence, found, now).await.unwrap());
+        assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
     }
 }
 

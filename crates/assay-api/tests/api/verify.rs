@@ -129,7 +129,9 @@ async fn the_job_object_follows_the_work() {
     let taken = records.claim_conclusion("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
     app.clock.forward(1);
-    assert!(records.complete_job(taken.fence, found, app.state.clock.now()).await.unwrap());
+    assert!(
+        records.complete_job(taken.fence, found, assay_store::testing::signed(), app.state.clock.now()).await.unwrap()
+    );
     let done = app.get(&path, &key).await.body;
     insta::assert_json_snapshot!("completed", without_id(&done));
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

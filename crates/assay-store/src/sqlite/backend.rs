@@ -8,7 +8,8 @@ use super::row::value;
 use super::{SqliteRecords, conclusions, jobs, keys, reconcile, reviews, shards};
 use crate::{
     Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, StoreError, Work,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, Signed, SignedDocument, StoreError,
+    Work,
 };
 
 #[async_trait]
@@ -170,8 +171,18 @@ impl Records for SqliteRecords {
         self.write("judging an episode", move |db| conclusions::judge(db, fence, episode, &judgement, &frames)).await
     }
 
-    async fn complete_job(&self, fence: ConclusionFence, outcome: Outcome, now: Timestamp) -> Result<bool, StoreError> {
-        self.write("completing a job", move |db| conclusions::complete(db, fence, &outcome, now)).await
+    async fn complete_job(
+        &self,
+        fence: ConclusionFence,
+        outcome: Outcome,
+        signed: Signed,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write("completing a job", move |db| conclusions::complete(db, fence, &outcome, &signed, now)).await
+    }
+
+    async fn signed(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError> {
+        self.ask("reading what was signed", |db| conclusions::signed(db, job, document))
     }
 
     async fn reconcile(&self, now: Timestamp) -> Result<Reconciled, StoreError> {

@@ -8,7 +8,10 @@ use super::fail::Sql;
 use super::jobs::{self, expect_one};
 use super::row::{change, first, json, micros, parsed, to_json, value};
 use super::shards::until;
-use crate::{ConclusionClaim, ConclusionFence, Failure, Lease, MAX_RETRIES, Outcome, Returned, StoreError};
+use crate::{
+    ConclusionClaim, ConclusionFence, Failure, Lease, MAX_RETRIES, Outcome, Returned, Signed, SignedDocument,
+    StoreError,
+};
 
 pub(super) fn claim(
     db: &Connection,
@@ -84,7 +87,13 @@ pub(super) fn judge(
     Ok(true)
 }
 
-pub(super) fn complete(db: &Connection, fence: ConclusionFence, outcome: &Outcome, now: Timestamp) -> Sql<bool> {
+pub(super) fn complete(
+    db: &Connection,
+    fence: ConclusionFence,
+    outcome: &Outcome,
+    signed: &Signed,
+    now: Timestamp,
+) -> Sql<bool> {
     let from = JobStatus::Judging;
     let to = from.after(JobEvent::Concluded).map_err(|e| StoreError::corrupt(fence.job_id, "status", e))?;
     let sql = "UPDATE jobs SET status = ?4, completed_at = ?5, verdict = ?6, conclusion = ?7, fingerprint = ?8,
@@ -100,5 +109,23 @@ pub(super) fn complete(db: &Connection, fence: ConclusionFence, outcome: &Outcom
         to_json(&outcome.conclusion)?,
         to_json(&outcome.fingerprint)?,
     );
-    Ok(change(db, sql, values)? == 1)
+    if change(db, sql, values)? == 0 {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO signed (job_id, report, statement) VALUES (?1, ?2, ?3)";
+    change(db, sql, (fence.job_id.to_string(), &signed.report, &signed.statement))?;
+    Ok(true)
+}
+
+pub(super) fn signed(db: &Connection, job: JobId, document: SignedDocument) -> Sql<Option<Vec<u8>>> {
+    let sql = match document {
+        SignedDocument::Report => "SELECT report FROM signed WHERE job_id = ?1",
+        SignedDocument::Statement => "SELECT statement FROM signed WHERE job_id = ?1",
+    };
+    first(db, sql, [job.to_string()], |row| Ok(row.get(0)?))
+}
+
+pub(super) fn forget_signed(db: &Connection, erased: &str) -> Sql<()> {
+    let sql = "DELETE FROM signed WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
+    change(db, sql, [erased]).map(drop)
 }

@@ -14,7 +14,7 @@ use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, 
 
 /// What [`read`] reads, in its order.
 pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
-                       conclusion, fingerprint, failure, judge_attempt, \
+                       conclusion, fingerprint, failure, \
                        erased_at, evidence_removed_at, policy_removed_at, \
                        (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
                        ORDER BY number DESC LIMIT 1) AS review";
@@ -194,7 +194,6 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
         JobStatus::Completed => JobState::Completed {
             started_at: time(row, column(6, "started_at"))?,
             completed_at: time(row, column(7, "completed_at"))?,
-            attempt: field(row, column(11, "judge_attempt"))?,
             outcome: Box::new(Outcome {
                 conclusion: json(row, column(8, "conclusion"))?,
                 fingerprint: json(row, column(9, "fingerprint"))?,
@@ -216,11 +215,11 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
         policy_path: field(row, column(4, "policy_path"))?,
         state,
         episodes_done: field(row, column(5, "episodes_done"))?,
-        review: json_or_null(row, column(15, "review"))?,
+        review: json_or_null(row, column(14, "review"))?,
         removed: Removed {
-            erased_at: time_or_null(row, column(12, "erased_at"))?,
-            evidence_at: time_or_null(row, column(13, "evidence_removed_at"))?,
-            policy_at: time_or_null(row, column(14, "policy_removed_at"))?,
+            erased_at: time_or_null(row, column(11, "erased_at"))?,
+            evidence_at: time_or_null(row, column(12, "evidence_removed_at"))?,
+            policy_at: time_or_null(row, column(13, "policy_removed_at"))?,
         },
     })
 }

@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_quotas.sql"),
     include_str!("migrations/0012_publishing_failures.sql"),
     include_str!("migrations/0013_totals.sql"),
+    include_str!("migrations/0014_signed.sql"),
 ];
 
 /// The schema that this version needs.

@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::SqliteRecords;
 use super::fail::Sql;
 use super::jobs::{expect_one, status};
 use super::row::{all, change, first, micros, parsed, time_or_null, value};
+use super::{SqliteRecords, conclusions};
 use crate::{Erased, Removal, Removals, Removed, SETTLED, StoreError};
 
 /// What a season that is not closed may still have to run or to show is needed, however old.
@@ -85,6 +85,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     expect_one(change(db, sql, (&id, micros(now)))?, "a job to erase")?;
     // The same policy again, at the end of a season.
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
+    conclusions::forget_signed(db, &id)?;
     Ok(Erased::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use assay_model::{ArenaEntry, Blame, JobKind, SHOWCASE_EPISODES, SeasonSecret};
 
-use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome};
+use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
     Chosen, Failure, JobFilter, NewJob, NewSeason, Records, Rerun, SeasonOpened, SeasonPins, SeasonState, Submitted,
 };
@@ -47,7 +47,7 @@ async fn complete(records: &dyn Records) {
     while let Some(claim) = records.claim_conclusion("w", at(3), LEASE).await.unwrap() {
         let found = outcome(&claim.header, &claim.episodes);
         assert_eq!(found.conclusion.statistics.episodes, 2, "the showcase does not count");
-        assert!(records.complete_job(claim.fence, found, at(4)).await.unwrap());
+        assert!(records.complete_job(claim.fence, found, signed(), at(4)).await.unwrap());
     }
 }
 

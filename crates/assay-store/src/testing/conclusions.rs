@@ -2,9 +2,12 @@
 
 use assay_model::{Artifact, JobId, Judgement};
 
-use super::fixtures::{LEASE, at, episode, job, outcome};
+use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use super::shards::claim;
-use crate::{Cancelled, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, Returned, Work};
+use crate::{
+    Cancelled, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, Returned, Signed, SignedDocument,
+    Work,
+};
 
 pub(super) async fn judging(records: &dyn Records) -> JobId {
     records.create_job(job(1, "lab", 2, 2)).await.unwrap();
@@ -27,12 +30,16 @@ pub(super) async fn are_drawn_once(records: &dyn Records) {
     assert_eq!(taken.header.job_id, id);
     assert!(records.claim_conclusion("other", at(3), LEASE).await.unwrap().is_none());
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found.clone(), at(4)).await.unwrap());
-    assert!(!records.complete_job(taken.fence, found.clone(), at(5)).await.unwrap());
+    assert!(records.complete_job(taken.fence, found.clone(), signed(), at(4)).await.unwrap());
+    let other = Signed { statement: b"another".to_vec(), ..signed() };
+    assert!(!records.complete_job(taken.fence, found.clone(), other, at(5)).await.unwrap());
+    let kept = async |document| records.signed(id, document).await.unwrap();
+    assert_eq!(kept(SignedDocument::Report).await, Some(signed().report));
+    assert_eq!(kept(SignedDocument::Statement).await, Some(signed().statement));
     let record = records.job(None, id).await.unwrap().unwrap();
     let report = record.report(&taken.episodes);
     assert_eq!((report.verdict, report.completed_at), (Some(found.conclusion.verdict), Some(at(4))));
-    let expected = JobState::Completed { started_at: at(1), completed_at: at(4), attempt: 1, outcome: Box::new(found) };
+    let expected = JobState::Completed { started_at: at(1), completed_at: at(4), outcome: Box::new(found) };
     assert_eq!(record.state, expected);
     assert_eq!(records.counts().await.unwrap().completed, 1);
     assert!(matches!(records.cancel_job(None, id, at(6)).await.unwrap(), Cancelled::Already(_)));
@@ -47,10 +54,11 @@ pub(super) async fn a_dead_worker_is_replaced(records: &dyn Records) {
     let fresh = take(records, 16).await;
     assert_eq!(fresh.fence.attempt, 2);
     let found = outcome(&fresh.header, &fresh.episodes);
-    assert!(!records.complete_job(stale.fence, found.clone(), at(17)).await.unwrap(), "fenced");
+    assert!(!records.complete_job(stale.fence, found.clone(), signed(), at(17)).await.unwrap(), "fenced");
+    assert_eq!(records.signed(id, SignedDocument::Report).await.unwrap(), None);
     assert_eq!(records.heartbeat_conclusion(stale.fence, at(17), LEASE).await.unwrap(), Lease::Lost);
     assert_eq!(records.return_conclusion(stale.fence, None, at(17)).await.unwrap(), Returned::Fenced);
-    assert!(records.complete_job(fresh.fence, found, at(17)).await.unwrap());
+    assert!(records.complete_job(fresh.fence, found, signed(), at(17)).await.unwrap());
 }
 
 pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
@@ -76,7 +84,7 @@ pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
     expected.evidence.insert(0, frame.clone());
     assert_eq!(records.episodes(id, 0, 9).await.unwrap(), [episode(0), expected]);
     let found = outcome(&fresh.header, &fresh.episodes);
-    assert!(records.complete_job(fresh.fence, found, at(17)).await.unwrap());
+    assert!(records.complete_job(fresh.fence, found, signed(), at(17)).await.unwrap());
     assert!(!judge(fresh.fence, 0).await.unwrap(), "it is over");
 }
 

@@ -2,7 +2,7 @@
 
 use assay_model::{Blame, JobId, JobStatus, Verdict};
 
-use super::fixtures::{LEASE, at, episode, job, outcome};
+use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{EventRecord, Failure, Records};
 
 async fn run_to_judging(records: &dyn Records, id: JobId) {
@@ -26,7 +26,7 @@ pub(super) async fn tell_of_every_change(records: &dyn Records) {
     run_to_judging(records, id).await;
     let claim = records.claim_conclusion("w", at(90), LEASE).await.unwrap().unwrap();
     let found = outcome(&claim.header, &claim.episodes);
-    records.complete_job(claim.fence, found.clone(), at(99)).await.unwrap();
+    records.complete_job(claim.fence, found.clone(), signed(), at(99)).await.unwrap();
 
     let events = records.events(id, 0, 100).await.unwrap();
     use JobStatus::{Completed, Judging, Queued, Running};

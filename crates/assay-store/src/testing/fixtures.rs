@@ -8,7 +8,7 @@ use assay_model::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{KeyId, KeyRecord, NewJob, Outcome};
+use crate::{KeyId, KeyRecord, NewJob, Outcome, Signed};
 
 /// The lease of all tests.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(10);
@@ -86,6 +86,12 @@ pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
         conclusion: conclude(&header.plan, header.policy_identity, episodes).unwrap(),
         fingerprint: fingerprint(),
     }
+}
+
+/// What could have been signed.
+#[must_use]
+pub fn signed() -> Signed {
+    Signed { report: b"{ \"signed\": true }".to_vec(), statement: b"{ \"payload\": 1 }".to_vec() }
 }
 
 /// What results of these tests depend on.

@@ -1,6 +1,6 @@
 //! What is ahead of a job, and how long that takes.
 
-use super::fixtures::{LEASE, at, episode, job, outcome};
+use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{Line, Records};
 
 pub(super) async fn tells_who_waits_and_who_works(records: &dyn Records) {
@@ -34,6 +34,6 @@ pub(super) async fn tells_how_long_things_take(records: &dyn Records) {
     assert!((line.paces[0].seconds - 3.0).abs() < 1e-9, "the mean of 4, 2 and 3 s: {line:?}");
     assert!(!line.paces[0].remote && line.paces[0].scenario == claim.header.scenario);
     let claim = records.claim_conclusion("w", at(10), LEASE).await.unwrap().unwrap();
-    records.complete_job(claim.fence, outcome(&claim.header, &claim.episodes), at(11)).await.unwrap();
+    records.complete_job(claim.fence, outcome(&claim.header, &claim.episodes), signed(), at(11)).await.unwrap();
     assert_eq!(records.line(100).await.unwrap().conclusion_s, Some(2.0), "from the last result to the verdict");
 }

@@ -19,7 +19,7 @@ mod reviews;
 mod sessions;
 mod shards;
 
-pub use fixtures::{at, episode, fingerprint, job, key, outcome};
+pub use fixtures::{at, episode, fingerprint, job, key, outcome, signed};
 pub use queue::queue;
 
 use crate::Records;
@@ -81,6 +81,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         reviews::stand_beside_the_result,
         reviews::are_bounded,
         removals::erase_all_but_the_record,
+        removals::erase_what_was_signed,
         removals::go_by_age,
         answers::are_given_again,
         answers::come_with_their_job,

@@ -3,7 +3,7 @@
 use assay_model::{Artifact, Blame};
 use futures_util::future::join_all;
 
-use super::fixtures::{LEASE, at, episode, job, outcome};
+use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
     AccountCaps, AccountUse, Begun, Cap, Failure, IdempotencyKey, JobAsk, JobQuota, KeptAnswer, NewJob, Once, OverCap,
     Records, StoreError,
@@ -74,7 +74,7 @@ pub(super) async fn of_jobs_that_have_not_ended_are_given_back(records: &dyn Rec
         over(records, within(first + 4, caps)).await;
         let taken = records.claim_conclusion("w", at(2), LEASE).await.unwrap().unwrap();
         let found = outcome(&taken.header, &taken.episodes);
-        assert!(records.complete_job(taken.fence, found, at(3)).await.unwrap());
+        assert!(records.complete_job(taken.fence, found, signed(), at(3)).await.unwrap());
         records.create_job(within(first + 4, caps)).await.unwrap();
         over(records, within(first + 5, caps)).await;
         for number in [3, 4] {

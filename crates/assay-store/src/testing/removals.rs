@@ -2,8 +2,9 @@
 
 use assay_model::{AccountId, JobId, JobStatus};
 
-use super::fixtures::{at, job};
-use crate::{Cancelled, Erased, NewJob, Records, Removed};
+use super::conclusions::{judging, take};
+use super::fixtures::{at, job, outcome, signed};
+use crate::{Cancelled, Erased, NewJob, Records, Removed, SignedDocument};
 
 /// Job `number` with the archive `policy`, cancelled at second `ended`.
 async fn ended(records: &dyn Records, number: u64, policy: &str, ended: i64) -> JobId {
@@ -42,6 +43,18 @@ pub(super) async fn erase_all_but_the_record(records: &dyn Records) {
     assert_eq!(records.removals(10).await.unwrap(), []);
     assert_eq!(records.erase_job(None, two, at(9)).await.unwrap(), Erased::Done);
     assert!(!records.needs_policy("p.zip").await.unwrap());
+}
+
+pub(super) async fn erase_what_was_signed(records: &dyn Records) {
+    let id = judging(records).await;
+    let claim = take(records, 3).await;
+    let found = outcome(&claim.header, &claim.episodes);
+    assert!(records.complete_job(claim.fence, found, signed(), at(4)).await.unwrap());
+    assert!(records.signed(id, SignedDocument::Report).await.unwrap().is_some());
+    assert_eq!(records.erase_job(None, id, at(5)).await.unwrap(), Erased::Done);
+    for document in [SignedDocument::Report, SignedDocument::Statement] {
+        assert_eq!(records.signed(id, document).await.unwrap(), None);
+    }
 }
 
 pub(super) async fn go_by_age(records: &dyn Records) {

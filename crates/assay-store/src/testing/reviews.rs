@@ -3,7 +3,7 @@
 use assay_model::{AccountId, JobStatus, Review, ReviewDecision};
 
 use super::conclusions::{judging, take};
-use super::fixtures::{at, key, outcome};
+use super::fixtures::{at, key, outcome, signed};
 use crate::{MAX_REVIEWS, Records, Reviewed};
 
 fn review(decision: ReviewDecision, second: i64) -> Review {
@@ -18,7 +18,7 @@ pub(super) async fn stand_beside_the_result(records: &dyn Records) {
     assert_eq!(early, Reviewed::Not(JobStatus::Judging), "nothing to review yet");
     let taken = take(records, 3).await;
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, at(4)).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, signed(), at(4)).await.unwrap());
     let before = records.job(None, id).await.unwrap().unwrap();
     assert_eq!(before.review, None);
 
@@ -38,7 +38,7 @@ pub(super) async fn are_bounded(records: &dyn Records) {
     let id = judging(records).await;
     let taken = take(records, 3).await;
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, at(4)).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, signed(), at(4)).await.unwrap());
     let key = key("k1", "safety").id;
     for number in 0..=MAX_REVIEWS {
         let done = records.review_job(None, id, &key, review(ReviewDecision::NeedsEvidence, 5)).await.unwrap();

@@ -1,22 +1,20 @@
 //! The last step of a job: the verdict.
 
-use std::fs;
-use std::io;
-
 use assay_model::conclude;
 use assay_report::attest::Evidence;
 use assay_report::json;
-use assay_store::{
-    ConclusionClaim, ConclusionFence, JobState, Outcome, SIGNED_REPORT, StoreError, signed_folder, signed_folders,
-    sync_signed,
-};
+use assay_store::{ConclusionClaim, JobState, Outcome, Signed, StoreError};
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use super::claims::Held;
 use super::{LEASE, Shared};
 use crate::Cancel;
 use crate::session::platform;
-use crate::statement::{STATEMENT_FILE, sha256_of, sign};
+use crate::statement::{STATEMENT_FILE, hex, state};
+
+/// What the statement calls the report, as in the folder of the command line.
+const REPORT_FILE: &str = "report.json";
 
 impl Shared {
     /// Concludes a job that waits for it; whether there was one.
@@ -64,12 +62,11 @@ impl Shared {
             return Ok(false);
         }
         let outcome = Outcome { conclusion, fingerprint };
-        if let Err(error) = self.sign(claim, &outcome, now)? {
-            return self.unsigned(claim, &error);
-        }
-        let ours = self.wait(records.complete_job(claim.fence, outcome, now))?;
-        self.tidy(claim.fence, ours);
-        Ok(ours)
+        let signed = match self.sign(claim, &outcome, now)? {
+            Ok(signed) => signed,
+            Err(why) => return self.unsigned(claim, &why),
+        };
+        self.wait(records.complete_job(claim.fence, outcome, signed, now))
     }
 
     /// A verdict that can't be signed is not given: somebody tries again, and in the end the job FAILS as ours.
@@ -80,63 +77,32 @@ impl Shared {
         Ok(false)
     }
 
-    /// Writes `report.json` and the signed statement into the claim's folder. The inner error is what to tell of a failure.
+    /// The report, and the signed statement about it. The inner error is what to tell of a failure.
     fn sign(
         &self,
         claim: &ConclusionClaim,
         outcome: &Outcome,
         now: Timestamp,
-    ) -> Result<Result<(), String>, StoreError> {
-        let id = claim.fence.job_id;
-        let Some(mut record) = self.wait(self.options.records.job(None, id))? else {
+    ) -> Result<Result<Signed, String>, StoreError> {
+        let Some(mut record) = self.wait(self.options.records.job(None, claim.fence.job_id))? else {
             return Ok(Err("the job is gone".to_owned()));
         };
         let JobState::Judging { started_at } = record.state else { return Ok(Err("the job has ended".to_owned())) };
-        let (attempt, outcome) = (claim.fence.attempt, Box::new(outcome.clone()));
-        record.state = JobState::Completed { started_at, completed_at: now, attempt, outcome };
+        record.state = JobState::Completed { started_at, completed_at: now, outcome: Box::new(outcome.clone()) };
         let mut report = record.report(&claim.episodes);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
         let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
-        let folder = signed_folder(&self.options.data, claim.fence);
-        let write = || -> Result<(), String> {
-            let text = json::render(&report).map_err(|e| e.to_string())?;
-            let path = folder.join(SIGNED_REPORT);
-            fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text)).map_err(|e| e.to_string())?;
-            // Hashed when it was taken over; nobody else has been able to write there since.
-            let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
-            let mut evidence: Vec<_> =
-                files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
-            let sha256 = sha256_of(&path).map_err(|e| e.to_string())?;
-            evidence.push(Evidence { name: SIGNED_REPORT.to_owned(), sha256 });
-            sign(&folder, &report, evidence, timestep_s, &self.options.keyring)
-                .map_err(|e| platform(&e).to_string())?;
-            sync_signed(&self.options.data, claim.fence).map_err(|e| e.to_string())
+        let text = match json::render(&report) {
+            Ok(text) => text.into_bytes(),
+            Err(error) => return Ok(Err(error.to_string())),
         };
-        Ok(write())
+        // Files were hashed when they were taken over; nobody else has been able to write there since.
+        let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
+        let mut evidence: Vec<_> =
+            files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
+        evidence.push(Evidence { name: REPORT_FILE.to_owned(), sha256: hex(&Sha256::digest(&text)) });
+        let statement = state(&report, evidence, timestep_s, &self.options.keyring);
+        Ok(statement.map(|statement| Signed { report: text, statement }).map_err(|e| platform(&e).to_string()))
     }
-
-    /// Removes signed files that do not count: a loser's own, and what losers left for the winner.
-    fn tidy(&self, fence: ConclusionFence, ours: bool) {
-        let own = signed_folder(&self.options.data, fence);
-        let removed = if ours {
-            remove_others(&signed_folders(&self.options.data, fence.job_id), &fence.attempt.to_string())
-        } else {
-            fs::remove_dir_all(own)
-        };
-        if let Err(error) = removed {
-            tracing::warn!(job.id = %fence.job_id, %error, "signed files that do not count stay");
-        }
-    }
-}
-
-/// Removes every folder in `folder` but `keep`.
-fn remove_others(folder: &std::path::Path, keep: &str) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name() != keep {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
 }

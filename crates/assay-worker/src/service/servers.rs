@@ -2,7 +2,6 @@
 //! whose policy runs here. A job's only shard is worked on by as many lanes as the server allows connections.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::SystemTime;
@@ -12,7 +11,7 @@ use assay_policy::remote::{Endpoint, PolicyServer};
 use assay_store::Claim;
 
 use super::busy::Busy;
-use super::shard::{EVIDENCE, Ended, Recorder};
+use super::shard::{Desk, Ended, Recorder};
 use super::{LEASE, POLL, Shared};
 use crate::engine::core_of;
 use crate::session::{Session, platform};
@@ -75,7 +74,7 @@ impl Shared {
     pub(super) fn serve_servers(&self) {
         while !self.stopping.is_cancelled() {
             if let Some(claim) = self.server_shard() {
-                self.shard(&claim, |work, cancel| self.run_server(&claim, work, cancel));
+                self.shard(&claim, |desk, cancel| self.run_server(&claim, desk, cancel));
                 // What was handed back is there for others, or for us.
                 self.servers.wake();
             }
@@ -97,9 +96,9 @@ impl Shared {
     }
 
     /// Runs a turn of a shard on several lanes. An error is one of the preparations.
-    fn run_server(&self, claim: &Claim, work: &Path, cancel: &Cancel) -> Result<Ended, SessionError> {
-        let job = self.job(claim, work)?;
-        let recorder = Recorder::new(self, claim, work.join(EVIDENCE));
+    fn run_server(&self, claim: &Claim, desk: &Desk, cancel: &Cancel) -> Result<Ended, SessionError> {
+        let job = self.job(claim, desk)?;
+        let recorder = Recorder::new(self, claim, desk);
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
         let count = lanes.more + 1;
         let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));

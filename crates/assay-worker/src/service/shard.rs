@@ -1,15 +1,16 @@
 //! A shard: its episodes on one lane, each recorded as soon as it is complete.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use assay_model::{Blame, EpisodeResult, Plan};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{BlobError, Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
-use futures_util::future::try_join_all;
+use assay_store::{Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
+use tempfile::TempDir;
 
 use super::busy::Busy;
 use super::claims::Held;
@@ -24,8 +25,8 @@ const RECORD_TRIES: u32 = 5;
 const EPISODE_SECONDS: &str = "assay_episode_duration_seconds";
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
-/// Folder of a shard's evidence in its work folder.
-pub(super) const EVIDENCE: &str = "evidence";
+/// Folder of an unpacked policy in a shard's work folder.
+const POLICY: &str = "policy";
 
 /// How work on a shard ended.
 pub(super) enum Ended {
@@ -37,6 +38,14 @@ pub(super) enum Ended {
     Scenario(String),
     /// We failed.
     Platform(String),
+}
+
+/// Folders of the work on a shard, gone when it ends.
+pub(super) struct Desk {
+    /// What jails read.
+    work: TempDir,
+    /// Evidence that is not kept yet, from where keeping takes no copy.
+    evidence: TempDir,
 }
 
 /// Records what the lanes of one shard find.
@@ -61,6 +70,19 @@ impl SessionEvents for Recorder<'_> {
         episode < self.end.load(Ordering::SeqCst)
     }
 
+    /// Puts an episode's evidence where it stays, before the result speaks of it.
+    fn keep(&self, result: &EpisodeResult) -> Result<(), String> {
+        if !self.wanted(result.episode) {
+            return Ok(());
+        }
+        let files = result.evidence.iter().map(|file| (file.sha256.as_str(), self.folder.join(&file.name)));
+        let kept = self.shared.wait(self.shared.options.blobs.put(self.fence.job_id, files));
+        kept.map_err(|error| {
+            self.full.cancel();
+            format!("the evidence of episode {} could not be kept: {}", result.episode, platform(&error))
+        })
+    }
+
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
         let (episode, seconds) = (result.episode, result.wall_time_s);
         self.shared.options.live.ended(self.fence.job_id, episode);
@@ -69,10 +91,6 @@ impl SessionEvents for Recorder<'_> {
         }
         if self.plan.ends_with(&result) {
             self.end.fetch_min(episode + 1, Ordering::SeqCst);
-        }
-        if let Err(error) = self.keep(&result) {
-            self.full.cancel();
-            return Err(format!("the evidence of episode {episode} could not be kept: {}", platform(&error)));
         }
         match self.record(&result) {
             Ok(Recorded::New { left_in_job: 0, .. }) => {
@@ -84,7 +102,7 @@ impl SessionEvents for Recorder<'_> {
                 if recorded != Recorded::Duplicate {
                     metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 }
-                // The last episode's copy goes with the shard's folder.
+                // The last episode's goes with the shard's folder.
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
             Ok(Recorded::Fenced) => Err(format!("episode {episode} is somebody else's now")),
@@ -94,15 +112,15 @@ impl SessionEvents for Recorder<'_> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Evidence lies in `folder` until it is kept.
-    pub(super) fn new(shared: &'a Shared, claim: &Claim, folder: PathBuf) -> Self {
+    /// Evidence lies on `desk` until it is kept.
+    pub(super) fn new(shared: &'a Shared, claim: &Claim, desk: &Desk) -> Self {
         let plan = claim.header.plan;
         Self {
             shared,
             fence: claim.fence,
             plan,
             end: AtomicU32::new(claim.header.episodes_to_run()),
-            folder,
+            folder: desk.evidence.path().to_owned(),
             full: Cancel::new(),
         }
     }
@@ -118,17 +136,6 @@ impl<'a> Recorder<'a> {
             Err(SessionError::Scenario(message)) => Ended::Scenario(message),
             Err(SessionError::Platform(message)) => Ended::Platform(message),
         }
-    }
-
-    /// Puts an episode's evidence where it stays, before the result speaks of it.
-    fn keep(&self, result: &EpisodeResult) -> Result<(), BlobError> {
-        let shared = self.shared;
-        let (blobs, job) = (&shared.options.blobs, self.fence.job_id);
-        // All at once: each waits for the disk.
-        let files = result.evidence.iter().map(|file| (file, self.folder.join(&file.name)));
-        let kept = files.map(|(file, path)| async move { blobs.put(job, &file.sha256, &path).await });
-        shared.wait(try_join_all(kept))?;
-        Ok(())
     }
 
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
@@ -157,7 +164,7 @@ impl Shared {
             Ok(None) => false,
             Ok(Some(claim)) => {
                 let _busy = Busy::lanes(1);
-                self.shard(&claim, |work, cancel| self.run(&claim, spare, work, cancel));
+                self.shard(&claim, |desk, cancel| self.run(&claim, spare, desk, cancel));
                 true
             }
             Err(error) => {
@@ -167,14 +174,14 @@ impl Shared {
         }
     }
 
-    /// Works on a claimed shard as `run` does, in a folder of its own, and settles what became of it.
-    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Path, &Cancel) -> Result<Ended, SessionError>) {
+    /// Works on a claimed shard as `run` does, in folders of its own, and settles what became of it.
+    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Desk, &Cancel) -> Result<Ended, SessionError>) {
         let fence = claim.fence;
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
         let held = Held::Shard(fence);
         let cancel = self.claims.add(held);
-        let work = self.options.engine.scratch("shard");
-        let outcome = work.as_ref().map_err(|e| platform(e)).and_then(|work| run(work.path(), &cancel));
+        let desk = self.desk();
+        let outcome = desk.as_ref().map_err(|e| platform(e)).and_then(|desk| run(desk, &cancel));
         let ended = outcome.unwrap_or_else(|error| match error {
             SessionError::Scenario(message) => Ended::Scenario(message),
             other => Ended::Platform(other.to_string()),
@@ -192,7 +199,11 @@ impl Shared {
         self.claims.remove(&held);
         // Somebody waits for the verdict; tidying up can wait.
         self.conclude_next();
-        drop(work);
+        drop(desk);
+    }
+
+    fn desk(&self) -> io::Result<Desk> {
+        Ok(Desk { work: self.options.engine.scratch("shard")?, evidence: self.options.blobs.incoming()? })
     }
 
     fn settle(&self, claim: &Claim, ended: Ended) -> Result<(), StoreError> {
@@ -219,27 +230,28 @@ impl Shared {
     }
 
     /// Runs a shard on one lane. An error is one of the preparations.
-    fn run(&self, claim: &Claim, spare: &mut Spare, work: &Path, cancel: &Cancel) -> Result<Ended, SessionError> {
-        let job = self.job(claim, work)?;
-        let recorder = Recorder::new(self, claim, work.join(EVIDENCE));
+    fn run(&self, claim: &Claim, spare: &mut Spare, desk: &Desk, cancel: &Cancel) -> Result<Ended, SessionError> {
+        let job = self.job(claim, desk)?;
+        let recorder = Recorder::new(self, claim, desk);
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
-        let session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
+        let mut session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
         let outcome = session.run(|| episodes.pop_front(), &recorder);
         if outcome.is_ok() {
+            spare.retire(session.into_lane());
             spare.expect(job.scenario);
         }
         Ok(recorder.ended(outcome))
     }
 
     /// The job as lanes see it: its scenario from the library; its policy unpacked anew, or where it is served.
-    pub(super) fn job(&self, claim: &Claim, work: &Path) -> Result<Job, SessionError> {
+    pub(super) fn job(&self, claim: &Claim, desk: &Desk) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
         let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?;
         let policy = match &claim.policy_path {
             Some(archive) => {
-                let unpacked = work.join("policy");
+                let unpacked = desk.work.path().join(POLICY);
                 let archive = self.options.data.join(archive);
                 intake(&archive, &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
                 PolicySource::Folder(unpacked)
@@ -251,7 +263,7 @@ impl Shared {
             policy,
             seeds: self.seeds(header)?,
             record: header.record,
-            folder: Some(work.join(EVIDENCE)),
+            folder: Some(desk.evidence.path().to_owned()),
             max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
         })
     }

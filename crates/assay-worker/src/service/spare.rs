@@ -18,12 +18,14 @@ pub(super) struct Spare {
     /// The scenario that is likely to be asked for next: the last one that ran without trouble.
     expected: Option<Arc<Scenario>>,
     lane: Option<LaneProcess>,
+    /// The one that ran last, and is to end.
+    retired: Option<LaneProcess>,
 }
 
 impl Spare {
     /// Lanes will run on processor `core`.
     pub(super) fn new(core: usize) -> Self {
-        Self { core, expected: None, lane: None }
+        Self { core, expected: None, lane: None, retired: None }
     }
 
     pub(super) fn core(&self) -> usize {
@@ -32,8 +34,15 @@ impl Spare {
 
     /// The lane, if it is of this very scenario; another one ends, its processor and memory are wanted.
     pub(super) fn take(&mut self, scenario: &Scenario) -> Option<LaneProcess> {
+        self.retired = None;
         let expected = self.expected.take();
         self.lane.take().filter(|_| expected.is_some_and(|expected| expected.digest == scenario.digest))
+    }
+
+    /// A shard is done with its lane. Ending the process takes some milliseconds of the processor, and somebody waits for a
+    /// verdict: it ends before the next one is taken or started.
+    pub(super) fn retire(&mut self, lane: Option<LaneProcess>) {
+        self.retired = lane;
     }
 
     /// A shard of `scenario` ran well; another may follow.
@@ -43,6 +52,7 @@ impl Spare {
 
     /// Starts the lane, unless there is one or nothing is expected.
     pub(super) fn start(&mut self, engine: &Engine) {
+        self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
         let staged = engine.staged(&expected.folder).map_err(|e| platform(&e));
         match staged
