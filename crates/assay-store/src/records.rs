@@ -1,5 +1,7 @@
 //! The trait of the truth.
 
+use std::sync::Arc;
+
 use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -26,7 +28,7 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas 
     async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError>;
 
     /// The key with this id, revoked or not.
-    async fn key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError>;
+    async fn key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError>;
 
     /// All keys (of an account), oldest first, revoked ones included.
     async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError>;

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use assay_store::testing::{at, job, key};
 use assay_store::{Records, SqliteRecords, StoreError};
@@ -35,6 +36,25 @@ async fn keys_can_be_made_beside_a_server() {
     let held = server.heartbeat(claim.fence, at(1), LEASE).await.unwrap();
     assert_eq!(held, assay_store::Lease::Held, "the server's leases are left alone");
     assert!(server.reconcile(at(2)).await.unwrap().requeued.is_empty());
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_beside_a_server_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
+    server.create_key(key("one", "lab")).await.unwrap();
+    let read = async || server.key(&key("one", "lab").id).await.unwrap().unwrap();
+    let (first, second) = (read().await, read().await);
+    assert!(Arc::ptr_eq(&first, &second), "nothing has changed: it is not read again");
+    for round in 0..20 {
+        let beside = SqliteRecords::open_beside(folder.path(), "assay keys").unwrap();
+        let id = format!("k{round}");
+        beside.create_key(key(&id, "lab")).await.unwrap();
+        let id = key(&id, "lab").id;
+        assert!(server.key(&id).await.unwrap().unwrap().revoked_at.is_none());
+        beside.revoke_key(&id, at(5)).await.unwrap();
+        assert_eq!(server.key(&id).await.unwrap().unwrap().revoked_at, Some(at(5)));
+    }
 }
 
 #[tokio::test]

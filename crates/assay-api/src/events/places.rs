@@ -60,17 +60,17 @@ impl Places {
             let message = "too many streams are open; ask for the job itself, or try again";
             return Err(ApiError::try_again(Code::Unavailable, message, RETRY_S));
         }
-        let streams = open.accounts.entry(caller.account.clone()).or_default();
+        let streams = open.accounts.entry(caller.key.account.clone()).or_default();
         if *streams >= of_account {
             return Err(too_many(*streams, of_account));
         }
         *streams += 1;
         open.total += 1;
-        let credential = Credential { key: caller.key.clone(), session: caller.session };
+        let credential = Credential { key: caller.key.id.clone(), session: caller.session };
         let opened = open.credentials.entry(credential.clone()).or_default();
         opened.streams += 1;
         let ended = Arc::clone(&opened.ended);
-        Ok(Place { places: self.clone(), account: caller.account.clone(), credential, ended })
+        Ok(Place { places: self.clone(), account: caller.key.account.clone(), credential, ended })
     }
 
     /// What open streams were opened with.

@@ -1,7 +1,9 @@
 //! Who asks.
 
-use assay_model::{AccountId, Scope, Scopes};
-use assay_store::{KeyId, KeyRecord, SessionHash};
+use std::sync::Arc;
+
+use assay_model::{AccountId, Scope};
+use assay_store::{KeyRecord, SessionHash};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -21,16 +23,14 @@ const TOUCH_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// Whose key came with the request. Handlers take it as an `Extension`.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) key: KeyId,
+    pub(crate) key: Arc<KeyRecord>,
     /// The session of a browser that signed in with the key.
     pub(crate) session: Option<SessionHash>,
-    pub(crate) account: AccountId,
-    scopes: Scopes,
 }
 
 impl Caller {
     pub(crate) fn has(&self, scope: Scope) -> bool {
-        self.scopes.has(scope)
+        self.key.scopes.has(scope)
     }
 
     pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
@@ -42,19 +42,19 @@ impl Caller {
 
     /// Whose jobs it may see: `None` is everybody's.
     pub(crate) fn sees(&self) -> Option<&AccountId> {
-        let all = self.scopes.has(Scope::Review) || self.scopes.has(Scope::Admin);
-        (!all).then_some(&self.account)
+        let all = self.key.scopes.has(Scope::Review) || self.key.scopes.has(Scope::Admin);
+        (!all).then_some(&self.key.account)
     }
 
     /// Whose jobs it may stop or change.
     pub(crate) fn rules(&self) -> Option<&AccountId> {
-        (!self.scopes.has(Scope::Admin)).then_some(&self.account)
+        (!self.key.scopes.has(Scope::Admin)).then_some(&self.key.account)
     }
 
     /// Notes that a key that may look at everything did so.
     pub(crate) fn audit(&self, owner: &AccountId, what: &str) {
-        if *owner != self.account {
-            tracing::info!(key.id = %self.key, account = %self.account, owner = %owner, "{what} of another account");
+        if *owner != self.key.account {
+            tracing::info!(key.id = %self.key.id, account = %self.key.account, owner = %owner, "{what} of another account");
         }
     }
 }
@@ -71,7 +71,7 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
     };
     request.extensions_mut().insert(caller.clone());
     let class = rate::class(request.method(), request.uri().path());
-    let admission = app.rate.admit(&caller.key, class, &app.settings.rate, app.clock.now());
+    let admission = app.rate.admit(&caller.key.id, class, &app.settings.rate, app.clock.now());
     let mut response = match admission.refusal() {
         Some(error) => error.into_response(),
         None => next.run(request).await,
@@ -121,7 +121,7 @@ pub(crate) fn forged() -> ApiError {
     ApiError::new(Code::Forbidden, message)
 }
 
-fn caller(app: &App, key: KeyRecord, session: Option<SessionHash>, now: Timestamp) -> Result<Caller, ApiError> {
+fn caller(app: &App, key: Arc<KeyRecord>, session: Option<SessionHash>, now: Timestamp) -> Result<Caller, ApiError> {
     if key.revoked_at.is_some() {
         return Err(refused("the API key was revoked"));
     }
@@ -129,7 +129,7 @@ fn caller(app: &App, key: KeyRecord, session: Option<SessionHash>, now: Timestam
         return Err(refused("the API key has expired"));
     }
     touch(app, &key, now);
-    Ok(Caller { key: key.id, session, account: key.account, scopes: key.scopes })
+    Ok(Caller { key, session })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {

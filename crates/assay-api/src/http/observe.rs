@@ -45,8 +45,8 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
     let caller = response.extensions().get::<Caller>();
     tracing::info!(
         http.status = response.status().as_u16(),
-        key.id = caller.map(|c| c.key.as_str()),
-        account = caller.map(|c| c.account.as_str()),
+        key.id = caller.map(|c| c.key.id.as_str()),
+        account = caller.map(|c| c.key.account.as_str()),
         elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
         "answered"
     );

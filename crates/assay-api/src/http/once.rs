@@ -102,7 +102,7 @@ impl OnceOnly {
         let mut hashed = app.signer.content();
         hashed.add(route.as_bytes());
         content(&mut hashed);
-        let (account, key) = (caller.account.clone(), key.clone());
+        let (account, key) = (caller.key.account.clone(), key.clone());
         let once = Once { account, key, request: hashed.finish(), attempt: app.new_id() };
         match app.records.begin(once.clone(), app.clock.now()).await? {
             Begun::New => {

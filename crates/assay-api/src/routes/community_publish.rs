@@ -49,19 +49,19 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     // Before the body: who has to wait is told so at once.
-    let place = app.publishing_places.enter(&caller.account)?;
+    let place = app.publishing_places.enter(&caller.key.account)?;
     let is_once = OnceOnly::of(&request).is_some();
     if !is_once {
-        look_at_failures(&app, &caller.account).await?;
+        look_at_failures(&app, &caller.key.account).await?;
     }
     let form = upload::receive(&app, request, SCENARIO_PARTS).await?;
     if is_once {
         // Only now: a request that is sent again has got its first answer.
-        look_at_failures(&app, &caller.account).await?;
+        look_at_failures(&app, &caller.key.account).await?;
     }
     let tags = tags(&form)?;
     // On a task of its own: a client that goes away does not leave a scenario half published.
-    let (runner, account) = (app.clone(), caller.account.clone());
+    let (runner, account) = (app.clone(), caller.key.account.clone());
     let published = tokio::spawn(async move {
         let published = publish(&runner, account.clone(), (form, place), tags).await;
         if published.as_ref().is_err_and(|error| !error.is_ours()) {

@@ -69,7 +69,7 @@ pub(super) async fn handle(
     if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
         return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at has passed already"));
     }
-    let account = wish.account.unwrap_or_else(|| caller.account.clone());
+    let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
     caller.audit(&account, "made a key");
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
     let shown = Shown::from(&record);

@@ -27,7 +27,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Preflight>, ApiError> {
     // Before the body: who has to wait is told so at once.
-    let place = app.preflight_places.enter(&caller.account)?;
+    let place = app.preflight_places.enter(&caller.key.account)?;
     let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
     let runner = app.clone();

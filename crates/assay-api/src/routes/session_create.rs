@@ -56,7 +56,7 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
     let expires_at = expiry.map_or(end, |expiry| expiry.min(end));
     let secret = SessionSecret::new(&*app.entropy);
     let record =
-        assay_store::SessionRecord { hash: secret.hash(), key: caller.key.clone(), created_at: now, expires_at };
+        assay_store::SessionRecord { hash: secret.hash(), key: caller.key.id.clone(), created_at: now, expires_at };
     app.records.create_session(record).await?;
     let seconds = expires_at.duration_since(now).as_secs().max(0).unsigned_abs();
     let cookie = secret.cookie(&app.settings, seconds).map(|cookie| (header::SET_COOKIE, cookie));
@@ -76,5 +76,5 @@ pub(super) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<J
 
 fn shown(caller: &Caller, secret: &SessionSecret, expires_at: Timestamp) -> Session {
     let scopes = Scope::ALL.into_iter().filter(|scope| caller.has(*scope)).collect();
-    Session { account: caller.account.clone(), scopes, expires_at, csrf_token: secret.token() }
+    Session { account: caller.key.account.clone(), scopes, expires_at, csrf_token: secret.token() }
 }

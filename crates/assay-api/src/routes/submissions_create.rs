@@ -113,7 +113,7 @@ async fn submit(
     let header = header(job_id, now, wish, &policy, season);
     let created_at = header.created_at;
     let job = NewJob {
-        account: caller.account.clone(),
+        account: caller.key.account.clone(),
         shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
         quota: Some(quota::of_job(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
         policy_path: Some(policy.path.clone()),

@@ -52,7 +52,7 @@ pub(super) async fn handle(
         Some(Err(_)) => return Ok(Json(Page { submissions: Vec::new(), total: 0, limit, offset })),
         other => other.and_then(Result::ok),
     };
-    let account = Some(caller.account.clone());
+    let account = Some(caller.key.account.clone());
     let filter = JobFilter { kind: JobKind::Submission, account, scenario, status: None, before, limit, offset };
     let (records, total) = app.records.jobs(&filter).await?;
     Ok(Json(Page { submissions: records.iter().map(submission::entry).collect(), total, limit, offset }))

@@ -108,7 +108,7 @@ async fn accept(
     let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
     let bytes = policy.as_ref().map_or(0, |policy| policy.size_bytes);
     let job = NewJob {
-        account: caller.account.clone(),
+        account: caller.key.account.clone(),
         shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
         quota: Some(quota::of_job(app, &wish.scenario, wish.plan.episodes, bytes)),
         policy_path: policy.as_ref().map(|policy| policy.path.clone()),
@@ -132,7 +132,7 @@ async fn accept(
         app.queue.publish(Work::Shard { job_id, shard }).await;
     }
     // Read back, so that the client learns its place in the queue.
-    match app.records.job(Some(&caller.account), job_id).await? {
+    match app.records.job(Some(&caller.key.account), job_id).await? {
         Some(record) => present::job(app, &record, &[]).await,
         None => Err(ApiError::not_found("job")),
     }

@@ -46,7 +46,7 @@ pub(super) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<Stat
     }
     let record = app.records.job(None, job).await?.ok_or_else(missing)?;
     caller.audit(&record.account, "erased a job");
-    tracing::info!(key.id = %caller.key, account = %caller.account, job.id = %job, "erased a job");
+    tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
     let removal = Removal { job_id: job, erased: true, evidence: true, policy_path: record.policy_path };
     if let Err(error) = upkeep::remove(app, &removal).await {
         // It is decided: the upkeep tries again until the files are gone.

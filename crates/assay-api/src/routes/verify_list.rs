@@ -60,7 +60,7 @@ pub(super) async fn handle(
     };
     let filter = JobFilter {
         kind: JobKind::Verify,
-        account: Some(caller.account.clone()),
+        account: Some(caller.key.account.clone()),
         scenario,
         status,
         before,

@@ -48,11 +48,11 @@ pub(super) async fn handle(
     let review = Review {
         decision: wish.decision,
         reason: wish.reason,
-        reviewer: caller.account.to_string(),
+        reviewer: caller.key.account.to_string(),
         at: app.clock.now(),
     };
     verify_get::verification(&app, caller.sees(), job).await?;
-    match app.records.review_job(caller.sees(), job, &caller.key, review).await? {
+    match app.records.review_job(caller.sees(), job, &caller.key.id, review).await? {
         Reviewed::Done => {}
         Reviewed::Not(status) => {
             let message = format!("there is nothing to review: the job is {}", status.as_str());
@@ -63,7 +63,7 @@ pub(super) async fn handle(
         }
         Reviewed::NotFound => return Err(missing()),
     }
-    tracing::info!(key.id = %caller.key, account = %caller.account, job.id = %job, decision, "reviewed a job");
+    tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, decision, "reviewed a job");
     verify_get::show(&app, &caller, &id).await.map(Json)
 }
 

@@ -1,5 +1,7 @@
 //! [`Records`] over the statements of the other files.
 
+use std::sync::Arc;
+
 use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -22,8 +24,8 @@ impl Records for SqliteRecords {
         self.write("creating the first key", move |db| keys::create_first(db, &key)).await
     }
 
-    async fn key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
-        self.ask("reading a key", |db| keys::get(db, id))
+    async fn key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        self.known_key(id)
     }
 
     async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError> {

@@ -18,6 +18,7 @@ mod events;
 mod fail;
 mod jobs;
 mod keys;
+mod known_keys;
 mod line;
 mod lock;
 mod migrate;
@@ -31,6 +32,7 @@ mod row;
 mod seasons;
 mod sessions;
 mod shards;
+mod state;
 mod submissions;
 mod writer;
 

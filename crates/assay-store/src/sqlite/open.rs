@@ -10,11 +10,14 @@ use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
 use super::fail::{Sql, database};
+use super::keys;
+use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
+use super::state::StateFile;
 use super::writer::{Outlives, Writer};
-use crate::StoreError;
+use crate::{KeyId, KeyRecord, StoreError};
 
 const FILE_NAME: &str = "assay.db";
 /// How long a statement waits for another process (`assay keys`, a backup) to finish its own.
@@ -28,6 +31,7 @@ pub struct SqliteRecords {
     // Declared, and so dropped, in this order: the lock goes last.
     writer: Writer,
     readers: Arc<Readers>,
+    known_keys: KnownKeys,
     _lock: Option<DataLock>,
 }
 
@@ -80,11 +84,17 @@ impl SqliteRecords {
         let thread = |e| StoreError::file("start a thread for", &file, e);
         let checkpointer = Checkpointer::start(second).map_err(thread)?;
         let writer = Writer::start(db, checkpointer).map_err(thread)?;
-        Ok(Self { writer, readers: Arc::new(Readers::new(file)), _lock: lock })
+        let known_keys = KnownKeys::new(StateFile::of(&file));
+        Ok(Self { writer, readers: Arc::new(Readers::new(file)), known_keys, _lock: lock })
     }
 
     pub(super) fn changed(&self) -> tokio::sync::watch::Receiver<()> {
         self.writer.changes()
+    }
+
+    /// A key, read only if something was committed since it was read last.
+    pub(super) fn known_key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        self.known_keys.get(id, || self.ask("reading a key", |db| keys::get(db, id)))
     }
 
     pub(super) fn read<T>(

@@ -1,5 +1,7 @@
 //! Keys.
 
+use std::sync::Arc;
+
 use super::fixtures::{at, key};
 use crate::{KeyId, KeyRecord, Records, StoreError};
 
@@ -8,7 +10,7 @@ pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     let (first, second) = (key("one", "lab"), KeyRecord { expires_at: None, ..key("two", "other") });
     records.create_key(first.clone()).await.unwrap();
     records.create_key(second.clone()).await.unwrap();
-    assert_eq!(records.key(&first.id).await.unwrap(), Some(first.clone()));
+    assert_eq!(records.key(&first.id).await.unwrap(), Some(Arc::new(first.clone())));
     assert_eq!(records.key(&KeyId::parse("three").unwrap()).await.unwrap(), None);
     assert_eq!(records.keys(None).await.unwrap(), [first, second.clone()]);
     assert_eq!(records.keys(Some(&second.account)).await.unwrap(), [second]);
@@ -26,6 +28,7 @@ pub(super) async fn end_by_revocation(records: &dyn Records) {
     records.create_key(one.clone()).await.unwrap();
     records.touch_key(&one.id, at(5)).await.unwrap();
     records.touch_key(&one.id, at(3)).await.unwrap();
+    assert!(records.key(&one.id).await.unwrap().unwrap().is_valid(at(9)));
     assert!(records.revoke_key(&one.id, at(7)).await.unwrap());
     assert!(!records.revoke_key(&one.id, at(8)).await.unwrap(), "revoked before");
     assert!(!records.revoke_key(&KeyId::parse("two").unwrap(), at(8)).await.unwrap());
