@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use assay_model::JobId;
 use bytes::Bytes;
-use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -90,33 +89,19 @@ impl Blobs {
         tempfile::tempdir_in(self.root.join(INCOMING))
     }
 
-    /// Keeps files, each with its SHA-256; nobody else may be able to change them, now or later, since they are kept under
-    /// a second name if that can be. Keeping one again changes nothing.
+    /// Keeps the file at `path`, whose SHA-256 is `sha256`; nobody else may be able to change it, now or later, since it is
+    /// kept under a second name if that can be. Its content is on the disk then, its name after [`Self::settle`]. Keeping it
+    /// again changes nothing.
     ///
     /// # Errors
-    /// [`BlobError`] when a file can't be read or kept; others may be kept then.
-    pub async fn put<'a>(
-        &self,
-        job: JobId,
-        files: impl IntoIterator<Item = (&'a str, PathBuf)>,
-    ) -> Result<(), BlobError> {
-        let folder = self.root.join(JOBS).join(job.to_string());
-        // All at once: each waits for the disk.
-        let put = files.into_iter().map(|(sha256, path)| self.put_one(place(job, sha256), folder.join(sha256), path));
-        if try_join_all(put).await?.is_empty() {
-            return Ok(());
-        }
-        apart(move || folder.ancestors().take(2).try_for_each(|folder| File::open(folder)?.sync_all())).await?;
-        Ok(())
-    }
-
-    /// Keeps the file at `path`, at `to` in this machine's folder, whose name is on the disk only later.
-    async fn put_one(&self, place: Result<Path, BlobError>, to: PathBuf, path: PathBuf) -> Result<(), BlobError> {
-        let (place, from) = (place?, path.clone());
+    /// [`BlobError`] when the file can't be read or kept.
+    pub async fn put(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
+        let place = place(job, sha256)?;
+        let (from, to) = (path.to_owned(), self.folder_of(job).join(sha256));
         if apart(move || link(&from, &to)).await? {
             return Ok(());
         }
-        if tokio::fs::metadata(&path).await?.len() <= MAX_WHOLE_BYTES {
+        if tokio::fs::metadata(path).await?.len() <= MAX_WHOLE_BYTES {
             self.store.put(&place, tokio::fs::read(path).await?.into()).await?;
             return Ok(());
         }
@@ -133,6 +118,20 @@ impl Blobs {
         }
         upload.finish().await?;
         Ok(())
+    }
+
+    /// Puts the names of all that was kept of a job on the disk, so that the records may speak of it.
+    ///
+    /// # Errors
+    /// [`BlobError`] when nothing was kept, or the disk failed.
+    pub async fn settle(&self, job: JobId) -> Result<(), BlobError> {
+        let folder = self.folder_of(job);
+        apart(move || folder.ancestors().take(2).try_for_each(|folder| File::open(folder)?.sync_all())).await
+    }
+
+    /// The job's folder on this machine.
+    fn folder_of(&self, job: JobId) -> PathBuf {
+        self.root.join(JOBS).join(job.to_string())
     }
 
     /// Length in bytes.
@@ -263,9 +262,9 @@ mod tests {
         let file = data.path().join("file");
         std::fs::write(&file, "evidence").unwrap();
         let (one, two) = ("a".repeat(64), "b".repeat(64));
-        blobs.put(job(1), []).await.unwrap();
         for (id, sha256) in [(1, &one), (1, &one), (1, &two), (2, &one)] {
-            blobs.put(job(id), [(sha256.as_str(), file.clone())]).await.unwrap();
+            blobs.put(job(id), sha256, &file).await.unwrap();
+            blobs.settle(job(id)).await.unwrap();
         }
         assert_eq!(blobs.size(job(1), &one).await.unwrap(), 8);
         assert_eq!(text(&blobs, job(1), &one, 0..8).await.unwrap(), "evidence");
@@ -303,13 +302,14 @@ mod tests {
         let (from_near, from_far) = (incoming.path().join("file"), elsewhere.path().join("file"));
         fs::write(&from_near, "near").unwrap();
         fs::write(&from_far, "far").unwrap();
-        blobs.put(job(1), [(near.as_str(), from_near.clone()), (far.as_str(), from_far)]).await.unwrap();
+        blobs.put(job(1), &near, &from_near).await.unwrap();
+        blobs.put(job(1), &far, &from_far).await.unwrap();
         let inode = |path: &FilePath| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
         assert_eq!(inode(&from_near), inode(&data.path().join(format!("jobs/{}/{near}", job(1)))));
         assert_eq!(text(&blobs, job(1), &far, 0..3).await.unwrap(), "far");
-        let nothing = blobs.put(job(1), [("c".repeat(64).as_str(), incoming.path().join("nothing"))]).await;
+        let nothing = blobs.put(job(1), &"c".repeat(64), &incoming.path().join("nothing")).await;
         assert!(matches!(nothing, Err(BlobError::Io(_))));
-        let odd = blobs.put(job(1), [("../../x", from_near)]).await;
+        let odd = blobs.put(job(1), "../../x", &from_near).await;
         assert!(matches!(odd, Err(BlobError::Name(_))));
 
         // As after a kill: what was incoming goes, what was kept stays.

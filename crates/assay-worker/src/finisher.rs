@@ -1,14 +1,13 @@
 //! What is left to do when an episode has run: to end its policy, to take over its evidence, to draw its video. A thread
 //! of its own does it while the lane runs the next episode.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{self, ScopedJoinHandle};
 
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, Record};
+use assay_model::{Artifact, EpisodeResult, Record};
 use assay_policy::remote::Answers;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
@@ -36,13 +35,19 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Copies the files, side by side.
-    fn take(&self, result: &mut EpisodeResult) -> io::Result<()> {
-        let take = |name| evidence::take(self.scratch.path(), &self.inside, name, &self.destination);
+    /// Copies the files and has them kept, side by side: the disk works on one while others are copied.
+    fn take(&self, result: &mut EpisodeResult, events: &dyn SessionEvents) -> Result<(), SessionError> {
+        let episode = result.episode;
+        let take = |name| {
+            let file = evidence::take(self.scratch.path(), &self.inside, name, &self.destination);
+            let file = file.map_err(|e| platform(&e))?;
+            events.keep(episode, &file).map_err(SessionError::Rejected)?;
+            Ok(file)
+        };
+        let panicked = |_| Err(SessionError::Platform("taking a file over panicked".to_owned()));
         thread::scope(|scope| {
-            let taken = files::STEPPED.map(|name| scope.spawn(move || take(name)));
-            for file in taken {
-                result.evidence.push(file.join().map_err(|_| io::Error::other("taking a file over panicked"))??);
+            for file in files::STEPPED.map(|name| scope.spawn(move || take(name))) {
+                result.evidence.push(file.join().unwrap_or_else(panicked)?);
             }
             Ok(())
         })
@@ -90,17 +95,14 @@ impl Finisher<'_> {
             let timed_out = is_timed_out(&result);
             let mut ending = policy.map(|policy| scope.spawn(move || end(policy, timed_out)));
             if let Some(written) = written {
-                written.take(&mut result).map_err(|e| platform(&e))?;
+                written.take(&mut result, events)?;
             }
             // What is drawn of a failure tells how the process ended.
             if result.error.is_some() {
                 ended(ending.take(), &mut result)?;
             }
             if let Some(written) = written {
-                self.complete(&mut result, world_seed, &written.destination);
-            }
-            if !self.cancel.is_cancelled() {
-                events.keep(&result).map_err(SessionError::Rejected)?;
+                self.complete(&mut result, world_seed, &written.destination, events)?;
             }
             ended(ending, &mut result)?;
             Ok(result)
@@ -108,7 +110,13 @@ impl Finisher<'_> {
     }
 
     /// Draws the episode, if that is wanted, and names its evidence.
-    fn complete(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
+    fn complete(
+        &self,
+        result: &mut EpisodeResult,
+        world_seed: u64,
+        folder: &Path,
+        events: &dyn SessionEvents,
+    ) -> Result<(), SessionError> {
         let wanted = self.job.seeds.is_showcase(result.episode)
             || match self.job.record {
                 Record::All => true,
@@ -116,7 +124,11 @@ impl Finisher<'_> {
                 Record::None => false,
             };
         if wanted && result.steps > 0 {
-            self.draw(result, world_seed, folder);
+            let drawn = self.draw(result, world_seed, folder);
+            for file in &drawn {
+                events.keep(result.episode, file).map_err(SessionError::Rejected)?;
+            }
+            result.evidence.extend(drawn);
         }
         let inside = evidence::folder_of(result.episode);
         result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
@@ -124,9 +136,10 @@ impl Finisher<'_> {
         let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
         let log = path(files::LOG).or_else(|| path(files::TRACE));
         (result.log_url, result.video_url) = (log, path(files::VIDEO));
+        Ok(())
     }
 
-    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) {
+    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) -> Vec<Artifact> {
         let used = result.evidence.iter().map(|file| file.size_bytes).sum();
         let recording = video::Recording {
             scenario: &self.scenario,
@@ -137,13 +150,14 @@ impl Finisher<'_> {
         };
         match video::render(self.engine, &recording, self.cancel) {
             Ok(written) => {
-                result.evidence.extend(written.files);
                 result.evidence_notes.extend(written.notes);
+                written.files
             }
             Err(error) => {
                 // What went wrong is for the operator; it may speak of this machine.
                 tracing::warn!(episode = result.episode, "no log and no video: {}", platform(&error));
                 result.evidence_notes.push("log and images are missing: they could not be written".to_owned());
+                Vec::new()
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::lane::{Run, WATCHDOG};
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, SeedSource,
+    Artifact, ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, SeedSource,
     StageResult, Termination,
 };
 use assay_policy::{PolicyConnection, PolicyFailure};
@@ -71,9 +71,8 @@ pub(crate) trait SessionEvents: Sync {
     fn wanted(&self, _episode: u32) -> bool {
         true
     }
-    /// An episode's evidence is complete; of its result, only what the policy's end tells may still change. An error stops
-    /// the session.
-    fn keep(&self, _result: &EpisodeResult) -> Result<(), String> {
+    /// A file of an episode's evidence is where it goes, under its plain name. An error stops the session.
+    fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), String> {
         Ok(())
     }
     /// An episode is complete, with its video if it gets one. An error stops the session.

@@ -40,7 +40,7 @@ async fn completed(app: &TestApp, key: &str) -> String {
     for (name, content, sha256) in [("log.mcap", &b"a log"[..], "a".repeat(64)), ("video.mp4", VIDEO, "b".repeat(64))] {
         let file = app.folder.path().join(name);
         std::fs::write(&file, content).unwrap();
-        app.state.blobs.put(claim.fence.job_id, [(sha256.as_str(), file)]).await.unwrap();
+        app.state.blobs.put(claim.fence.job_id, &sha256, &file).await.unwrap();
         let name = format!("episodes/000/{name}");
         result.evidence.push(Artifact { name, sha256, size_bytes: content.len() as u64, url: None });
     }

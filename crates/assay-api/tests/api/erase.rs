@@ -30,7 +30,7 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     let (file, content) = (app.folder.path().join("evidence"), vec![7; bytes]);
     std::fs::write(&file, &content).unwrap();
     let sha256 = sha256_hex(&content);
-    app.state.blobs.put(job, [(sha256.as_str(), file.clone())]).await.unwrap();
+    app.state.blobs.put(job, &sha256, &file).await.unwrap();
     std::fs::remove_file(file).unwrap();
     let evidence =
         vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64, url: None }];
@@ -159,7 +159,7 @@ async fn what_a_late_lane_writes_goes_too() {
     assert_eq!(erase(&app, &key, &id).await.status, 204);
     let late = app.folder.path().join("late");
     std::fs::write(&late, "late").unwrap();
-    app.state.blobs.put(id.parse().unwrap(), [("a".repeat(64).as_str(), late)]).await.unwrap();
+    app.state.blobs.put(id.parse().unwrap(), &"a".repeat(64), &late).await.unwrap();
     let due: Vec<Removal> = app.state.records.removals(9).await.unwrap();
     assert_eq!(due.len(), 1, "it is looked for again");
     app.clock.forward(60);
@@ -200,7 +200,7 @@ async fn an_erased_submission_is_gone_but_for_its_record_and_its_place() {
     let path = format!("/submissions/{id}");
     let (file, sha256) = (app.folder.path().join("evidence"), sha256_hex(b"seen"));
     std::fs::write(&file, b"seen").unwrap();
-    app.state.blobs.put(job, [(sha256.as_str(), file.clone())]).await.unwrap();
+    app.state.blobs.put(job, &sha256, &file).await.unwrap();
     let delete = async |key: &str| app.send(request("DELETE", &path, key).body(Body::empty()).unwrap()).await;
     let open = delete(&key).await;
     assert_eq!((open.status.as_u16(), open.code()), (409, "CONFLICT"), "its season may have to run it again");

@@ -66,8 +66,11 @@ impl Shared {
         let trace = work.path().join(files::TRACE);
         self.wait(blobs.copy_to(job, &recording.sha256, &trace))?;
         let (judgement, frames) = judging.judge(episode, &trace, work.path(), cancel);
-        let named = |frame: &Artifact| work.path().join(Path::new(&frame.name).file_name().unwrap_or_default());
-        self.wait(blobs.put(job, frames.iter().map(|frame| (frame.sha256.as_str(), named(frame)))))?;
+        for frame in &frames {
+            let name = Path::new(&frame.name).file_name().unwrap_or_default();
+            self.wait(blobs.put(job, &frame.sha256, &work.path().join(name)))?;
+        }
+        self.wait(blobs.settle(job))?;
         Ok((judgement, frames))
     }
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use assay_model::{Blame, EpisodeResult, Plan};
+use assay_model::{Artifact, Blame, EpisodeResult, Plan};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
+use assay_store::{BlobError, Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
 use tempfile::TempDir;
 
 use super::busy::Busy;
@@ -70,17 +70,13 @@ impl SessionEvents for Recorder<'_> {
         episode < self.end.load(Ordering::SeqCst)
     }
 
-    /// Puts an episode's evidence where it stays, before the result speaks of it.
-    fn keep(&self, result: &EpisodeResult) -> Result<(), String> {
-        if !self.wanted(result.episode) {
+    /// Puts a file where it stays, before the result speaks of it.
+    fn keep(&self, episode: u32, file: &Artifact) -> Result<(), String> {
+        if !self.wanted(episode) {
             return Ok(());
         }
-        let files = result.evidence.iter().map(|file| (file.sha256.as_str(), self.folder.join(&file.name)));
-        let kept = self.shared.wait(self.shared.options.blobs.put(self.fence.job_id, files));
-        kept.map_err(|error| {
-            self.full.cancel();
-            format!("the evidence of episode {} could not be kept: {}", result.episode, platform(&error))
-        })
+        let path = self.folder.join(evidence::folder_of(episode)).join(&file.name);
+        self.kept(episode, self.shared.options.blobs.put(self.fence.job_id, &file.sha256, &path))
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
@@ -91,6 +87,9 @@ impl SessionEvents for Recorder<'_> {
         }
         if self.plan.ends_with(&result) {
             self.end.fetch_min(episode + 1, Ordering::SeqCst);
+        }
+        if !result.evidence.is_empty() {
+            self.kept(episode, self.shared.options.blobs.settle(self.fence.job_id))?;
         }
         match self.record(&result) {
             Ok(Recorded::New { left_in_job: 0, .. }) => {
@@ -136,6 +135,14 @@ impl<'a> Recorder<'a> {
             Err(SessionError::Scenario(message)) => Ended::Scenario(message),
             Err(SessionError::Platform(message)) => Ended::Platform(message),
         }
+    }
+
+    /// Waits until evidence is kept.
+    fn kept(&self, episode: u32, keeping: impl Future<Output = Result<(), BlobError>>) -> Result<(), String> {
+        self.shared.wait(keeping).map_err(|error| {
+            self.full.cancel();
+            format!("the evidence of episode {episode} could not be kept: {}", platform(&error))
+        })
     }
 
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
