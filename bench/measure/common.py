@@ -76,10 +76,11 @@ def wait_for(condition):
     raise SystemExit("the server does not get there")
 
 
-def verify(bench, episodes, lanes=1, core=None, seed=1):
-    """Runs the reference policy without video; its episodes in the order in which they ended."""
+def verify(bench, episodes, lanes=1, core=None, seed=1, out=None):
+    """Runs the reference policy without video, with evidence in the folder `out`; its episodes in the order in which they ended."""
     command = [bench.assay, "-v", "verify", POLICY, "--scenario", SCENARIO, "--record", "none", "--json"]
     command += ["--episodes", str(episodes), "--lanes", str(lanes), "--seed", str(seed)]
+    command += [] if out is None else ["--out", str(out)]
     done = subprocess.run(
         command, cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
         preexec_fn=None if core is None else on_core(core),

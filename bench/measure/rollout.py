@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import tempfile
+from pathlib import Path
 from statistics import median
 
 from .common import LIMIT_S, SCENARIO, environment, on_core, result, verify
@@ -16,7 +18,8 @@ def run(bench):
     ratios, with_evidence, own, bare_all, bare_parts = [], [], [], [], []
     for _ in range(bench.repetitions):
         # Alternating, so that whatever else the machine does hits both.
-        episodes = verify(bench, EPISODES, core=CORE)
+        with tempfile.TemporaryDirectory() as folder:
+            episodes = verify(bench, EPISODES, core=CORE, out=Path(folder) / "out")
         steps = round(sum(e.steps for e in episodes) / EPISODES)
         bare = bare_loop(bench, steps)
         bare_parts.append(bare_loop(bench, steps, "--parts")["parts_us"])
