@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Verdict};
 use assay_testkit::{archive, example, wait_for, zip_folder};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
@@ -209,16 +211,19 @@ fn evidence_can_be_downloaded() {
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
     }
-    let signed = fs::read(assay.path("data/jobs").join(&id).join("1/report.json")).unwrap();
-    assert_eq!(
-        client.get(&format!("/verify/{id}/report.json")).body,
-        serde_json::from_slice::<serde_json::Value>(&signed).unwrap()
-    );
+    let report = client.get(&format!("/verify/{id}/report.json")).text;
+    let sha256: String = Sha256::digest(&report).iter().map(|byte| format!("{byte:02x}")).collect();
+    let statement = client.get(&format!("/verify/{id}/attestation")).body;
+    let payload = BASE64_STANDARD.decode(statement["payload"].as_str().unwrap()).unwrap();
+    assert!(String::from_utf8(payload).unwrap().contains(&sha256), "signed is what is told, byte for byte");
     let video = client.download(job.video_url.as_ref().unwrap());
     assert_eq!(&video[4..8], b"ftyp");
     assert!(client.download(episode.log_url.as_ref().unwrap()).starts_with(b"\x89MCAP0\r\n"));
     // What lies in the data folder is what the results speak of, and the secret is nobody else's business.
-    assert!(!assay.path("data/jobs").join(&id).join("episodes").exists());
+    assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 8);
+    wait_for("incoming files that are gone", JOB_LIMIT, || {
+        (fs::read_dir(assay.path("data/blobs/incoming")).unwrap().count() == 0).then_some(())
+    });
     let mode = fs::metadata(assay.path("data/artifact-secret")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
