@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use super::hub::{EventHub, Signal};
 use super::places::Place;
@@ -18,8 +18,6 @@ use super::update::{Expected, Frame, HEARTBEAT};
 
 /// Events read from the records at a time.
 const PAGE: u32 = 100;
-/// Heartbeats of all streams go in so many groups, each at one moment: a processor that is awake sends many for little.
-const BEAT_GROUPS: u32 = 64;
 
 /// Where a client is in the job's events.
 #[derive(Debug)]
@@ -61,8 +59,7 @@ impl Following {
                 self.catch_up().await.ok()?;
                 continue;
             }
-            let beat = next_beat(self.hub.0.began, Instant::now(), self.heartbeat);
-            match timeout_at(beat, self.signals.recv()).await {
+            match timeout(self.heartbeat, self.signals.recv()).await {
                 Err(_) => return Some(HEARTBEAT),
                 Ok(Ok(Signal::Frame(frame))) => self.hear(frame),
                 Ok(Ok(Signal::Look)) => {}
@@ -95,33 +92,5 @@ impl Following {
             self.tell(Frame::kept(event, Expected::default()));
         }
         Ok(())
-    }
-}
-
-/// The last moment of a group within `heartbeat`, for which a stream may be silent.
-fn next_beat(began: Instant, now: Instant, heartbeat: Duration) -> Instant {
-    let until = now.duration_since(began) + heartbeat;
-    let group = (heartbeat / BEAT_GROUPS).as_nanos().max(1);
-    let over = u64::try_from(until.as_nanos() % group).unwrap_or(0);
-    now + heartbeat - Duration::from_nanos(over)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::{BEAT_GROUPS, Duration, Instant, next_beat};
-
-    #[test]
-    fn heartbeats_go_in_groups_and_in_time() {
-        let (began, heartbeat) = (Instant::now(), Duration::from_secs(15));
-        let mut beats = BTreeSet::new();
-        for at in (0..15_000).map(|millis| began + Duration::from_millis(millis)) {
-            let beat = next_beat(began, at, heartbeat);
-            assert!(beat <= at + heartbeat && beat > at + heartbeat - heartbeat / BEAT_GROUPS);
-            assert_eq!(next_beat(began, beat, heartbeat), beat + heartbeat, "and stay in them");
-            beats.insert(beat);
-        }
-        assert_eq!(beats.len(), BEAT_GROUPS as usize);
     }
 }

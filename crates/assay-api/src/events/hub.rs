@@ -33,8 +33,6 @@ pub(super) struct Inner {
     /// Somebody wants open streams to be looked at: a key was revoked, or the service stops.
     pub(super) look: Notify,
     pub(super) stopping: AtomicBool,
-    /// What the groups of heartbeats are counted from.
-    pub(super) began: Instant,
 }
 
 /// Those that are followed.
@@ -94,7 +92,6 @@ impl EventHub {
             places: Places::default(),
             look: Notify::new(),
             stopping: AtomicBool::new(false),
-            began: Instant::now(),
         }))
     }
 
