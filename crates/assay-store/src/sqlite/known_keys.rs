@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::state::{State, StateFile};
+use super::commits::{State, StateFile};
 use crate::{KeyId, KeyRecord};
 
 /// Keys that are remembered at most.

@@ -12,6 +12,7 @@ mod answers;
 mod arena;
 mod backend;
 mod checkpoint;
+mod commits;
 mod community;
 mod conclusions;
 mod events;
@@ -32,7 +33,7 @@ mod row;
 mod seasons;
 mod sessions;
 mod shards;
-mod state;
+
 mod submissions;
 mod writer;
 

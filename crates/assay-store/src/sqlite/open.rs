@@ -9,13 +9,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
+use super::commits::StateFile;
 use super::fail::{Sql, database};
 use super::keys;
 use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
-use super::state::StateFile;
 use super::writer::{Outlives, Writer};
 use crate::{KeyId, KeyRecord, StoreError};
 
