@@ -33,7 +33,6 @@ mod row;
 mod seasons;
 mod sessions;
 mod shards;
-
 mod submissions;
 mod writer;
 
