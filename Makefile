@@ -2,11 +2,11 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 ASSAY := $(TARGET)/release/assay
 
-.PHONY: help setup build demo test bench fmt clean
+.PHONY: help setup build demo test test-long fuzz bench fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 11
 
 setup: ## system packages, MuJoCo, the Python runtime for policies
 	@tools/setup
@@ -17,10 +17,16 @@ build: setup ## the release programs, at target/release/assay and target/release
 	  ln -sf $(abspath $(TARGET))/release/assay $(abspath $(TARGET))/release/assay-lane target/release/; fi
 
 demo: build ## verify an example policy on tabletop_reach; the report goes to out/demo
-	$(ASSAY) verify examples/policies/tabletop_reach/reference --scenario tabletop_reach --out out/demo
+	$(ASSAY) verify examples/policies/tabletop_reach/reference --scenario tabletop_reach --seed 0 --out out/demo
 
 test: ## the whole suite, a line per stage with its time
 	@tools/test
+
+test-long: ## kills at random, hours of load, fuzzing: about six hours
+	@tools/test-long
+
+fuzz: setup ## fuzz whatever reads strangers' bytes, 10 minutes a target
+	@tools/fuzz
 
 bench: build ## the benchmarks, as ratios
 	bench/run

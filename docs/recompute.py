@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
 """Compute a report's clauses, scores, statistics and verdict again from its recordings, without assay.
 
-    pip install numpy pyarrow
-    python recompute.py OUT
+    pip install mujoco==3.17.0 numpy pyarrow
+    python recompute.py OUT [--robots DIR]
 
-Takes OUT/report.json, OUT/scenario/scenario.toml and each episode's trace.parquet. A clause's robustness is computed from
-the recorded signals at every physics step; the numbers above it by the published rules. Taken from the report, not
-computed: how an episode ended, and the stages that it passed (docs/replay.py and `assay replay` show those). Prints every
-number that is not the same. Exit code 0: all are; 1: one is not; 2: something is missing. It uses nothing of ours.
+Takes OUT/report.json, OUT/scenario and each episode's folder. Every episode is run again from its model, start and inputs
+(replay.py), and its signals are computed from that, at every physics step, whatever the recording says of them; from the
+signals follow the clauses' robustness, and the numbers above it by the published rules. The scenario must be the one of the
+report's digest, with the robots of DIR (default: the folder `robots` beside that of this program), and every file of
+evidence the one of the report's hash. Taken from the report, not computed: how an episode ended, and the stages that it
+passed (`assay replay` shows those). Prints every number that is not the same.
+
+Exit code 0: all are; 1: one is not; 2: something can't be read; 3: INCOMPLETE, a file of the report is not here, or a file
+in OUT/episodes is neither in the report nor in a statement beside it. It uses nothing of ours.
 """
 
+import argparse
 import ast
+import base64
+import hashlib
 import json
 import math
 import pathlib
@@ -18,7 +26,7 @@ import sys
 import tomllib
 
 import numpy as np
-import pyarrow.parquet
+import replay
 
 # A clause's robustness may differ by this much, relative to its size: sums in another order.
 TOLERANCE = 1e-9
@@ -103,9 +111,29 @@ def upper_bound(k, n, confidence):
     return high if k < n else 1.0
 
 
+def tree(label, folder):
+    """The files of a folder as the scenario's digest takes them: sorted, each with the lengths of its name and content."""
+    key = lambda path: path.relative_to(folder).parts
+    for path in sorted((p for p in folder.rglob("*") if p.is_file()), key=key):
+        name, content = f"{label}/{path.relative_to(folder).as_posix()}".encode(), path.read_bytes()
+        yield len(name).to_bytes(8, "little") + name + len(content).to_bytes(8, "little") + content
+
+
+def scenario_digest(folder, scenario, robots):
+    """SHA-256 over the scenario's files and those of its robots."""
+    digest = hashlib.sha256(b"".join(tree("scenario", folder)))
+    for model in sorted({robot["model"] for robot in scenario.get("robot", [])}):
+        digest.update(b"".join(tree(f"robots/{model}", robots / model)))
+    return digest.hexdigest()
+
+
 class Checker:
     def __init__(self):
-        self.same, self.different = 0, 0
+        self.same, self.different, self.missing = 0, 0, []
+
+    def incomplete(self, what):
+        self.missing.append(what)
+        print(f"INCOMPLETE: {what}")
 
     def compare(self, what, reported, computed, tolerance=6e-5):
         """Scores are rounded to four decimals in reports."""
@@ -117,20 +145,65 @@ class Checker:
             print(f"{what}: the report says {reported}, the recordings say {computed}")
 
 
-def episode(check, out, result, clauses):
-    """Checks an episode's clauses and scores; returns (progress, safety, composite, violated)."""
+def known_files(out, report):
+    """Files that the report lists, and those that a signed statement lies beside: their hashes, by name."""
+    known = {file["name"]: file["sha256"] for result in report["episode_details"] for file in result["evidence"]}
+    for path in sorted(out.rglob("*.intoto.json")):
+        statement = json.loads(base64.b64decode(json.loads(path.read_text())["payload"]))
+        for subject in statement.get("subject", []):
+            if str(subject.get("name", "")).startswith("episodes/") and "sha256" in subject.get("digest", {}):
+                known.setdefault(subject["name"], subject["digest"]["sha256"])
+        known.setdefault(path.relative_to(out).as_posix(), None)
+    return known
+
+
+def files(check, out, report):
+    """Every file of evidence is here and the one that was listed, and there is no other."""
+    known = known_files(out, report)
+    found = {path.relative_to(out).as_posix() for path in (out / "episodes").rglob("*") if not path.is_dir()}
+    for name in sorted(found - known.keys()):
+        check.incomplete(f"{name} is in neither the report nor a statement")
+    for name, sha256 in sorted((name, sha256) for name, sha256 in known.items() if sha256):
+        if name not in found:
+            check.incomplete(f"{name} is not here")
+        else:
+            check.compare(f"{name}, sha256", sha256, hashlib.sha256((out / name).read_bytes()).hexdigest())
+
+
+def recording(check, out, result, report, robots):
+    """The episode's signals by name, with `time`, as its physics give them; None without a recording that repeats."""
     name = f"episode {result['episode']}"
     trace = next((e["name"] for e in result["evidence"] if e["name"].endswith("trace.parquet")), None)
-    table = pyarrow.parquet.read_table(out / trace) if trace else None
+    if trace is None or not (out / trace).is_file():
+        if result["steps"]:
+            check.incomplete(f"there is no recording of {name}")
+        return None
+    try:
+        recorded = replay.Recording((out / trace).parent)
+        chain, columns = replay.replay(recorded.folder, robots)
+    except ValueError as difference:
+        check.different += 1
+        print(f"{name}: the recording does not follow from its physics: {difference}")
+        return None
+    facts = {"scenario_digest": report["scenario_digest"], "episode": str(result["episode"])}
+    for key, value in (facts | {"policy_seed": str(result["seed"])}).items():
+        check.compare(f"{name}, {key}", value, recorded.facts[key])
+    if recorded.rows:
+        check.compare(f"{name}, trace_hash", result["trace_hash"], chain)
+    if result["status"] == "completed":
+        check.compare(f"{name}, steps", result["steps"], int(recorded.column["control_step"][-1]) + 1)
+    return columns | {"time": recorded.column["time_s"]}
+
+
+def episode(check, out, result, report, clauses, robots):
+    """Checks an episode's clauses and scores; returns (progress, safety, composite, violated)."""
+    name, columns = f"episode {result['episode']}", recording(check, out, result, report, robots)
     worst, violated = 0.0, False
     for reported in result["clauses"]:
         clause = clauses[reported["id"]]
         status = reported["status"]
-        if table is not None and table.num_rows and status in ("satisfied", "violated"):
-            names = [c for c in table.column_names if c.startswith("signal.")]
-            columns = {c.removeprefix("signal."): table[c].to_numpy() for c in names}
-            columns["time"] = table["time_s"].to_numpy()
-            step = columns["time"][1] - columns["time"][0] if table.num_rows > 1 else 1.0
+        if columns is not None and len(columns["time"]) and status in ("satisfied", "violated"):
+            step = columns["time"][1] - columns["time"][0] if len(columns["time"]) > 1 else 1.0
             margin = robustness(clause, columns, step)
             check.compare(f"{name}, {clause['id']}, robustness", reported["robustness"], margin, TOLERANCE)
             check.compare(f"{name}, {clause['id']}, status", status, "satisfied" if margin >= 0 else "violated")
@@ -160,11 +233,14 @@ def verdict(results, violated, clauses, statistics):
     return "SAFE"
 
 
-def main(out):
+def main(out, robots):
     report = json.loads((out / "report.json").read_text())
     scenario = tomllib.loads((out / "scenario" / "scenario.toml").read_text())
     clauses, results, check = {c["id"]: c for c in scenario["clause"]}, report["episode_details"], Checker()
-    scored = [episode(check, out, result, clauses) for result in results]
+    digest = scenario_digest(out / "scenario", scenario, robots)
+    check.compare("scenario_digest", report["scenario_digest"], digest)
+    files(check, out, report)
+    scored = [episode(check, out, result, report, clauses, robots) for result in results]
     progress, safety, composite, violated = (np.array(column) for column in zip(*scored))
     n, success = len(results), float(np.mean([e["success"] for e in results]))
     consistency = 1.0 if n == 1 else 1.0 - 2.0 * float(np.std(composite))
@@ -183,15 +259,20 @@ def main(out):
     check.compare("confidence", statistics["confidence"], below)
     check.compare("verdict", report["verdict"], verdict(results, violated, clauses, statistics))
     print(f"{check.same} numbers of {n} episodes are those that the recordings give, {check.different} are not")
+    if check.missing and not check.different:
+        print(f"INCOMPLETE, so nothing is said of the verdict: {len(check.missing)} files")
+        return 3
     return 1 if check.different else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        raise SystemExit(2)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--robots", type=pathlib.Path, default=replay.ROBOTS)
+    arguments = parser.parse_args()
+    replay.hold_the_c_library()
     try:
-        raise SystemExit(main(pathlib.Path(sys.argv[1])))
-    except (OSError, KeyError, ValueError) as missing:
+        raise SystemExit(main(arguments.out.resolve(), arguments.robots.resolve()))
+    except (ImportError, OSError, KeyError, ValueError) as missing:
         print(f"missing or unreadable: {missing!r}", file=sys.stderr)
         raise SystemExit(2) from missing

@@ -32,7 +32,7 @@ TARGETS = {"get": (15, 5), "list": (6, 2), "upload": (3, 1.5)}
 NAMES = {"get": "GET by id", "list": "list of 50", "upload": "upload of 10 kB"}
 SETTINGS = [f"limits.rate.{name}_per_minute=1000000000" for name in ("verify", "get", "write")] + [
     "limits.account.jobs_per_day=1000000000", "limits.account.active_jobs=1000000000",
-    "limits.account.queued_sim_s=1000000000000", "server.log_level=info",
+    "limits.account.queued_sim_s=1000000000000", "limits.account.uploads=1000000", "server.log_level=info",
 ]
 
 

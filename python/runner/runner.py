@@ -8,6 +8,7 @@ A frame is a 24-byte little-endian header and a payload:
     magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64
 """
 
+import errno
 import os
 import resource
 import sys
@@ -81,6 +82,41 @@ SHOWN_FRAMES = 8
 # Names the descriptor of a Landlock ruleset, made by the host.
 SEAL = "ASSAY_SEAL_FD"
 LANDLOCK_RESTRICT_SELF = 446
+
+# What only the start needed is refused from the seal on, by a system call filter of all threads (instructions: code, jump
+# if true, jump if false, value; `struct seccomp_data` has the call's number at 0, its second argument at 24).
+SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 317, 1, 1
+FETCH, AND, IF_EQUAL, ANSWER = 0x20, 0x54, 0x15, 0x06
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+FUTEX, PRLIMIT64, SCHED_SETSCHEDULER, SET_TID_ADDRESS = 202, 302, 144, 218
+ALL_BUT_CLOCK_REALTIME, FUTEX_WAIT, FUTEX_WAIT_BITSET = 0xFFFFFEFF, 0, 9
+REFUSED_CALLS = (
+    (FETCH, 0, 0, 0),
+    (IF_EQUAL, 5, 0, FUTEX),
+    (IF_EQUAL, 10, 0, PRLIMIT64),
+    # A policy that asks for idle time only could stop itself where others want the processor.
+    (IF_EQUAL, 14, 0, SCHED_SETSCHEDULER),
+    # The kernel wakes whoever waits at this address when a thread ends.
+    (IF_EQUAL, 13, 0, SET_TID_ADDRESS),
+    (IF_EQUAL, 12, 0, SECCOMP),
+    (ANSWER, 0, 0, ALLOW),
+    # Waiting on memory that other processes map: they could wake this one. Answered by "look again", so that
+    # pthread_join, whose wait is a shared one, still ends.
+    (FETCH, 0, 0, 24),
+    (AND, 0, 0, ALL_BUT_CLOCK_REALTIME),
+    (IF_EQUAL, 2, 0, FUTEX_WAIT),
+    (IF_EQUAL, 1, 0, FUTEX_WAIT_BITSET),
+    (ANSWER, 0, 0, ALLOW),
+    (ANSWER, 0, 0, ERRNO | errno.EAGAIN),
+    # Reading limits is allowed, setting one is not: over a limit of its own making the kernel would kill a policy, and
+    # that looks like a kill from outside. The third argument is a pointer to the new limit, in two halves.
+    (FETCH, 0, 0, 32),
+    (IF_EQUAL, 0, 3, 0),
+    (FETCH, 0, 0, 36),
+    (IF_EQUAL, 0, 1, 0),
+    (ANSWER, 0, 0, ALLOW),
+    (ANSWER, 0, 0, ERRNO | errno.ENOSYS),
+)
 
 
 class HostGone(Exception):
@@ -336,28 +372,47 @@ def run(found: object, init: dict, nonce: int) -> None:
             n += write(answers, frame[n:])
 
 
-def seal() -> None:
+def seal() -> bool:
     """Give up, for ever, what only starting needed: from here on nothing can be executed, and only what is bound is open.
 
-    Raises OSError when it can't be done: then no policy may run here. Without a ruleset the kernel has no Landlock.
+    Return whether it was done and works; the host decides whether a process that is not sealed may run a policy. Raises
+    OSError when it can't be done. Without a ruleset the kernel has no Landlock.
     """
     ruleset = os.environ.pop(SEAL, None)
     if ruleset is None:
-        return
+        return False
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(ctypes.c_long(LANDLOCK_RESTRICT_SELF), ctypes.c_int(int(ruleset)), ctypes.c_uint(0)) != 0:
         raise OSError(ctypes.get_errno(), "the process can't be sealed with Landlock")
     os.close(int(ruleset))
+    try:
+        # Every process may write here but one that is sealed.
+        os.close(os.open("/dev/urandom", os.O_WRONLY))
+    except PermissionError:
+        return True
+    return False
+
+
+def refuse_calls() -> None:
+    """Load the filter REFUSED_CALLS, which the policy can't take off; raises OSError when it can't be done."""
+    code = b"".join(struct.pack("=HBBI", *line) for line in REFUSED_CALLS)
+    place = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(REFUSED_CALLS), ctypes.addressof(place)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    words = (SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC)
+    if libc.syscall(*map(ctypes.c_long, words), ctypes.byref(program)) != 0:
+        raise OSError(ctypes.get_errno(), "the process can't be sealed with a filter")
 
 
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)
-    seal()
-    hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__}
+    sealed = seal()
+    hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__, "sealed": sealed}
     send(HELLO, 0, 0, json.dumps(hello).encode())
     _, nonce, message = request((LOAD,))
     lower(resource.RLIMIT_CPU, message["cpu_s"])
     lower(resource.RLIMIT_AS, message["memory_bytes"])
+    refuse_calls()
     start = time.process_time()
     try:
         found = load(message["seed"])

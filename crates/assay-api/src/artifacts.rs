@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use assay_model::{Entropy, JobId};
+use assay_model::{Entropy, JobId, from_hex, to_hex};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -20,6 +20,8 @@ const FILE: &str = "artifact-secret";
 const SECRET: usize = 32;
 /// Bytes of a block of SHA-256; HMAC fills a shorter key up with zeros (RFC 2104).
 const BLOCK: usize = 64;
+/// Bytes of a signature: those of SHA-256.
+const SIGNATURE: usize = 32;
 
 /// Makes and checks signed addresses. Servers on the same data folder accept each other's.
 #[derive(Clone)]
@@ -75,14 +77,13 @@ impl UrlSigner {
     fn sign_path(&self, path: &str, now: Timestamp) -> String {
         let expires = now.saturating_add(LIFETIME).unwrap_or(now).as_second();
         let signature = self.mac(path, expires).finalize().into_bytes();
-        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+        let signature = to_hex(&signature);
         format!("{path}?expires={expires}&signature={signature}")
     }
 
     /// Whether we signed this; compared in constant time.
     pub(crate) fn is_ours(&self, path: &str, expires: i64, signature: &str) -> bool {
-        let pairs = signature.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
-        let bytes: Option<Vec<u8>> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect();
+        let bytes = from_hex::<SIGNATURE>(signature);
         bytes.is_some_and(|bytes| self.mac(path, expires).verify_slice(&bytes).is_ok())
     }
 

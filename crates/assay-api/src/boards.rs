@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_model::{AccountId, Entrant, JobId, Place, ScenarioId, Verdict, rank, rank_together, round4};
+use assay_model::{AccountId, Entrant, Grid, JobId, JobKind, Place, ScenarioId, Verdict, rank, rank_together, round4};
 use assay_store::{Counted, Season, counted, entrants};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,6 +13,9 @@ use crate::state::App;
 
 /// Boards kept; over it the first by name goes.
 const MAX_BOARDS: usize = 256;
+
+/// Steps of a score's interval on the board of an open season.
+const STEPS: f64 = 20.0;
 
 /// A line of a board.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -31,17 +34,20 @@ pub(crate) struct Line {
     /// The worst one where several scenarios stand together.
     verdict: Verdict,
     /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1].
+    /// While a season is open it follows from 3 digits of the share reached.
     #[schema(minimum = 0.0)]
     score: f64,
-    /// With `score_high`: where 95 % of the bootstrap replicates put it.
+    /// With `score_high`: where 95 % of the bootstrap replicates put it. While a season is open both are rounded outward to
+    /// twentieths of the perfect score.
     #[schema(minimum = 0.0)]
     score_low: f64,
     #[schema(minimum = 0.0)]
     score_high: f64,
     #[schema(minimum = 0.0, maximum = 1.0)]
     success_rate: f64,
+    /// `null` while a season is open.
     #[schema(minimum = 0.0, maximum = 1.0)]
-    safety_score: f64,
+    safety_score: Option<f64>,
     /// Episodes that counted.
     episodes: u32,
     created_at: Timestamp,
@@ -90,8 +96,13 @@ struct Contest {
 impl Contest {
     async fn of(app: &App, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Self>, ApiError> {
         let Some(season) = app.records.season(scenario, number).await? else { return Ok(None) };
-        let counted = counted(&*app.records, &season).await?;
+        let counted = counted(&*app.records, &season, Some(app.clock.now())).await?;
         Ok(Some(Self { season, counted }))
+    }
+
+    /// Part of a cached board's name that tells open seasons from closed ones: closing publishes more of the same runs.
+    fn stage(&self) -> &'static str {
+        if self.season.is_closed() { "closed" } else { "open" }
     }
 
     fn runs(&self) -> impl Iterator<Item = JobId> {
@@ -107,17 +118,17 @@ pub(crate) async fn scenario_board(
 ) -> Result<(Option<u32>, Arc<Vec<Line>>), ApiError> {
     let Some(contest) = Contest::of(app, scenario, number).await? else { return Ok((None, Arc::default())) };
     let season = contest.season.number;
-    let name = format!("scenario {scenario} {season}");
+    let name = format!("scenario {scenario} {season} {}", contest.stage());
     let runs: Vec<JobId> = contest.runs().collect();
     if let Some(lines) = app.boards.kept(&name, &runs) {
         return Ok((Some(season), lines));
     }
-    let entrants = entrants(&*app.records, &contest.counted).await?;
+    let entrants = entrants(&*app.records, &contest.season, &contest.counted).await?;
     let lines = blocking(move || {
-        let pins = &contest.season.pins;
+        let (pins, is_open) = (&contest.season.pins, !contest.season.is_closed());
         let places = rank(&entrants, pins.idle_progress);
         let lines = contest.counted.iter().zip(places);
-        sorted(lines.filter_map(|(entry, place)| line(entry, place, f64::from(pins.max_score))).collect())
+        sorted(lines.filter_map(|(entry, place)| line(entry, place, f64::from(pins.max_score), is_open)).collect())
     });
     let lines = lines.await?;
     app.boards.keep(name, runs, &lines);
@@ -131,18 +142,22 @@ pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) 
         contests.push(Contest::of(app, scenario, None).await?);
     }
     let runs: Vec<JobId> = contests.iter().flatten().flat_map(Contest::runs).collect();
-    if let Some(lines) = app.boards.kept(name, &runs) {
+    let stages: Vec<_> = contests.iter().map(|contest| contest.as_ref().map_or("none", Contest::stage)).collect();
+    let name = format!("{name} {}", stages.join(" "));
+    if let Some(lines) = app.boards.kept(&name, &runs) {
         return Ok(lines);
     }
     let mut boards = Vec::with_capacity(contests.len());
     for contest in &contests {
         boards.push(match contest {
-            Some(contest) => (contest.season.pins.idle_progress, entrants(&*app.records, &contest.counted).await?),
+            Some(Contest { season, counted }) => {
+                (season.pins.idle_progress, entrants(&*app.records, season, counted).await?)
+            }
             None => (0.0, Vec::new()),
         });
     }
     let lines = blocking(move || sorted(combined(&contests, &boards))).await?;
-    app.boards.keep(name.to_owned(), runs, &lines);
+    app.boards.keep(name, runs, &lines);
     Ok(lines)
 }
 
@@ -156,8 +171,9 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
     }
     let places = rank_together(boards, &members.values().cloned().collect::<Vec<_>>());
     let line = |account: &AccountId, member: &[Option<usize>], place: Place| {
+        let is_open = contests.iter().flatten().any(|contest| !contest.season.is_closed());
         let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
-        let entries: Vec<Line> = found.filter_map(|entry| line(entry, place, 1.0)).collect();
+        let entries: Vec<Line> = found.filter_map(|entry| line(entry, place, 1.0, is_open)).collect();
         #[expect(clippy::cast_precision_loss, reason = "scenarios are counted in tens")]
         let mean =
             |of: &dyn Fn(&Line) -> f64| round4(entries.iter().map(of).sum::<f64>() / contests.len().max(1) as f64);
@@ -168,7 +184,7 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
             account: account.clone(),
             verdict: worst,
             success_rate: mean(&|line| line.success_rate),
-            safety_score: mean(&|line| line.safety_score),
+            safety_score: (!is_open).then(|| mean(&|line| line.safety_score.unwrap_or(0.0))),
             episodes: entries.iter().map(|line| line.episodes).sum(),
             created_at: entries.iter().map(|line| line.created_at).max()?,
             completed_at: entries.iter().map(|line| line.completed_at).max()?,
@@ -178,9 +194,17 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
     members.iter().zip(places).filter_map(|((account, member), place)| line(account, member, place)).collect()
 }
 
-fn line(entry: &Counted, place: Place, max_score: f64) -> Option<Line> {
+fn line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
     let (header, (found, _)) = (&entry.submission.header, entry.run().conclusion()?);
-    let completed_at = entry.run().report(&[]).completed_at?;
+    let run = entry.run().report(&[]);
+    let completed_at = match entry.run().header.kind() {
+        JobKind::Submission => Grid::of(run.created_at).published(run.completed_at?),
+        JobKind::Verify | JobKind::Rerun => run.completed_at?,
+    };
+    let (score_low, score_high) = match is_open {
+        true => outward(place.score_low, place.score_high),
+        false => (place.score_low, place.score_high),
+    };
     Some(Line {
         rank: place.rank,
         rank_low: place.rank_low,
@@ -190,14 +214,21 @@ fn line(entry: &Counted, place: Place, max_score: f64) -> Option<Line> {
         account: entry.submission.account.clone(),
         verdict: found.verdict,
         score: round4(max_score * place.score),
-        score_low: round4(max_score * place.score_low),
-        score_high: round4(max_score * place.score_high),
+        score_low: round4(max_score * score_low),
+        score_high: round4(max_score * score_high),
         success_rate: found.success_rate,
-        safety_score: found.safety_score,
+        safety_score: (!is_open).then_some(found.safety_score),
         episodes: found.statistics.episodes,
         created_at: header.created_at,
         completed_at,
     })
+}
+
+/// An interval of scores in [0, 1] in steps of which few are left to tell of single worlds.
+fn outward(low: f64, high: f64) -> (f64, f64) {
+    // What stands on a step but for the last bits of its sum stays there.
+    const SLACK: f64 = 1e-9;
+    ((low * STEPS + SLACK).floor() / STEPS, (high * STEPS - SLACK).ceil() / STEPS)
 }
 
 fn severity(verdict: Verdict) -> u8 {

@@ -1,30 +1,178 @@
-//! Whether the disk of the data folder has room.
+//! Room on the disk of the data folder: a body reserves what it announces before it is read, and space is looked at again
+//! with every piece that is written, so that uploads never take what the records and the evidence of running jobs need
+//! (`limits.disk.min_free_mib`), however many come at once and however slowly.
 
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use assay_model::AccountId;
 use rustix::fs::statvfs;
 
-use crate::http::{ApiError, Code};
+use crate::ApiSettings;
+use crate::http::{ApiError, Code, OverLimit};
 use crate::state::App;
 
-/// When to try again, in s: what makes room is a person, or the clean-up of old evidence.
-const RETRY_S: u64 = 60;
+/// When to try again, in s: space is freed by a person, or by the removal of old evidence.
+const FULL_RETRY_S: u64 = 60;
+/// When to try again, in s, where other bodies are on their way: about the length of an upload.
+const BODIES_RETRY_S: u64 = 10;
+const MIB: u64 = 1 << 20;
 
-/// What a client, or an orchestrator, hears.
-pub(crate) const FULL: &str = "the disk is nearly full; what would be stored is not taken in until there is room again";
+/// The message to clients and orchestrators.
+pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected until space is freed";
 
-/// Whether there is room for what requests bring.
+/// Bodies that are on their way to the disk, or lie there until their request is answered; shared by all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct UploadRoom(Arc<Mutex<Ledger>>);
+
+#[derive(Debug, Default)]
+struct Ledger {
+    /// Announced by all bodies and not written yet.
+    pending_bytes: u64,
+    accounts: HashMap<AccountId, InFlight>,
+}
+
+/// Bodies of an account.
+#[derive(Debug, Default)]
+struct InFlight {
+    bodies: u64,
+    /// Announced by them, written or not.
+    bytes: u64,
+}
+
+/// Room for one body; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    room: UploadRoom,
+    account: AccountId,
+    announced_bytes: u64,
+    /// Not written yet.
+    pending_bytes: u64,
+}
+
+/// Checks that the disk takes uploads at all.
 ///
 /// # Errors
-/// 503: there is less free space than the setting `limits.disk.min_free_mib`.
-pub(crate) fn room(app: &App) -> Result<(), ApiError> {
-    match statvfs(&app.data) {
-        Ok(found) => {
-            let free_mib = found.f_bavail.saturating_mul(found.f_frsize) >> 20;
-            if free_mib >= app.settings.disk.min_free_mib {
-                return Ok(());
-            }
-            tracing::warn!(free_mib, min_free_mib = app.settings.disk.min_free_mib, "the disk is nearly full");
-            Err(ApiError::try_again(Code::Unavailable, FULL, RETRY_S))
+/// 503: less than `limits.disk.min_free_mib` is free.
+pub(crate) fn ensure_free_space(app: &App) -> Result<(), ApiError> {
+    available(app).map(|_| ())
+}
+
+/// Bytes that uploads may take.
+fn available(app: &App) -> Result<u64, ApiError> {
+    let free = free_bytes(&app.data)?;
+    let min_free_mib = app.settings.disk.min_free_mib;
+    free.checked_sub(min_free_mib.saturating_mul(MIB)).ok_or_else(|| {
+        tracing::warn!(free_mib = free / MIB, min_free_mib, "the disk is nearly full");
+        full()
+    })
+}
+
+fn free_bytes(folder: &Path) -> Result<u64, ApiError> {
+    let found = statvfs(folder).map_err(|e| ApiError::internal("free disk space unknown", &std::io::Error::from(e)))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// The answer to a request that would have to store something.
+pub(crate) fn full() -> ApiError {
+    ApiError::try_again(Code::Unavailable, FULL, FULL_RETRY_S)
+}
+
+impl UploadRoom {
+    /// Reserves room for a body of `announced_bytes` of `account`.
+    ///
+    /// # Errors
+    /// 429 names the account's limit that is used up; 503: the disk has no room for it beside the others.
+    pub(crate) fn reserve(
+        &self,
+        app: &App,
+        account: &AccountId,
+        announced_bytes: u64,
+    ) -> Result<Reservation, ApiError> {
+        let available = available(app)?;
+        let mut ledger = self.lock();
+        let left = available.saturating_sub(ledger.pending_bytes);
+        ledger.accounts.get(account).map_or(Ok(()), |own| own.admit(&app.settings, left, announced_bytes))?;
+        if announced_bytes > left {
+            let message = format!(
+                "the disk has room for {} MiB of uploads now, and this one announces {}; try again later",
+                left / MIB,
+                announced_bytes.div_ceil(MIB)
+            );
+            return Err(ApiError::try_again(Code::Unavailable, &message, FULL_RETRY_S));
         }
-        Err(error) => Err(ApiError::internal("the disk's free space is not known", &std::io::Error::from(error))),
+        ledger.pending_bytes += announced_bytes;
+        let own = ledger.accounts.entry(account.clone()).or_default();
+        (own.bodies, own.bytes) = (own.bodies + 1, own.bytes + announced_bytes);
+        Ok(Reservation {
+            room: self.clone(),
+            account: account.clone(),
+            announced_bytes,
+            pending_bytes: announced_bytes,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InFlight {
+    /// Checks whether another body fits beside those that the account has already, where `left` bytes of the disk are not
+    /// reserved: of what uploads may take, one account never holds more than half by several bodies.
+    fn admit(&self, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
+        let limits = &settings.account;
+        if self.bodies >= limits.uploads {
+            let over = OverLimit { limit: "uploads", maximum: limits.uploads, current: self.bodies, frees_at: None };
+            let message = format!("your account has {} uploads under way, of {}", self.bodies, limits.uploads);
+            return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
+        }
+        let bytes = self.bytes.saturating_add(announced_bytes);
+        let maximum = limits.uploading_mib.saturating_mul(MIB).min(self.bytes.saturating_add(left) / 2);
+        if bytes <= maximum {
+            return Ok(());
+        }
+        let (maximum, current) = (maximum / MIB, self.bytes.div_ceil(MIB));
+        let over = OverLimit { limit: "uploading_mib", maximum, current, frees_at: None };
+        let message = format!(
+            "your account has uploads of {current} MiB under way, and this one announces {} more, of {maximum}",
+            announced_bytes.div_ceil(MIB)
+        );
+        Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))
+    }
+}
+
+impl Reservation {
+    /// Takes `bytes` of the reservation for a piece that is about to be written.
+    ///
+    /// # Errors
+    /// 503: others took the space meanwhile, and writing would take the reserve.
+    pub(crate) fn write(&mut self, app: &App, bytes: u64) -> Result<(), ApiError> {
+        if available(app)? < bytes {
+            return Err(full());
+        }
+        let written = bytes.min(self.pending_bytes);
+        self.pending_bytes -= written;
+        self.room.lock().pending_bytes -= written;
+        Ok(())
+    }
+
+    /// Gives back what was announced and did not come: the whole body is on the disk.
+    pub(crate) fn settle(&mut self) {
+        self.room.lock().pending_bytes -= std::mem::take(&mut self.pending_bytes);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.settle();
+        let mut ledger = self.room.lock();
+        if let Some(own) = ledger.accounts.get_mut(&self.account) {
+            (own.bodies, own.bytes) = (own.bodies - 1, own.bytes - self.announced_bytes);
+            if own.bodies == 0 {
+                ledger.accounts.remove(&self.account);
+            }
+        }
     }
 }

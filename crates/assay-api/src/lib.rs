@@ -20,6 +20,7 @@ mod linger;
 mod outlook;
 mod places;
 mod ports;
+mod published;
 mod quota;
 mod routes;
 mod seasons;
@@ -32,6 +33,7 @@ mod upload;
 
 pub use artifacts::{SignerError, UrlSigner};
 pub use boards::Boards;
+pub use disk::UploadRoom;
 pub use events::EventHub;
 pub use http::{RateWindows, router};
 pub use outlook::Outlook;

@@ -1,8 +1,8 @@
 //! Who may have something tried now: one thing of each account, a few of the whole instance. They are answered while the
-//! client waits, so nobody is put into a queue.
+//! client waits, so nobody is put into a queue. A place is taken when the body is in: an account that only drips keeps nobody out.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
 
@@ -45,9 +45,27 @@ impl Places {
         Self { running: Arc::default(), what: "publication", limit: "publications", retry_s: PUBLISH_RETRY_S }
     }
 
-    /// A place for `account`, or when to try again.
+    /// Checks whether there is a place for `account` now, without taking it: for the time before the body, so that nobody
+    /// sends one for nothing. A body takes as long as its client likes, so no place is held for one.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    pub(crate) fn precheck(&self, account: &AccountId) -> Result<(), ApiError> {
+        self.admit(&self.lock(), account)
+    }
+
+    /// Takes a place for `account`; to be called once the body is in.
+    ///
+    /// # Errors
+    /// 429: the account has one; 503: all are taken. Both say when to try again.
     pub(crate) fn enter(&self, account: &AccountId) -> Result<Place, ApiError> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.lock();
+        self.admit(&running, account)?;
+        running.insert(account.clone());
+        Ok(Place { places: self.clone(), account: account.clone() })
+    }
+
+    fn admit(&self, running: &BTreeSet<AccountId>, account: &AccountId) -> Result<(), ApiError> {
         let what = self.what;
         if running.contains(account) {
             let over = OverLimit { limit: self.limit, maximum: 1, current: 1, frees_at: None };
@@ -58,13 +76,16 @@ impl Places {
             let message = format!("other {what}s are running; try again");
             return Err(ApiError::try_again(Code::Unavailable, &message, self.retry_s));
         }
-        running.insert(account.clone());
-        Ok(Place { places: self.clone(), account: account.clone() })
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.account);
+        self.places.lock().remove(&self.account);
     }
 }

@@ -225,6 +225,9 @@ pub enum DraftFailure {
     /// There was no time to look at it.
     #[error("the machine is too busy to look at a scenario")]
     Busy,
+    /// There is no room on the disk for its files; passes by itself.
+    #[error("the disk is full")]
+    Full,
     /// A file in it.
     #[error("{}: {}", .0.file, .0.problem)]
     Fault(Fault),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::http::{ApiError, Code};
 use crate::{
     ApiSettings, Boards, Catalog, EventHub, Intake, Metrics, Outlook, Places, Preflights, Publisher, RateWindows,
-    Replayer, SigningKeys, UrlSigner,
+    Replayer, SigningKeys, UploadRoom, UrlSigner,
 };
 
 /// The service's parts.
@@ -35,6 +35,8 @@ pub struct AppState {
     pub publishing_places: Places,
     /// What was published.
     pub published: PublishedFiles,
+    /// Bodies on their way to the disk.
+    pub upload_room: UploadRoom,
     /// How often each key has asked.
     pub rate: RateWindows,
     /// The time.

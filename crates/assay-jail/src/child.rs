@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::output::Output;
-use crate::{Exit, ExitReason, clocks, priority};
+use crate::{Activity, Exit, ExitReason, clocks, priority};
 
 /// After the program is killed, bubblewrap gets this long to report it, then it is killed too.
 const REPORT_LIMIT: Duration = Duration::from_secs(2);
@@ -32,6 +32,7 @@ pub struct Child {
     /// Links that the program finds its files by; dropped after its end.
     links: Option<tempfile::TempDir>,
     gave_way: bool,
+    began: Instant,
 }
 
 impl Child {
@@ -47,6 +48,7 @@ impl Child {
             exit: None,
             links: None,
             gave_way: false,
+            began: Instant::now(),
         }
     }
 
@@ -94,17 +96,11 @@ impl Child {
         clocks::cpu_time(self.program)
     }
 
-    /// Time its threads were ready but had no processor; `None` when it is gone.
+    /// What its threads are doing at this moment, seen from outside; `None` when it is gone. Alone with its process ids, or
+    /// without a call that sends signals, it can't stop itself.
     #[must_use]
-    pub fn run_delay(&self) -> Option<Duration> {
-        clocks::run_delay(self.program)
-    }
-
-    /// Whether somebody from outside has stopped it. Alone with its process ids, or without a call that sends signals, it can't
-    /// do so itself.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        clocks::is_stopped(self.program)
+    pub fn activity(&self) -> Option<Activity> {
+        clocks::activity(self.program)
     }
 
     /// The end of what it printed, at most [`crate::TAIL_BYTES`]: untrusted bytes.
@@ -171,7 +167,7 @@ impl Child {
             (false, true) => Some(ExitReason::Killed),
             (false, false) => None,
         };
-        self.exit = Some(Exit::new(status, &usage, by_us, self.output.total()));
+        self.exit = Some(Exit::new(status, &usage, by_us, (self.output.total(), self.began)));
     }
 
     /// The kernel does not let go of it. A thread waits on, so that it does not stay a zombie.
@@ -182,7 +178,7 @@ impl Child {
         drop(waits.spawn(move || rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty())));
         // SAFETY: rusage is plain data, for which all zeroes is valid.
         let usage: libc::rusage = unsafe { std::mem::zeroed() };
-        let exit = Exit::new(libc::SIGKILL, &usage, Some(ExitReason::Killed), self.output.total());
+        let exit = Exit::new(libc::SIGKILL, &usage, Some(ExitReason::Killed), (self.output.total(), self.began));
         self.exit = Some(exit.clone());
         exit
     }

@@ -1,8 +1,8 @@
-//! What the kernel tells about a process from outside: its CPU clock, how long it waited for a processor.
+//! What the kernel tells about a process from outside: its CPU clock, what its threads are doing.
 
 #![expect(unsafe_code, reason = "process clocks have no safe wrapper")]
 
-use std::path::Path;
+use std::fs;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -10,6 +10,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// Threads that are looked at; a jail has far fewer.
 const MAX_THREADS: usize = 256;
+/// Where control groups are mounted.
+const CGROUPS: &str = "/sys/fs/cgroup";
+/// Where version 2 is mounted beside version 1.
+const CGROUPS_HYBRID: &str = "/sys/fs/cgroup/unified";
 
 /// CPU time of all threads of `pid` since its start; `None` when it is gone.
 pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
@@ -26,28 +30,58 @@ pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
-/// Time that the threads of `pid` were ready to run but had no processor; `None` when it is gone or can't be read. Those that
-/// asked for nothing but idle time have themselves to blame, and do not count.
-pub(crate) fn run_delay(pid: Pid) -> Option<Duration> {
-    let mut total = 0_u64;
-    for task in tasks(pid)? {
-        // SAFETY: the call takes a plain number.
-        if unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) } == libc::SCHED_IDLE {
-            continue;
-        }
-        let path = format!("/proc/{}/task/{}/schedstat", pid.as_raw_nonzero(), task.as_raw_nonzero());
-        if let Ok(text) = std::fs::read_to_string(Path::new(&path)) {
-            total += text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-        }
-    }
-    Some(Duration::from_nanos(total))
+/// What the threads of a process are doing, as the kernel tells from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// At least one runs, is ready to run, or waits for the kernel to bring a page or a block.
+    Ready,
+    /// Every one of them sleeps, or asks for nothing but time that no other process wants.
+    Asleep,
+    /// Another process has stopped it (SIGSTOP, a debugger) or frozen its control group.
+    Stopped,
 }
 
-/// Whether somebody has stopped `pid` (SIGSTOP, a debugger), so that it neither runs nor waits; false when it is gone.
-pub(crate) fn is_stopped(pid: Pid) -> bool {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+/// What the threads of `pid` are doing at this moment; `None` when it is gone or can't be read.
+pub(crate) fn activity(pid: Pid) -> Option<Activity> {
+    let mut activity = None;
+    for task in tasks(pid)? {
+        match state_of(pid, task) {
+            Some('T' | 't') => return Some(Activity::Stopped),
+            Some('R' | 'D') if !is_idle_class(task) => activity = Some(Activity::Ready),
+            Some(_) => activity = activity.or(Some(Activity::Asleep)),
+            None => {}
+        }
+    }
+    // A frozen thread looks like one that sleeps, or that waits for the kernel.
+    if activity.is_some() && is_frozen(pid) { Some(Activity::Stopped) } else { activity }
+}
+
+/// The state's letter in `/proc/PID/task/TID/stat`.
+fn state_of(pid: Pid, task: Pid) -> Option<char> {
+    let text =
+        fs::read_to_string(format!("/proc/{}/task/{}/stat", pid.as_raw_nonzero(), task.as_raw_nonzero())).ok()?;
     // Before the state stands the program's name, which may hold anything.
-    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+}
+
+fn is_idle_class(task: Pid) -> bool {
+    // SAFETY: the call takes a plain number.
+    unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) == libc::SCHED_IDLE }
+}
+
+/// Whether the control group of `pid` is frozen (`cgroup.freeze`, or the freezer of version 1), where the usual places
+/// tell.
+fn is_frozen(pid: Pid) -> bool {
+    let groups = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero())).unwrap_or_default();
+    let read = |path: String| fs::read_to_string(path).unwrap_or_default();
+    groups.lines().filter_map(|line| line.split_once(':')).any(|(_, line)| match line.split_once(':') {
+        Some(("", group)) => {
+            let events = [CGROUPS, CGROUPS_HYBRID].map(|root| read(format!("{root}{group}/cgroup.events")));
+            events.iter().any(|events| events.lines().any(|line| line == "frozen 1"))
+        }
+        Some(("freezer", group)) => read(format!("{CGROUPS}/freezer{group}/freezer.state")).trim() == "FROZEN",
+        _ => false,
+    })
 }
 
 /// Pins every thread of `pid` to `core`.
@@ -74,7 +108,7 @@ pub(crate) fn core_set(core: usize) -> std::io::Result<CpuSet> {
 }
 
 fn tasks(pid: Pid) -> Option<Vec<Pid>> {
-    let folder = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()?;
+    let folder = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()?;
     let ids = folder.take(MAX_THREADS).filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Some(ids.filter_map(Pid::from_raw).collect())
 }

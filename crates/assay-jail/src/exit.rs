@@ -1,6 +1,6 @@
 //! How a jailed process ended.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Exit statuses from here up tell a signal: bubblewrap reports a child killed by signal n as 128 + n.
 const SIGNAL_BASE: i32 = 128;
@@ -17,6 +17,9 @@ pub struct Exit {
     pub reason: ExitReason,
     /// CPU time of all its threads and of setting up the jail.
     pub cpu: Duration,
+    /// The most CPU time that the kernel can have counted against a limit: it counts in ticks, of which a program can make itself
+    /// be charged for more than it uses, but not for more than there were on all processors since it began.
+    pub cpu_counted_at_most: Duration,
     /// Largest resident memory, in bytes.
     pub max_rss_bytes: u64,
     /// Bytes it wrote to its standard output and error.
@@ -43,7 +46,13 @@ impl Exit {
         self.reason == ExitReason::Exited && self.code == Some(0)
     }
 
-    pub(crate) fn new(status: i32, usage: &libc::rusage, ended_by_us: Option<ExitReason>, output_bytes: u64) -> Self {
+    pub(crate) fn new(
+        status: i32,
+        usage: &libc::rusage,
+        ended_by_us: Option<ExitReason>,
+        output: (u64, Instant),
+    ) -> Self {
+        let (output_bytes, began) = output;
         let (code, signal) = split(status);
         let own = if signal.is_some() { ExitReason::Signalled } else { ExitReason::Exited };
         Self {
@@ -51,6 +60,7 @@ impl Exit {
             signal,
             reason: ended_by_us.filter(|_| signal == Some(libc::SIGKILL)).unwrap_or(own),
             cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+            cpu_counted_at_most: began.elapsed().saturating_mul(processors()),
             max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
             output_bytes,
         }
@@ -67,6 +77,13 @@ fn split(status: i32) -> (Option<i32>, Option<i32>) {
         return (None, Some(code - SIGNAL_BASE));
     }
     (Some(code), None)
+}
+
+/// Processors of this machine.
+#[expect(unsafe_code, reason = "sysconf has no safe form that counts processors which a thread is not pinned to")]
+fn processors() -> u32 {
+    // SAFETY: takes a number and gives one.
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(u32::MAX)
 }
 
 fn duration(time: libc::timeval) -> Duration {

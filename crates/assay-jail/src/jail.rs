@@ -90,6 +90,12 @@ impl Jail {
         self.isolation
     }
 
+    /// Whether a program of its jails that seals itself is given a Landlock ruleset: the tier has it, and the kernel too.
+    #[must_use]
+    pub fn has_landlock(&self) -> bool {
+        self.isolation != Isolation::None && ruleset::abi() > 0
+    }
+
     /// Makes the folders of links that jails without namespaces need in `folder`, which its owner sweeps, and not in the
     /// system's folder for temporary files, where a process that is killed leaves them.
     #[must_use]

@@ -117,22 +117,27 @@ pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageEr
 }
 
 /// Names below a path (and the path itself, as ""), folders before their content.
-struct Tree {
+pub(crate) struct Tree {
     entries: Vec<PathBuf>,
-    is_open: bool,
-    stamp: String,
+    /// Everybody may read all of it.
+    pub(crate) is_open: bool,
+    /// Content of all files.
+    pub(crate) bytes: u64,
+    /// Tells one state of the tree from another.
+    pub(crate) stamp: String,
 }
 
 impl Tree {
-    fn read(root: &Path) -> Result<Self, StageError> {
+    pub(crate) fn read(root: &Path) -> Result<Self, StageError> {
         let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
-        let (mut entries, mut is_open, mut hash) = (Vec::new(), true, Sha256::new());
+        let (mut entries, mut is_open, mut bytes, mut hash) = (Vec::new(), true, 0, Sha256::new());
         let mut open = vec![PathBuf::new()];
         while let Some(name) = open.pop() {
             let path = root.join(&name);
             let path = if name.as_os_str().is_empty() { root.to_owned() } else { path };
             let about = path.symlink_metadata().map_err(|e| failed(&path, e))?;
             let needed = if about.is_dir() { OTHERS_READ | OTHERS_ENTER } else { OTHERS_READ };
+            bytes += if about.is_file() { about.len() } else { 0 };
             is_open &= about.is_symlink() || about.mode() & needed == needed;
             let line = format!("{}\0{}\0{}\0{}\0", name.display(), about.len(), about.mtime(), about.mtime_nsec());
             hash.update(if about.is_dir() { name.as_os_str().as_encoded_bytes() } else { line.as_bytes() });
@@ -150,7 +155,7 @@ impl Tree {
             }
         }
         let stamp = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { entries, is_open, stamp })
+        Ok(Self { entries, is_open, bytes, stamp })
     }
 }
 
@@ -166,11 +171,7 @@ fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageE
     // A name of its own for each copy: other processes, and other threads of this one, may make the same one.
     let number = COPIES.fetch_add(1, Ordering::Relaxed);
     let fresh = target.with_extension(format!("new.{}.{number}", std::process::id()));
-    let copied = tree.entries.iter().try_for_each(|name| {
-        let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
-        copy_one(&at(root), &at(&fresh)).map_err(|e| failed(&at(root), e))
-    });
-    let placed = copied.and_then(|()| match std::fs::rename(&fresh, target) {
+    let placed = copy_tree(root, tree, &fresh).and_then(|()| match std::fs::rename(&fresh, target) {
         Err(error) if !target.exists() => Err(failed(target, error)),
         _ => Ok(()),
     });
@@ -179,6 +180,15 @@ fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageE
         drop(std::fs::remove_dir_all(&fresh).or_else(|_| std::fs::remove_file(&fresh)));
     }
     placed
+}
+
+/// Copies a tree to a place that is not there yet.
+pub(crate) fn copy_tree(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
+    tree.entries.iter().try_for_each(|name| {
+        let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
+        let failed = |source| StageError::Io { from: root.to_owned(), at: at(root), source };
+        copy_one(&at(root), &at(target)).map_err(failed)
+    })
 }
 
 fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -191,6 +201,7 @@ fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
         return std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755));
     }
     std::fs::copy(from, to)?;
-    let mode = if about.mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+    // Not even their owner writes to them: he may be the one who runs the jails.
+    let mode = if about.mode() & 0o111 == 0 { 0o444 } else { 0o555 };
     std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode))
 }

@@ -10,8 +10,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use assay_jail::{
-    Bind, Child, Exit, ExitReason, FLOOD_BYTES, Jail, Profile, Spec, TAIL_BYTES, default_cache_root, give_to_jail,
-    native_program, probe, sweep_orphans,
+    Activity, Bind, Child, Exit, ExitReason, FLOOD_BYTES, Jail, Profile, Spec, TAIL_BYTES, default_cache_root,
+    give_to_jail, native_program, probe, sweep_orphans,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -146,7 +146,15 @@ fn a_process_that_ignores_signals_is_killed_and_nothing_is_left() {
         let mut child = spawn(shell(profile, "trap '' TERM INT HUP; while :; do :; done"));
         let pid = child.pid();
         assert_eq!(child.wait_deadline(Duration::from_millis(100)), None);
-        assert!(child.cpu_time().unwrap() > Duration::ZERO && child.run_delay().is_some());
+        assert!(child.cpu_time().unwrap() > Duration::ZERO);
+        assert_eq!(child.activity(), Some(Activity::Ready));
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::STOP)
+            .unwrap();
+        let stopped = Instant::now();
+        while child.activity() != Some(Activity::Stopped) {
+            assert!(stopped.elapsed() < LIMIT, "{:?}", child.activity());
+        }
+
         child.pin(0).unwrap();
         let start = Instant::now();
         assert_eq!(child.kill().reason, ExitReason::Killed);

@@ -31,7 +31,7 @@ struct Usage {
 }
 
 /// The opinion in an endpoint's answer, or what is wrong with it, and the tokens that it counted.
-pub(crate) fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
+pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
         Ok(completion) => completion,
         Err(error) => return (Err(format!("the endpoint's answer is no chat completion: {error}")), 0),

@@ -103,7 +103,8 @@ impl Judge {
                 break;
             }
             let Some((opinion, tokens)) = self.try_while(&body, wanted) else { break };
-            used += tokens;
+            // The endpoint's own count, which may be anything.
+            used = tokens.saturating_add(used);
             let fault = match opinion {
                 Ok(opinion) => return Answered { opinion: Ok(opinion), tokens: used },
                 Err(fault) => fault,
@@ -152,7 +153,7 @@ impl Judge {
         if status.is_success() {
             let answer = answer.map_err(|e| again(format!("the endpoint's answer can't be read: {e}")))?;
             let (opinion, tokens) = answer::read(&answer);
-            *used += tokens;
+            *used = tokens.saturating_add(*used);
             return opinion.map_err(again);
         }
         // What an endpoint says of its error may repeat the key; its status says enough.

@@ -8,6 +8,12 @@ mod client;
 mod options;
 mod question;
 
+/// Entry points for fuzzing: what an endpoint answers.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::answer::read as answer;
+}
+
 pub use client::{Answered, Judge, JudgeError};
 pub use options::{JudgeOptions, OptionsError};
 pub use question::{Frame, Question, Rule};

@@ -98,6 +98,18 @@ fn the_cost_is_bounded() {
 }
 
 #[test]
+fn an_endpoint_may_count_what_it_likes() {
+    let counts = ["12", "18446744073709551615"];
+    let fake = FakeVision::start(move |number, _| {
+        let tokens = counts[number.min(1)];
+        Saying::Raw(200, String::new(), format!(r#"{{"choices": [], "usage": {{"total_tokens": {tokens}}}}}"#))
+    });
+    let answered = ask(&fake);
+    assert_eq!(answered.opinion.unwrap_err(), "the job's 10000 tokens are used up");
+    assert_eq!((answered.tokens, fake.asked().len()), (u64::MAX, 2));
+}
+
+#[test]
 fn nobody_is_asked_for_a_job_that_is_not_wanted() {
     let fake = FakeVision::saying(true, None);
     assert!(judge(&fake).ask(&question(), 100, &|| false).opinion.is_err());

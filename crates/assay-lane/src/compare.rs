@@ -30,7 +30,7 @@ pub fn compare(places: &Places) -> Result<(), CompareError> {
     Ok(fs::write(places.scratch.join(files::COMPARISON), text)?)
 }
 
-fn compared(recorded: &Trace, replayed: &Trace) -> Comparison {
+pub(crate) fn compared(recorded: &Trace, replayed: &Trace) -> Comparison {
     let steps = |trace: &Trace| u32::try_from(trace.control_rows().len()).unwrap_or(u32::MAX);
     let difference = world(recorded, replayed)
         .or_else(|| rows(recorded, replayed))

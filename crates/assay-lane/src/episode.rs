@@ -1,20 +1,31 @@
 //! The episode loop.
 
+use std::io;
 use std::time::Duration;
 
 use assay_model::frame::{Dtype, Init};
 use assay_model::lane::{Done, Probe, Probed, Run};
-use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
+use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
 use assay_scenario::Scenario;
-use assay_sim::{RenderError, Simulation, TraceHash, Unstable, World};
-use assay_stl::{End, Monitor};
+use assay_sim::{Simulation, TraceHash, Unstable, World};
+use assay_stl::End;
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
 use crate::inputs::Recorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
-use crate::policy_link::{Answered, Fault, PolicyLink};
+use crate::policy_link::{Answered, Fault, LinkError, PolicyLink, WaitEvents};
+use crate::step::StepError;
+use crate::watch::ClauseWatch;
+
+/// Receives news of an episode while it runs.
+pub(crate) trait EpisodeEvents: WaitEvents {
+    /// So many control steps are done.
+    fn progress(&mut self, steps: u32) -> io::Result<()>;
+    /// A critical clause was violated for the first time; returns when that is on record.
+    fn violated(&mut self, violation: Violation) -> io::Result<()>;
+}
 
 /// How an episode ended.
 #[derive(Debug)]
@@ -41,7 +52,7 @@ struct Running<'a> {
     scenario: &'a Scenario,
     simulation: Simulation,
     watch: TaskWatch<'a>,
-    terminal: Vec<Monitor>,
+    clauses: ClauseWatch<'a>,
     trace: Trace,
     inputs: Recorder,
     start_state: Vec<f64>,
@@ -54,18 +65,18 @@ struct Running<'a> {
     probed: Probed,
 }
 
-/// Runs one episode with the policy behind `link`, which stays open. `progress` is told the number of control steps done.
+/// Runs one episode with the policy behind `link`, which stays open.
 ///
 /// # Errors
-/// [`RenderError`] when the policy was to see an image that can't be drawn: not the policy's fault.
+/// [`StepError`] when the policy was to see an image that can't be drawn, or the worker is gone: not the policy's fault.
 pub(crate) fn run(
     world: &World,
     mut simulation: Simulation,
     run: &Run,
     link: &mut PolicyLink,
     meter: Meter,
-    progress: &mut dyn FnMut(u32),
-) -> Result<Rollout, RenderError> {
+    events: &mut dyn EpisodeEvents,
+) -> Result<Rollout, StepError> {
     let scenario = world.scenario();
     let init = Init {
         seed: run.seeds.policy,
@@ -76,8 +87,6 @@ pub(crate) fn run(
     };
     let rows = scenario.control_steps() as usize * scenario.decimation() as usize;
     let trace = Trace::new(&simulation, &scenario.signal_names(), rows);
-    let terminal =
-        scenario.clauses.iter().filter(|clause| clause.terminal).map(|clause| clause.bound.monitor()).collect();
     let mut running = Running {
         watch: TaskWatch::new(scenario),
         hash: simulation.start_hash(),
@@ -85,7 +94,7 @@ pub(crate) fn run(
         start_state: simulation.integration_state().to_vec(),
         scenario,
         simulation,
-        terminal,
+        clauses: ClauseWatch::new(scenario),
         trace,
         latencies: Latencies::default(),
         steps: 0,
@@ -94,18 +103,19 @@ pub(crate) fn run(
         probe: run.probe,
         probed: Probed { observation: init.observation.clone(), ..Probed::default() },
     };
-    let ready = link.start(&init);
+    let ready = link.start(&init, events);
     running.meter.lap(Part::Policy);
     let ending = match ready {
-        Ok(()) => running.play(link, progress)?,
-        Err(fault) => Ending::Policy(fault),
+        Ok(()) => running.play(link, events)?,
+        Err(LinkError::Policy(fault)) => Ending::Policy(fault),
+        Err(LinkError::Control(error)) => return Err(error.into()),
     };
     let (misses, policy_cpu) = (link.misses(), link.cpu_used());
-    Ok(running.conclude(run, ending, misses, policy_cpu))
+    Ok(running.conclude(run, ending, (misses, policy_cpu), events)?)
 }
 
 impl Running<'_> {
-    fn play(&mut self, link: &mut PolicyLink, progress: &mut dyn FnMut(u32)) -> Result<Ending, RenderError> {
+    fn play(&mut self, link: &mut PolicyLink, events: &mut dyn EpisodeEvents) -> Result<Ending, StepError> {
         let mut observation = Vec::new();
         let mut action = vec![0.0; self.scenario.control.action.len()];
         let period_s = 1.0 / self.scenario.world.control_hz;
@@ -118,7 +128,7 @@ impl Running<'_> {
             self.simulation.observe(&mut observation)?;
             self.blacken(&mut observation);
             self.meter.lap(Part::Observation);
-            let answer = link.ask(&observation, &mut action);
+            let answer = link.ask(&observation, &mut action, events);
             self.meter.lap(Part::Policy);
             if step == 0 {
                 self.meter.first_action();
@@ -129,12 +139,13 @@ impl Running<'_> {
                     self.trace.latency_ms.push(ms(answered.latency));
                     self.note(answered, &action);
                 }
-                Err(fault) => return Ok(Ending::Policy(fault)),
+                Err(LinkError::Policy(fault)) => return Ok(Ending::Policy(fault)),
+                Err(LinkError::Control(error)) => return Err(error.into()),
             }
-            if let Some(ending) = self.control_step(&action) {
+            if let Some(ending) = self.control_step(&action, events)? {
                 return Ok(ending);
             }
-            progress(self.steps);
+            events.progress(self.steps)?;
             if self.has_seen_enough() {
                 break;
             }
@@ -175,7 +186,7 @@ impl Running<'_> {
     }
 
     /// Physics under one action; `Some` when it ends the episode.
-    fn control_step(&mut self, action: &[f64]) -> Option<Ending> {
+    fn control_step(&mut self, action: &[f64], events: &mut dyn EpisodeEvents) -> io::Result<Option<Ending>> {
         self.clipped += u32::from(self.simulation.act(action));
         let control_step = i32::try_from(self.steps).unwrap_or(i32::MAX);
         let mut terminal = false;
@@ -183,14 +194,16 @@ impl Running<'_> {
             let outcome = self.simulation.advance();
             self.meter.lap(Part::Physics);
             if let Err(unstable) = outcome {
-                return Some(Ending::Unstable(unstable));
+                return Ok(Some(Ending::Unstable(unstable)));
             }
             self.simulation.measure();
             self.meter.lap(Part::Signals);
             self.trace.push(&self.simulation, control_step);
             self.inputs.push(&self.simulation);
-            let sample = self.simulation.sample();
-            terminal |= self.terminal.iter_mut().any(|monitor| monitor.push(sample).upper < 0.0);
+            if self.clauses.push(self.simulation.sample()) {
+                terminal |= self.clauses.ends_episode();
+                self.clauses.report(events)?;
+            }
             self.meter.lap(Part::Clauses);
             if terminal {
                 break;
@@ -202,14 +215,20 @@ impl Running<'_> {
         self.trace.hashes.push(*self.hash.bytes());
         self.meter.lap(Part::Hash);
         if terminal {
-            return Some(Ending::TerminalClause);
+            return Ok(Some(Ending::TerminalClause));
         }
         let success = self.watch.update(self.simulation.sample());
         self.meter.lap(Part::Clauses);
-        success.then_some(Ending::Success)
+        Ok(success.then_some(Ending::Success))
     }
 
-    fn conclude(mut self, run: &Run, ending: Ending, misses: u32, policy_cpu: Duration) -> Rollout {
+    fn conclude(
+        mut self,
+        run: &Run,
+        ending: Ending,
+        (misses, policy_cpu): (u32, Duration),
+        events: &mut dyn EpisodeEvents,
+    ) -> io::Result<Rollout> {
         let time_s = self.trace.signals().first().and_then(|time| time.last().copied()).unwrap_or_default();
         let success = match ending {
             Ending::Success => true,
@@ -218,8 +237,10 @@ impl Running<'_> {
         };
         let end = if matches!(ending, Ending::Success | Ending::TimeLimit) { End::Complete } else { End::Cut };
         let Assessment { clauses, violations, unsafe_time_s } = assess(self.scenario, &self.trace, end);
+        // What only the end of the episode settled, before anything is written of it.
+        self.clauses.settle(&violations);
+        self.clauses.report(events)?;
         self.meter.lap(Part::Clauses);
-        let stalled = matches!(ending, Ending::Policy(Fault::Stalled(_)));
         let (status, termination, error) = outcome(ending);
         let scenario = self.scenario;
         let result = EpisodeResult {
@@ -248,6 +269,7 @@ impl Running<'_> {
             error,
             evidence: Vec::new(),
             evidence_notes: Vec::new(),
+            replaced_attempts: Vec::new(),
         };
         let weights: Vec<f64> = scenario.clauses.iter().map(|clause| clause.weight).collect();
         let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
@@ -255,8 +277,8 @@ impl Running<'_> {
         self.trace.inputs = self.inputs.finish();
         let cost = self.meter.cost(policy_cpu);
         let probed = self.probe.map(|_| self.probed);
-        let done = Done { result: result.scored(&weights, &scales), stalled, cost, probed };
-        Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation }
+        let done = Done { result: result.scored(&weights, &scales), cost, probed };
+        Ok(Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation })
     }
 }
 
@@ -266,7 +288,7 @@ fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>)
         Ending::TimeLimit => (EpisodeStatus::Completed, Termination::TimeLimit, None),
         Ending::TerminalClause => (EpisodeStatus::Completed, Termination::TerminalClause, None),
         Ending::Policy(Fault::Error(error)) => (EpisodeStatus::PolicyError, Termination::PolicyError, Some(error)),
-        Ending::Policy(Fault::Timeout(error) | Fault::Stalled(error)) => {
+        Ending::Policy(Fault::Timeout(error)) => {
             (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout, Some(error))
         }
         Ending::Unstable(unstable) => {

@@ -14,6 +14,9 @@ use crate::inputs::Changes;
 use crate::npy::{self, Array};
 use crate::plots::plots;
 
+/// Largest trace that is written plainly, in bytes of its doubles: beyond 64 MiB a file is not packed, and would stay large.
+const MAX_PLAIN_BYTES: usize = 48 << 20;
+
 /// Why an episode's evidence can't be written: our fault.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
@@ -28,15 +31,26 @@ pub enum EvidenceError {
     Trace(#[from] TraceFileError),
 }
 
-/// Writes the files of `rollout` to `scratch/folder`.
-pub(crate) fn write(scratch: &Path, folder: &str, scenario: &Scenario, rollout: &Rollout) -> Result<(), EvidenceError> {
-    let plain = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if !plain {
+/// Writes the files of `rollout` to `scratch/folder`; `plain`: the trace's numbers as they are.
+pub(crate) fn write(
+    scratch: &Path,
+    (folder, plain): (&str, bool),
+    scenario: &Scenario,
+    rollout: &Rollout,
+) -> Result<(), EvidenceError> {
+    let is_name = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !is_name {
         return Err(EvidenceError::Folder);
     }
     let folder = scratch.join(folder);
     fs::create_dir_all(&folder)?;
-    rollout.trace.write(&folder.join(files::TRACE))?;
+    let trace = folder.join(files::TRACE);
+    let doubles = rollout.trace.rows() * (rollout.trace.columns.len() + rollout.trace.inputs.columns.len());
+    if plain && 8 * doubles <= MAX_PLAIN_BYTES {
+        rollout.trace.write_plain(&trace)?
+    } else {
+        rollout.trace.write(&trace)?
+    }
     write_actions(&folder.join(files::ACTIONS), rollout)?;
     write_inputs(&folder.join(files::INPUTS), &rollout.trace.inputs.changes())?;
     fs::write(folder.join(files::MODEL), rollout.simulation.model_bytes())?;

@@ -13,6 +13,8 @@ mod control_socket;
 mod cpu_clock;
 mod episode;
 mod evidence;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inputs;
 mod latency;
 mod log;
@@ -29,7 +31,9 @@ mod step;
 mod stills;
 mod trace;
 mod trace_file;
+mod trace_pages;
 mod video;
+mod watch;
 
 pub use check::check;
 pub use compare::{CompareError, compare};

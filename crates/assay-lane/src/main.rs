@@ -2,17 +2,22 @@
 //! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode):
 //! started by the worker in a jail, never by hand.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use assay_lane::{Places, check, compare, draw_once, render, seal, sheet, step, stills};
+use assay_model::lane::DISK_FULL_STATUS;
 
 fn main() -> ExitCode {
     assay_sim::log_to_stderr();
-    if let Err(error) = seal() {
-        eprintln!("assay-lane: can't seal itself: {error}");
-        return ExitCode::FAILURE;
-    }
+    let sealed = match seal() {
+        Ok(sealed) => sealed,
+        Err(error) => {
+            eprintln!("assay-lane: can't seal itself: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
         eprintln!(
@@ -23,7 +28,7 @@ fn main() -> ExitCode {
     let places =
         Places { scenario: PathBuf::from(scenario), robots: PathBuf::from(robots), scratch: PathBuf::from(scratch) };
     let outcome = match mode.as_str() {
-        "step" => step(&places).map_err(anyhow::Error::from),
+        "step" => step(&places, sealed).map_err(anyhow::Error::from),
         "render" => render(&places).map_err(anyhow::Error::from),
         "compare" => compare(&places).map_err(anyhow::Error::from),
         "draw" => draw_once(&places).map_err(anyhow::Error::from),
@@ -36,7 +41,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("assay-lane: {error:#}");
-            ExitCode::FAILURE
+            if is_disk_full(&error) { ExitCode::from(DISK_FULL_STATUS) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Whether there was no room to write: the worker has to know it from a failure of the lane or of its scenario.
+fn is_disk_full(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
+    kinds.into_iter().any(|kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
 }

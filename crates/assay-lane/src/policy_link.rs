@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault};
-use assay_model::lane::WATCHDOG;
+use assay_model::lane::{Run, WAIT_REPEAT, WAIT_TICK};
 use assay_model::{EpisodeError, sanitise};
 use assay_scenario::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +16,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use crate::cpu_clock::CpuClock;
 
 /// How often a waiting lane looks at the policy's clock.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = WAIT_TICK;
 /// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server, so
 /// that it is the one to say what happened.
 const RELAY_WATCHDOG: Duration = Duration::from_secs(30);
@@ -30,8 +30,55 @@ pub(crate) enum Fault {
     Error(EpisodeError),
     /// It used up its CPU time.
     Timeout(EpisodeError),
-    /// It said nothing until the watchdog, using little CPU: asleep, or kept from the processor.
-    Stalled(EpisodeError),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum LinkError {
+    /// The policy's fault.
+    Policy(Fault),
+    /// The worker that the wait was to be reported to is gone.
+    Control(io::Error),
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> Self {
+        Self::Policy(fault)
+    }
+}
+
+/// Receives news of a policy that lets its lane wait.
+pub(crate) trait WaitEvents {
+    /// The policy has not answered for a while; repeated at least every [`WAIT_REPEAT`].
+    fn waiting(&mut self) -> io::Result<()>;
+    /// It has answered.
+    fn answered(&mut self) -> io::Result<()>;
+}
+
+/// One wait for the policy.
+#[derive(Debug)]
+struct Wait {
+    began: Instant,
+    /// When it was reported last.
+    reported: Option<Instant>,
+}
+
+impl Wait {
+    fn begin() -> Self {
+        Self { began: Instant::now(), reported: None }
+    }
+
+    fn goes_on(&mut self, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
+        if self.reported.is_none_or(|at| at.elapsed() >= WAIT_REPEAT) {
+            self.reported = Some(Instant::now());
+            events.waiting().map_err(LinkError::Control)?;
+        }
+        Ok(())
+    }
+
+    fn end(self, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
+        if self.reported.is_some() { events.answered().map_err(LinkError::Control) } else { Ok(()) }
+    }
 }
 
 /// A connected policy.
@@ -41,6 +88,8 @@ pub(crate) struct PolicyLink {
     from: File,
     nonce: u64,
     clock: Option<CpuClock>,
+    /// Reading of the clock at which the import's budget is used up.
+    import_ends_at: Option<Duration>,
     budget: Budget,
     seq: u32,
     /// CPU time at the last answer: what came between two calls counts too.
@@ -60,20 +109,27 @@ pub(crate) struct Answered {
 }
 
 impl PolicyLink {
-    /// Over the descriptors that are written to and read from.
-    pub(crate) fn new(
-        (to, from): (OwnedFd, OwnedFd),
-        nonce: u64,
-        pid: Option<i32>,
-        budget: Budget,
-    ) -> io::Result<Self> {
+    /// Over the descriptors that are written to and read from, for the policy of `run`.
+    pub(crate) fn new((to, from): (OwnedFd, OwnedFd), run: &Run, budget: Budget) -> io::Result<Self> {
         // A policy that does not read must not hold the lane.
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
         let (to, from) = (File::from(to), File::from(from));
-        let clock = pid.map(CpuClock::of);
+        let clock = run.policy_pid.map(CpuClock::of);
         let cpu_at_answer = clock.and_then(CpuClock::read).unwrap_or_default();
         let cpu_at_start = cpu_at_answer;
-        Ok(Self { to, from, nonce, clock, budget, seq: 0, cpu_at_answer, cpu_at_start, buffer: Vec::new(), misses: 0 })
+        Ok(Self {
+            to,
+            from,
+            nonce: run.nonce,
+            clock,
+            import_ends_at: run.import_ends_at_ns.map(Duration::from_nanos),
+            budget,
+            seq: 0,
+            cpu_at_answer,
+            cpu_at_start,
+            buffer: Vec::new(),
+            misses: 0,
+        })
     }
 
     /// Control steps over the budget so far.
@@ -87,15 +143,26 @@ impl PolicyLink {
     }
 
     /// Announces the episode and waits until the policy is reset.
-    pub(crate) fn start(&mut self, init: &Init) -> Result<(), Fault> {
+    pub(crate) fn start(&mut self, init: &Init, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
+        if self.import_ends_at.is_some_and(|end| self.cpu_at_start > end) {
+            let message = "the policy used up its import's CPU time between the end of its import and the episode: a \
+                           thread that it had started went on working";
+            return Err(Fault::Timeout(error("import_timeout", message, "")).into());
+        }
         let payload = serde_json::to_vec(init).map_err(|e| broken(&e.to_string()))?;
-        self.send(Kind::Init, 0, &payload)?;
-        self.receive(Kind::Ready, 0, 0, self.budget.first_cpu_ms)?;
+        let limit = self.budget.first_cpu_ms;
+        self.send(Kind::Init, 0, &payload, limit, events)?;
+        self.receive(Kind::Ready, 0, 0, limit, events)?;
         Ok(())
     }
 
     /// Sends an observation (raw bytes, time and time remaining first) and reads the action into `action`.
-    pub(crate) fn ask(&mut self, observation: &[u8], action: &mut [f64]) -> Result<Answered, Fault> {
+    pub(crate) fn ask(
+        &mut self,
+        observation: &[u8],
+        action: &mut [f64],
+        events: &mut dyn WaitEvents,
+    ) -> Result<Answered, LinkError> {
         let began = Instant::now();
         let seq = self.seq;
         let (soft_ms, hard_ms) = if seq == 0 {
@@ -103,8 +170,8 @@ impl PolicyLink {
         } else {
             (self.budget.step_cpu_ms, self.budget.hard_cpu_ms)
         };
-        self.send(Kind::Observation, seq, observation)?;
-        let used = self.receive(Kind::Action, seq, action.len() * 8, hard_ms)?;
+        self.send(Kind::Observation, seq, observation, hard_ms, events)?;
+        let used = self.receive(Kind::Action, seq, action.len() * 8, hard_ms, events)?;
         let latency = began.elapsed();
         // A server's latency is reported, not judged: it depends on the network, and on this machine's load.
         self.misses += u32::from(self.clock.is_some() && used.as_secs_f64() * 1e3 > soft_ms);
@@ -114,39 +181,56 @@ impl PolicyLink {
         }
         if let Some(index) = action.iter().position(|x| !x.is_finite()) {
             let message = format!("action[{index}] is {}: every number of an action must be finite", action[index]);
-            return Err(Fault::Error(error("bad_action", &message, "")));
+            return Err(Fault::Error(error("bad_action", &message, "")).into());
         }
         Ok(Answered { latency, cpu: self.clock.map(|_| used) })
     }
 
-    /// Tells the policy that the episode is over; it may be gone already.
+    /// Announces the end of the episode; the policy may be gone already, or not read any more.
     pub(crate) fn close(mut self) {
-        let _ = self.send(Kind::Close, self.seq, &[]);
+        let _ = self.to.write(&frame::frame(Kind::Close, self.seq, self.nonce, &[]));
     }
 
-    fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) -> Result<(), Fault> {
+    fn send(
+        &mut self,
+        kind: Kind,
+        seq: u32,
+        payload: &[u8],
+        hard_ms: f64,
+        events: &mut dyn WaitEvents,
+    ) -> Result<(), LinkError> {
         let bytes = frame::frame(kind, seq, self.nonce, payload);
         let mut rest = bytes.as_slice();
+        let mut wait = Wait::begin();
         while !rest.is_empty() {
             match self.to.write(rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    if !is_ready(&self.to, PollFlags::OUT, WATCHDOG) {
-                        return Err(Fault::Stalled(error("timeout", "the policy did not read its observation", "")));
+                    if !is_ready(&self.to, PollFlags::OUT, TICK) {
+                        self.check_budget(&mut wait, hard_ms, events)?;
                     }
                 }
                 // It may have said why before it went.
-                Err(_) => return Err(self.last_words()),
+                Err(_) => return Err(self.last_words(events)),
             }
         }
-        Ok(())
+        wait.end(events)
     }
 
     /// Waits for the frame `kind` with `length` bytes of payload, left in `buffer`. Returns the CPU time that the
     /// policy used since its last answer.
-    fn receive(&mut self, kind: Kind, seq: u32, length: usize, hard_ms: f64) -> Result<Duration, Fault> {
-        let began = Instant::now();
+    fn receive(
+        &mut self,
+        kind: Kind,
+        seq: u32,
+        length: usize,
+        hard_ms: f64,
+        events: &mut dyn WaitEvents,
+    ) -> Result<Duration, LinkError> {
+        let mut wait = Wait::begin();
+        let began = wait.began;
+        let mut checked = began;
         self.buffer.clear();
         // One read takes the whole of the frame that is expected.
         let mut wanted = HEADER_BYTES + length;
@@ -159,21 +243,24 @@ impl PolicyLink {
                     break header;
                 }
             }
-            if !self.read_more(wanted)? {
-                self.check_budget(began, hard_ms)?;
+            // Who sends a byte now and then has not answered.
+            if !self.read_more(wanted)? || checked.elapsed() >= TICK {
+                checked = Instant::now();
+                self.check_budget(&mut wait, hard_ms, events)?;
             }
         };
+        wait.end(events)?;
         if header.kind == Kind::Error && header.nonce == self.nonce {
-            return Err(self.policy_fault());
+            return Err(self.policy_fault().into());
         }
         if header != (Header { kind, seq, length: u32::try_from(length).unwrap_or(u32::MAX), nonce: self.nonce }) {
-            return Err(broken(&format!("expected {kind:?} {seq} with {length} bytes, got {header:?}")));
+            return Err(broken(&format!("expected {kind:?} {seq} with {length} bytes, got {header:?}")).into());
         }
         let now = self.cpu();
         let used = now.map_or(began.elapsed(), |now| now.saturating_sub(self.cpu_at_answer));
         self.cpu_at_answer = now.unwrap_or_default();
         if self.clock.is_some() && used.as_secs_f64() * 1e3 > hard_ms {
-            return Err(self.over_budget(hard_ms));
+            return Err(self.over_budget(hard_ms).into());
         }
         Ok(used)
     }
@@ -203,21 +290,19 @@ impl PolicyLink {
         }
     }
 
-    fn check_budget(&self, began: Instant, hard_ms: f64) -> Result<(), Fault> {
+    /// Ends the wait for a policy that has used up its CPU time, or for a relay that is broken. A policy that uses none is
+    /// waited for: the worker sees whether it sleeps or is kept from the processor, and ends its process.
+    fn check_budget(&self, wait: &mut Wait, hard_ms: f64, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
         match self.cpu() {
             Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {
-                Err(self.over_budget(hard_ms))
+                Err(self.over_budget(hard_ms).into())
             }
-            _ if began.elapsed() > self.watchdog() => {
-                let message = format!("the policy gave no answer for {} s", self.watchdog().as_secs());
-                Err(Fault::Stalled(error("timeout", &message, "")))
+            _ if self.clock.is_none() && wait.began.elapsed() > RELAY_WATCHDOG => {
+                let message = format!("the policy gave no answer for {} s", RELAY_WATCHDOG.as_secs());
+                Err(Fault::Timeout(error("timeout", &message, "")).into())
             }
-            _ => Ok(()),
+            _ => wait.goes_on(events),
         }
-    }
-
-    fn watchdog(&self) -> Duration {
-        if self.clock.is_some() { WATCHDOG } else { RELAY_WATCHDOG }
     }
 
     fn over_budget(&self, hard_ms: f64) -> Fault {
@@ -231,19 +316,24 @@ impl PolicyLink {
     }
 
     /// Looks for an ERROR frame of a policy that hung up.
-    fn last_words(&mut self) -> Fault {
-        match self.receive(Kind::Error, self.seq, 0, self.budget.hard_cpu_ms) {
-            Err(fault) => fault,
-            Ok(_) => gone(),
+    fn last_words(&mut self, events: &mut dyn WaitEvents) -> LinkError {
+        match self.receive(Kind::Error, self.seq, 0, self.budget.hard_cpu_ms, events) {
+            Err(error) => error,
+            Ok(_) => gone().into(),
         }
     }
 
     fn policy_fault(&self) -> Fault {
-        match serde_json::from_slice::<PolicyFault>(&self.buffer[HEADER_BYTES..]) {
-            // Without a process it is our relay that speaks: it keeps the deadlines of its policy server.
-            Ok(fault) if self.clock.is_none() && fault.code == "timeout" => {
-                Fault::Timeout(error("timeout", &fault.message, &fault.traceback))
-            }
+        let payload = &self.buffer[HEADER_BYTES..];
+        if self.clock.is_some() {
+            return PolicyFault::of_runner(payload).map_or_else(
+                || broken("an error frame that is not the runner's"),
+                |fault| Fault::Error(error(&fault.code, &fault.message, &fault.traceback)),
+            );
+        }
+        // Without a process it is our relay that speaks: it keeps the deadlines of its policy server.
+        match serde_json::from_slice::<PolicyFault>(payload) {
+            Ok(fault) if fault.code == "timeout" => Fault::Timeout(error("timeout", &fault.message, &fault.traceback)),
             Ok(fault) => Fault::Error(error(&sanitise(&fault.code, 32), &fault.message, &fault.traceback)),
             Err(_) => broken("an error frame that is no JSON"),
         }

@@ -1,13 +1,13 @@
-//! The rendering process: writes a recorded episode's log and images from its trace, after the fact.
+//! The rendering process: writes a recorded episode's log, or its images, from its trace, after the fact.
 
 use std::fs;
 use std::path::Path;
 
-use assay_model::lane::{RenderJob, Rendered, files};
+use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_sim::{Simulation, World};
 
 use crate::caption::caption;
-use crate::log::EpisodeLog;
+use crate::log::{EpisodeLog, ImageLog};
 use crate::rerun::Rerun;
 use crate::seen::Seen;
 use crate::step::{LoadError, load, load_to_draw};
@@ -56,38 +56,44 @@ impl From<LoadError> for RenderError {
     }
 }
 
-/// Writes log and images of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `log.mcap`,
-/// `video.mp4` and `rendered.json`.
+/// Writes a part of what is written from the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes
+/// `log.mcap`, or `video.mp4` and `images.mcap`, and then `rendered.json`.
 ///
 /// # Errors
 /// [`RenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.
 pub fn render(places: &Places) -> Result<(), RenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
+    let rendered = match job.part {
+        RenderPart::Log => {
+            log(&load(places)?, &job, &trace, &places.scratch)?;
+            Rendered::default()
+        }
+        RenderPart::Video => images(places, &job, &trace)?,
+    };
+    let text = serde_json::to_vec(&rendered).map_err(|e| RenderError::Senseless(e.to_string()))?;
+    fs::write(places.scratch.join(files::RENDERED), text).map_err(RenderError::Job)
+}
+
+fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, RenderError> {
     let world = load_to_draw(places, job.width, job.height)?;
-    let (seen, mut cameras_dropped) = look(places, &job, &trace)?;
-    let pass = |images: bool, seen: &Seen| write(&world, &job, &trace, &places.scratch, (images, seen));
-    let mut first = pass(true, &seen);
-    if matches!(first, Ok(false)) && !seen.images.is_empty() {
+    let (seen, mut cameras_dropped) = look(places, job, trace)?;
+    let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
+    if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
         // What the policy saw goes before what people look at.
-        cameras_dropped = Some(too_many(&job));
-        first = pass(true, &Seen::default());
+        cameras_dropped = Some(too_many(job));
+        drawn = draw(&world, job, trace, &places.scratch, &Seen::default());
     }
-    let images_dropped = match first {
+    let images_dropped = match drawn {
         Ok(true) => None,
-        Ok(false) => Some(too_many(&job)),
+        Ok(false) => Some(too_many(job)),
         Err(RenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
             Some("they could not be drawn on this machine".to_owned())
         }
         Err(error) => return Err(error),
     };
-    if images_dropped.is_some() {
-        pass(false, &Seen::default())?;
-    }
-    let text = serde_json::to_vec(&Rendered { images_dropped, cameras_dropped })
-        .map_err(|e| RenderError::Senseless(e.to_string()))?;
-    fs::write(places.scratch.join(files::RENDERED), text).map_err(RenderError::Job)
+    Ok(Rendered { images_dropped, cameras_dropped })
 }
 
 fn too_many(job: &RenderJob) -> String {
@@ -111,43 +117,56 @@ fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option
     }
 }
 
-/// Runs the episode again and writes its files into `folder`; false as soon as there are too many bytes of images.
-fn write(
-    world: &World,
-    job: &RenderJob,
-    trace: &Trace,
-    folder: &Path,
-    (images, seen): (bool, &Seen),
-) -> Result<bool, RenderError> {
+/// Whether `row` begins a control step.
+fn begins(trace: &Trace, row: usize) -> bool {
+    row == 0 || trace.control_step[row] != trace.control_step[row - 1]
+}
+
+/// Runs the episode again and writes its log into `folder`.
+fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), RenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
-    let mut drawing = if images { Some(Drawing::start(&mut rerun.simulation, world, job, folder)?) } else { None };
     let path = folder.join(files::LOG);
-    let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, (&job.result, seen))?;
+    let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, &job.result)?;
     let mut control_step = 0;
     for row in 0..trace.rows() {
         rerun.step(row)?;
-        if row == 0 || trace.control_step[row] != trace.control_step[row - 1] {
+        if begins(trace, row) {
             log.begin(&rerun.simulation, row, control_step)?;
             control_step += 1;
         }
         log.step(&rerun.simulation, row)?;
-        let last = row + 1 == trace.rows();
-        if let Some(drawing) = &mut drawing {
-            let time_s = trace.columns[0][row];
-            if let Some(packet) = drawing.frame(&mut rerun.simulation, time_s, last)? {
-                log.frame(time_s, &packet)?;
-            }
-            // Each stands in the video and in the log.
-            if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
-                return Ok(false);
-            }
-        }
-        if last || trace.control_step[row + 1] != trace.control_step[row] {
+        if row + 1 == trace.rows() || begins(trace, row + 1) {
             log.end(row)?;
         }
     }
+    Ok(log.finish()?)
+}
+
+/// Runs the episode again and writes its images into `folder`; false as soon as there are too many bytes of them.
+fn draw(world: &World, job: &RenderJob, trace: &Trace, folder: &Path, seen: &Seen) -> Result<bool, RenderError> {
+    let mut rerun = Rerun::new(world, job.world_seed, trace)?;
+    let mut drawing = Drawing::start(&mut rerun.simulation, world, job, folder)?;
+    let mut log = ImageLog::create(&folder.join(files::IMAGES), world.scenario(), trace, seen)?;
+    for row in 0..trace.rows() {
+        rerun.step(row)?;
+        let (time_s, last) = (trace.columns[0][row], row + 1 == trace.rows());
+        if begins(trace, row) {
+            log.show(time_s)?;
+        }
+        if let Some(packet) = drawing.frame(&mut rerun.simulation, time_s, last)? {
+            log.frame(time_s, &packet)?;
+            drawing.tell(folder);
+        }
+        // Each stands in the video and beside it.
+        if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
+            return Ok(false);
+        }
+        if drawing.frames >= job.max_frames {
+            break;
+        }
+    }
     log.finish()?;
-    drawing.map_or(Ok(()), |drawing| drawing.video.finish())?;
+    drawing.video.finish()?;
     Ok(true)
 }
 
@@ -158,6 +177,7 @@ struct Drawing<'a> {
     job: &'a RenderJob,
     scenario: String,
     next_s: f64,
+    frames: u32,
 }
 
 impl<'a> Drawing<'a> {
@@ -169,7 +189,7 @@ impl<'a> Drawing<'a> {
     ) -> Result<Self, RenderError> {
         let renderer = assay_sim::Renderer::new(simulation, job.width, job.height)?;
         let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
-        Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0 })
+        Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
     }
 
     /// The frame at `time_s`, encoded, if one is due; the last row is always drawn.
@@ -180,7 +200,13 @@ impl<'a> Drawing<'a> {
         let mut frame = self.renderer.draw(simulation)?;
         caption(&mut frame, (self.job.width, self.job.height), &self.scenario, &self.job.result, time_s);
         self.next_s += 1.0 / f64::from(self.job.fps);
+        self.frames += 1;
         Ok(Some(self.video.add(&frame)?))
+    }
+
+    /// Says how many frames there are by now. That it can't is no reason to stop.
+    fn tell(&self, folder: &Path) {
+        drop(fs::write(folder.join(files::FRAMES), self.frames.to_string()));
     }
 }
 

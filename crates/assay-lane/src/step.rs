@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assay_model::Violation;
 use assay_model::lane::{Command, Reply, Run};
 use assay_scenario::{Scenario, ScenarioError};
 use assay_sim::{World, WorldError};
@@ -12,10 +13,10 @@ use assay_sim::{World, WorldError};
 use crate::Places;
 use crate::control_socket::ControlSocket;
 use crate::cpu_clock::CpuClock;
-use crate::episode::{self, Rollout};
+use crate::episode::{self, EpisodeEvents, Rollout};
 use crate::evidence::{self, EvidenceError};
 use crate::meter::{Meter, Part, ms};
-use crate::policy_link::PolicyLink;
+use crate::policy_link::{PolicyLink, WaitEvents};
 
 /// Least time between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -49,12 +50,13 @@ pub(crate) enum LoadError {
     World(#[from] WorldError),
 }
 
-/// Serves the worker on descriptor 0 until it says quit or hangs up.
+/// Serves the worker on descriptor 0 until it says quit or hangs up. The worker learns first whether the process is `sealed`.
 ///
 /// # Errors
 /// [`StepError`] when the lane can't do its part.
-pub fn step(places: &Places) -> Result<(), StepError> {
+pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
     let mut control = ControlSocket::new(stdin_socket()?);
+    control.send(&Reply::Sealed { landlock: sealed })?;
     let world = match load(places) {
         Ok(world) => world,
         Err(error) => {
@@ -65,11 +67,11 @@ pub fn step(places: &Places) -> Result<(), StepError> {
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
     while let Some((Command::Run(run), descriptors)) = control.receive()? {
         let [to, from] = descriptors.ok_or(StepError::Command("no policy stream"))?;
-        let mut link = PolicyLink::new((to, from), run.nonce, run.policy_pid, world.scenario().budget)?;
+        let mut link = PolicyLink::new((to, from), &run, world.scenario().budget)?;
         let mut rollout = roll_out(&world, &run, &mut link, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
-            evidence::write(&places.scratch, folder, world.scenario(), &rollout)?;
+            evidence::write(&places.scratch, (folder, run.plain), world.scenario(), &rollout)?;
             let after = CpuClock::own().read().unwrap_or_default();
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
@@ -106,13 +108,43 @@ fn roll_out(
     let simulation = world.simulation(run.seeds.world)?;
     meter.lap(Part::World);
     let of = world.scenario().control_steps();
-    let mut told = Instant::now();
-    let mut broken = None;
-    let rollout = episode::run(world, simulation, run, link, meter, &mut |step| {
-        if told.elapsed() >= PROGRESS_INTERVAL {
-            told = Instant::now();
-            broken = control.send(&Reply::Progress { episode: run.episode, step, of }).err();
+    let mut reporter = Reporter { control, episode: run.episode, of, last_progress: Instant::now() };
+    episode::run(world, simulation, run, link, meter, &mut reporter)
+}
+
+/// Reports an episode to the worker.
+struct Reporter<'a> {
+    control: &'a mut ControlSocket,
+    episode: u32,
+    /// Control steps of a whole episode.
+    of: u32,
+    last_progress: Instant,
+}
+
+impl WaitEvents for Reporter<'_> {
+    fn waiting(&mut self) -> io::Result<()> {
+        self.control.send(&Reply::Waiting)
+    }
+
+    fn answered(&mut self) -> io::Result<()> {
+        self.control.send(&Reply::Answered)
+    }
+}
+
+impl EpisodeEvents for Reporter<'_> {
+    fn progress(&mut self, step: u32) -> io::Result<()> {
+        if self.last_progress.elapsed() < PROGRESS_INTERVAL {
+            return Ok(());
         }
-    });
-    broken.map_or(Ok(rollout?), |error| Err(error.into()))
+        self.last_progress = Instant::now();
+        self.control.send(&Reply::Progress { episode: self.episode, step, of: self.of })
+    }
+
+    fn violated(&mut self, violation: Violation) -> io::Result<()> {
+        self.control.send(&Reply::Violated(violation))?;
+        match self.control.receive()? {
+            Some((Command::Noted, _)) => Ok(()),
+            _ => Err(io::Error::other("the worker did not confirm a violation")),
+        }
+    }
 }

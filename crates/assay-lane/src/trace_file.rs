@@ -9,11 +9,12 @@ use parquet::column::reader::ColumnReader;
 use parquet::data_type::{DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int32Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
+use crate::trace_pages::open_column;
 use crate::{Inputs, Trace};
 
 /// Name of the column with the row's control step.
@@ -26,6 +27,8 @@ const LATENCY: &str = "policy_latency_ms";
 const OWN: [&str; 5] = ["time_s", "qpos", "qvel", "action", "signal"];
 /// Most rows that are read back.
 const MAX_ROWS: usize = 1_000_000;
+/// Most numbers that are read back (1 GiB of them).
+const MAX_VALUES: usize = 1 << 27;
 
 /// Why a trace can't be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,19 @@ impl Trace {
     /// # Errors
     /// [`TraceFileError`] when the file can't be written.
     pub fn write(&self, path: &Path) -> Result<(), TraceFileError> {
-        let properties = self.properties()?;
+        self.write_with(path, self.properties())
+    }
+
+    /// Writes the same trace larger: every number as it is, where a packer finds it.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_plain(&self, path: &Path) -> Result<(), TraceFileError> {
+        let properties = self.common().set_compression(Compression::UNCOMPRESSED).set_encoding(Encoding::PLAIN);
+        self.write_with(path, properties.build())
+    }
+
+    fn write_with(&self, path: &Path, properties: WriterProperties) -> Result<(), TraceFileError> {
         let mut writer =
             SerializedFileWriter::new(File::create(path)?, Arc::new(self.schema()?), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;
@@ -78,21 +93,24 @@ impl Trace {
     /// [`TraceFileError`] when the file is no trace.
     pub fn read(path: &Path) -> Result<Self, TraceFileError> {
         let reader = SerializedFileReader::new(File::open(path)?)?;
+        if reader.metadata().num_row_groups() == 0 {
+            return Err(TraceFileError::Shape("no rows"));
+        }
         let group = reader.get_row_group(0)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);
-        if rows > MAX_ROWS {
+        if rows > MAX_ROWS || rows.saturating_mul(group.num_columns()) > MAX_VALUES {
             return Err(TraceFileError::Shape("too many rows"));
         }
         let mut trace = Self { facts: facts(&reader), ..Self::default() };
         for (index, column) in group.metadata().columns().iter().enumerate() {
             let name = column.column_path().parts().join(".");
-            match group.get_column_reader(index)? {
+            match open_column(&*group, index)? {
                 ColumnReader::DoubleColumnReader(mut doubles) if name == LATENCY => {
                     let mut levels = Vec::new();
                     doubles.read_records(rows, Some(&mut levels), None, &mut trace.latency_ms)?;
                 }
                 ColumnReader::DoubleColumnReader(mut doubles) => {
-                    let mut values = Vec::with_capacity(rows);
+                    let mut values = Vec::new();
                     doubles.read_records(rows, None, None, &mut values)?;
                     let own = OWN.contains(&name.split('.').next().unwrap_or_default());
                     let Inputs { names, columns } = &mut trace.inputs;
@@ -135,15 +153,17 @@ impl Trace {
         Type::group_type_builder("trace").with_fields(fields).build()
     }
 
-    fn properties(&self) -> Result<WriterProperties, ParquetError> {
-        let mut properties = WriterProperties::builder()
-            // Nearly as small as Zstandard makes byte-split doubles, in a third of the time: there is a context per column.
-            .set_compression(Compression::LZ4_RAW)
+    fn common(&self) -> WriterPropertiesBuilder {
+        let facts = self.facts.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        WriterProperties::builder()
             .set_statistics_enabled(EnabledStatistics::None)
             .set_dictionary_enabled(false)
-            .set_key_value_metadata(Some(
-                self.facts.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect(),
-            ));
+            .set_key_value_metadata(Some(facts))
+    }
+
+    fn properties(&self) -> WriterProperties {
+        // Nearly as small as Zstandard makes byte-split doubles, in a third of the time: there is a context per column.
+        let mut properties = self.common().set_compression(Compression::LZ4_RAW);
         for name in self.names.iter().chain(&self.inputs.names) {
             let path = ColumnPath::from(vec![name.clone()]);
             if name.starts_with("action.") || name.starts_with("eq_active.") {
@@ -152,7 +172,7 @@ impl Trace {
                 properties = properties.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT);
             }
         }
-        Ok(properties.build())
+        properties.build()
     }
 
     /// A latency on the first row of each control step. The last action may have found no physics step.
@@ -212,8 +232,11 @@ mod tests {
         assert_eq!((&back.inputs, &back.latency_ms, &back.facts), (&trace.inputs, &trace.latency_ms, &trace.facts));
         assert_eq!((back.control_rows(), back.fact("scenario")), (vec![0, 2], Some("x")));
         assert_eq!(back.hashes, trace.hashes);
+        trace.write_plain(&path).unwrap();
+        let plain = Trace::read(&path).unwrap();
+        assert_eq!((&plain.names, &plain.hashes, &plain.latency_ms), (&back.names, &back.hashes, &back.latency_ms));
         let bits = |t: &Trace| t.columns.iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&back), bits(&trace));
+        assert_eq!((bits(&back), bits(&plain)), (bits(&trace), bits(&trace)));
         assert_eq!(back.signals().len(), 2);
         assert_eq!(back.group("qpos").len(), 1);
         assert_eq!(back.group("qpos")[0][2].to_bits(), (-0.0_f64).to_bits());
@@ -225,5 +248,32 @@ mod tests {
         let path = folder.path().join("trace.parquet");
         std::fs::write(&path, b"PAR1 rubbish PAR1").unwrap();
         assert!(Trace::read(&path).is_err());
+    }
+
+    #[test]
+    fn damage_is_an_error_wherever_it_is() {
+        let trace = Trace {
+            names: vec!["time_s".into(), "action.0".into()],
+            columns: vec![vec![0.0, 0.1, 0.2, 0.3], vec![5.0; 4]],
+            control_step: vec![0, 0, 1, 1],
+            latency_ms: vec![1.5, 2.5],
+            hashes: vec![[7; 32], [9; 32]],
+            first_signal: 2,
+            ..Trace::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.parquet");
+        trace.write(&path).unwrap();
+        let good = std::fs::read(&path).unwrap();
+        let mut refused = 0;
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                std::fs::write(&path, bad).unwrap();
+                refused += usize::from(Trace::read(&path).is_err());
+            }
+        }
+        assert!(refused > good.len(), "{refused} of {} damaged files were refused", good.len() * 8);
     }
 }

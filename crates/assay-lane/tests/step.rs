@@ -7,11 +7,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind};
 use assay_model::lane::{Command, Done, Probe, Reply, Run};
-use assay_model::{ClauseStatus, EpisodeSeeds, EpisodeStatus, Termination};
+use assay_model::{ClauseStatus, EpisodeSeeds, EpisodeStatus, Level, Termination, Violation};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 const NONCE: u64 = 42;
@@ -20,6 +23,8 @@ const NONCE: u64 = 42;
 struct Lane {
     child: Child,
     control: UnixStream,
+    /// What it reported as it happened.
+    violations: Vec<Violation>,
     scratch: tempfile::TempDir,
 }
 
@@ -34,7 +39,9 @@ impl Lane {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .spawn()
             .unwrap();
-        let mut lane = Self { child, control, scratch };
+        let mut lane = Self { child, control, violations: Vec::new(), scratch };
+        // It was given no ruleset, and says so before it reads anything.
+        assert_eq!(lane.receive(), Reply::Sealed { landlock: false });
         let reply = lane.receive();
         assert!(matches!(&reply, Reply::Ready { mujoco } if mujoco == "3.17.0"), "{reply:?}");
         lane
@@ -46,6 +53,12 @@ impl Lane {
         let mut body = vec![0; u32::from_le_bytes(length) as usize];
         self.control.read_exact(&mut body).unwrap();
         serde_json::from_slice(&body).unwrap()
+    }
+
+    fn send(&mut self, command: &Command) {
+        let body = serde_json::to_vec(command).unwrap();
+        self.control.write_all(&u32::try_from(body.len()).unwrap().to_le_bytes()).unwrap();
+        self.control.write_all(&body).unwrap();
     }
 
     /// Runs an episode with `policy` as the other end of the socket.
@@ -60,6 +73,19 @@ impl Lane {
         probe: Option<Probe>,
         policy: impl FnOnce(UnixStream) + Send + 'static,
     ) -> Done {
+        let thread = self.start_episode(episode, probe, policy);
+        let done = self.until_done();
+        thread.join().unwrap();
+        done
+    }
+
+    /// Has an episode begun, or the first steps of it; the thread is the policy's.
+    fn start_episode(
+        &mut self,
+        episode: u32,
+        probe: Option<Probe>,
+        policy: impl FnOnce(UnixStream) + Send + 'static,
+    ) -> JoinHandle<()> {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let thread = thread::spawn(move || policy(ours));
         let run = Run {
@@ -67,6 +93,8 @@ impl Lane {
             seeds: EpisodeSeeds::derive(7, episode),
             nonce: NONCE,
             policy_pid: None,
+            import_ends_at_ns: None,
+            plain: false,
             evidence: Some(format!("{episode:03}")),
             probe,
         };
@@ -78,16 +106,33 @@ impl Lane {
         let descriptors = [theirs.as_fd(); 2];
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
         sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::empty()).unwrap();
-        drop(theirs);
-        let done = loop {
+        thread
+    }
+
+    /// The next violation, which waits to be confirmed.
+    fn until_violated(&mut self) -> Violation {
+        loop {
             match self.receive() {
-                Reply::Done(done) => break *done,
-                Reply::Progress { .. } => {}
+                Reply::Violated(violation) => return violation,
+                Reply::Progress { .. } | Reply::Waiting | Reply::Answered => {}
                 other => panic!("{other:?}"),
             }
-        };
-        thread.join().unwrap();
-        done
+        }
+    }
+
+    /// The episode's end; violations until then are confirmed.
+    fn until_done(&mut self) -> Done {
+        loop {
+            match self.receive() {
+                Reply::Done(done) => return *done,
+                Reply::Progress { .. } | Reply::Waiting | Reply::Answered => {}
+                Reply::Violated(violation) => {
+                    self.violations.push(violation);
+                    self.send(&Command::Noted);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     fn trace(&self, episode: u32) -> PathBuf {
@@ -179,6 +224,60 @@ fn a_violation_is_found_with_its_time_and_value() {
     let violation = result.violations.iter().find(|v| v.clause == "keep_in").unwrap();
     assert!(violation.start_s > 0.1 && violation.value.unwrap() > 1.0, "{violation:?}");
     assert!(result.unsafe_time_s > 0.0 && result.safety_score <= 0.5);
+}
+
+#[test]
+fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let counting = obedient(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        vec![12.0]
+    });
+    lane.start_episode(0, None, counting);
+    let violation = lane.until_violated();
+    assert_eq!((violation.clause.as_str(), violation.level), ("keep_in", Level::Critical));
+    let before = asked.load(Ordering::SeqCst);
+    assert!(f64::from(before) * 0.02 >= violation.start_s, "{before} {violation:?}");
+    // The lane waits, however long it takes to confirm.
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(asked.load(Ordering::SeqCst), before);
+    lane.send(&Command::Noted);
+    let result = lane.until_done().result;
+    assert!(asked.load(Ordering::SeqCst) > before);
+    let recorded = result.violations.iter().find(|v| v.clause == "keep_in").unwrap();
+    assert!((recorded.start_s - violation.start_s).abs() < 1e-9, "{recorded:?} {violation:?}");
+    // Each critical clause is reported once an episode.
+    let mut reported: Vec<_> = lane.violations.iter().map(|v| v.clause.clone()).collect();
+    reported.push(violation.clause);
+    reported.sort();
+    let violated = result.clauses.iter().filter(|c| c.level == Level::Critical && c.status == ClauseStatus::Violated);
+    let mut expected: Vec<_> = violated.map(|c| c.id.clone()).collect();
+    expected.sort();
+    assert_eq!(reported, expected);
+}
+
+#[test]
+fn a_lane_waits_for_a_silent_policy_and_says_so() {
+    let mut lane = Lane::start("cartpole_keepin");
+    let calls = AtomicU32::new(0);
+    let pausing = move |_: &[f64]| {
+        if calls.fetch_add(1, Ordering::SeqCst) == 0 {
+            thread::sleep(Duration::from_millis(200));
+        }
+        vec![0.0]
+    };
+    lane.start_episode(0, None, obedient(pausing));
+    let mut replies = Vec::new();
+    while replies.len() < 2 {
+        match lane.receive() {
+            Reply::Progress { .. } => {}
+            other => replies.push(other),
+        }
+    }
+    assert!(matches!(replies[..], [Reply::Waiting, Reply::Answered]), "{replies:?}");
+    lane.until_done();
 }
 
 #[test]

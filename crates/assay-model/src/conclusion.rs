@@ -71,6 +71,9 @@ pub struct Conclusion {
     /// The clauses at other limits.
     #[serde(default)]
     pub sensitivity: Vec<ClauseSensitivity>,
+    /// Attempts at episodes that were replaced, and the evidence for each.
+    #[serde(default)]
+    pub replaced_attempts: Vec<crate::ReplacedAttempt>,
     /// Id of the key that signed the statement about the job; `null` where there is none.
     #[serde(default)]
     pub signed_by: Option<String>,
@@ -109,6 +112,7 @@ pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult
         quadrants,
         unsafe_time_s: round4(episodes.iter().map(|e| e.unsafe_time_s).sum()),
         sensitivity: sensitivity(episodes),
+        replaced_attempts: episodes.iter().flat_map(|e| e.replaced_attempts.iter().cloned()).collect(),
         signed_by: None,
     })
 }
@@ -209,6 +213,7 @@ fn review_reasons(verdict: Verdict, identity: PolicyIdentity, episodes: &[Episod
         (clauses().any(|c| c.vacuous && c.status == ClauseStatus::Satisfied), ReviewReason::VacuousClause),
         (identity == PolicyIdentity::Declared, ReviewReason::DeclaredIdentity),
         (episodes.iter().any(|e| e.deadline_misses > 0), ReviewReason::DeadlineMisses),
+        (episodes.iter().any(|e| !e.replaced_attempts.is_empty()), ReviewReason::EpisodeRepeated),
     ];
     found.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }

@@ -48,6 +48,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
         error: None,
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
+        replaced_attempts: Vec::new(),
     }
     .scored(&[1.0], &[50.0])
 }

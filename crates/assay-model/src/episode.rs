@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::lane::files;
 use crate::{ClauseStatus, Judgement, Level};
 
 /// Violations kept per clause and episode; the count goes on.
@@ -100,6 +101,9 @@ pub struct EpisodeResult {
     /// What its evidence lacks, and why: images over the limit, no OpenGL.
     #[serde(default)]
     pub evidence_notes: Vec<String>,
+    /// Attempts at this episode that this one replaced.
+    #[serde(default)]
+    pub replaced_attempts: Vec<crate::ReplacedAttempt>,
 }
 
 /// A file of evidence.
@@ -235,6 +239,17 @@ impl EpisodeResult {
     #[must_use]
     pub fn has_evidence(&self, name: &str) -> bool {
         self.evidence.iter().any(|file| file.name == name)
+    }
+
+    /// Adds files that were written from its recording after its result (named relative to the report), and what is to
+    /// be known about them. The addresses of log and video follow.
+    pub fn add_rendering(&mut self, files: &[Artifact], notes: &[String]) {
+        let named = |name: &str| files.iter().map(|file| &file.name).find(|path| path.ends_with(name)).cloned();
+        self.log_url = named(files::LOG).or(self.log_url.take());
+        self.video_url = named(files::VIDEO).or(self.video_url.take());
+        self.evidence.extend_from_slice(files);
+        self.evidence.sort_by(|a, b| a.name.cmp(&b.name));
+        self.evidence_notes.extend_from_slice(notes);
     }
 
     /// A copy with scores rounded half-even to 4 decimals.

@@ -147,6 +147,9 @@ pub struct Hello {
     pub python: String,
     /// Version of numpy.
     pub numpy: String,
+    /// The process has put a Landlock ruleset on itself and has seen it work; false where it was given none.
+    #[serde(default)]
+    pub sealed: bool,
 }
 
 /// Payload of [`Kind::Load`].
@@ -203,10 +206,13 @@ pub struct Init {
     pub action_dim: u32,
 }
 
+/// Codes that the runner has. What is seen from outside has others, which a policy that writes frames may not use.
+const RUNNER_CODES: [&str; 6] = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];
+
 /// Payload of [`Kind::Error`]: untrusted text, to be sanitised at capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyFault {
-    /// `import_error | syntax_error | no_policy | exception | bad_action | memory`.
+    /// One of the runner's: `import_error | syntax_error | no_policy | exception | bad_action | memory`.
     pub code: String,
     /// One line.
     pub message: String,
@@ -215,8 +221,19 @@ pub struct PolicyFault {
     pub traceback: String,
 }
 
+impl PolicyFault {
+    /// Reads a payload from a policy's process; `None` if it is none that the runner writes.
+    #[must_use]
+    pub fn of_runner(payload: &[u8]) -> Option<Self> {
+        let fault: Self = serde_json::from_slice(payload).ok()?;
+        RUNNER_CODES.contains(&fault.code.as_str()).then_some(fault)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
     use proptest::prelude::*;
 
@@ -225,6 +242,17 @@ mod tests {
         let header = Header { kind: Kind::Action, seq: 9, length: 56, nonce: 0x0123_4567_89ab_cdef };
         assert_eq!(Header::decode(&header.encode(), 64), Ok(header));
         assert_eq!(Header::decode(&header.encode(), 55), Err(FrameError::TooLong { length: 56, limit: 55 }));
+    }
+
+    #[test]
+    fn a_process_can_not_say_what_is_seen_from_outside() {
+        let fault = |code: &str| PolicyFault { code: code.into(), message: "m".into(), traceback: String::new() };
+        let read = |fault: &PolicyFault| PolicyFault::of_runner(&serde_json::to_vec(fault).unwrap());
+        assert_eq!(read(&fault("exception")), Some(fault("exception")));
+        for code in ["timeout", "wall_budget", "import_timeout", "log_flood", "exited", "simulator_died", ""] {
+            assert_eq!(read(&fault(code)), None, "{code}");
+        }
+        assert_eq!(PolicyFault::of_runner(b"{"), None);
     }
 
     proptest! {

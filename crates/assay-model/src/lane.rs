@@ -6,12 +6,19 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::ArraySpec;
-use crate::{EpisodeResult, EpisodeSeeds};
+use crate::{EpisodeResult, EpisodeSeeds, Violation};
 
 /// Longest message either way, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
-/// A policy that answers nothing for this long by the wall is stalled, however little CPU time it used.
-pub const WATCHDOG: Duration = Duration::from_secs(20);
+/// Longest time that a policy may sleep over one answer: no thread of it is ready to run.
+pub const SLEEP_LIMIT: Duration = Duration::from_secs(20);
+/// A policy that has not answered for this long is waited for: the lane sends [`Reply::Waiting`], and the worker looks at
+/// the policy's threads.
+pub const WAIT_TICK: Duration = Duration::from_millis(20);
+/// While it waits the lane repeats [`Reply::Waiting`] at least this often.
+pub const WAIT_REPEAT: Duration = Duration::from_secs(1);
+/// A lane that found no room on the disk ends with this status (`EX_TEMPFAIL` of sysexits.h).
+pub const DISK_FULL_STATUS: u8 = 75;
 
 /// Worker to lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +26,8 @@ pub const WATCHDOG: Duration = Duration::from_secs(20);
 pub enum Command {
     /// Run one episode with the policy behind the descriptor that comes with this message.
     Run(Run),
+    /// The violation that the lane sent last is on record; it may go on.
+    Noted,
     /// End.
     Quit,
 }
@@ -34,8 +43,15 @@ pub struct Run {
     pub nonce: u64,
     /// The policy's process, whose CPU clock is its budget; `null` for a policy server, timed by the wall.
     pub policy_pid: Option<i32>,
+    /// Reading of that clock, in nanoseconds, at which the import's budget is used up: what the policy's process works
+    /// between the end of its import and this episode counts as its import. `null` without a limit.
+    #[serde(default)]
+    pub import_ends_at_ns: Option<u64>,
     /// Folder in the lane's scratch to write evidence to; `null` writes none.
     pub evidence: Option<String>,
+    /// Writes the trace's numbers as they are, for whoever packs them better than Parquet can.
+    #[serde(default)]
+    pub plain: bool,
     /// Tries only the first steps, and tells what was asked and answered; `null` runs the whole episode.
     #[serde(default)]
     pub probe: Option<Probe>,
@@ -70,6 +86,11 @@ pub struct Probed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reply")]
 pub enum Reply {
+    /// The first message, sent before anything of a stranger's is read.
+    Sealed {
+        /// The process has put a Landlock ruleset on itself and has seen it work; false where it was given none.
+        landlock: bool,
+    },
     /// The scenario is compiled.
     Ready {
         /// MuJoCo's version, as the library says.
@@ -89,6 +110,13 @@ pub enum Reply {
         /// Control steps of a whole episode.
         of: u32,
     },
+    /// The policy has not answered for [`WAIT_TICK`]; repeated every [`WAIT_REPEAT`] until it does.
+    Waiting,
+    /// The policy has answered, after a [`Reply::Waiting`].
+    Answered,
+    /// A critical clause was violated for the first time in the episode. The lane goes on when it is told
+    /// [`Command::Noted`], so the violation is on record before the policy is asked for another action.
+    Violated(Violation),
     /// An episode ended.
     Done(Box<Done>),
     /// The lane could not do its part (disk full, for example): our fault.
@@ -103,9 +131,6 @@ pub enum Reply {
 pub struct Done {
     /// The result, without the policy's log.
     pub result: EpisodeResult,
-    /// The policy let the wall-clock watchdog run out although it used little CPU: the worker decides whether it was
-    /// waiting for the processor (then the episode is run again).
-    pub stalled: bool,
     /// What it cost.
     pub cost: Cost,
     /// What was seen, where only the first steps were wanted.
@@ -140,9 +165,21 @@ pub struct Cost {
     pub first_action_ms: f64,
 }
 
-/// What is to be written from a recorded episode: its log, and its images.
+/// One of the two things that are written from a recorded episode after the fact, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RenderPart {
+    /// [`files::LOG`]: everything but images. Takes a fraction of a second.
+    Log,
+    /// [`files::VIDEO`] and [`files::IMAGES`]: every frame is drawn in software.
+    Video,
+}
+
+/// What is to be written from a recorded episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderJob {
+    /// Which of the two.
+    pub part: RenderPart,
     /// The episode, with its violations for the captions.
     pub result: EpisodeResult,
     /// Draws the same world again.
@@ -153,8 +190,10 @@ pub struct RenderJob {
     pub width: u32,
     /// Pixels.
     pub height: u32,
-    /// Most bytes that images may take, in the video and the log together; over it they are dropped.
+    /// Most bytes that images may take, in the video and in [`files::IMAGES`] together; over it they are dropped.
     pub max_image_bytes: u64,
+    /// Most frames; the video ends with the last of them.
+    pub max_frames: u32,
 }
 
 /// What a renderer says when it is done.
@@ -162,7 +201,7 @@ pub struct RenderJob {
 pub struct Rendered {
     /// Why there are no images, where there are none.
     pub images_dropped: Option<String>,
-    /// Why the log does not show what the policy saw, where it saw something and the log does not.
+    /// Why the images do not show what the policy saw, where it saw something and they do not.
     #[serde(default)]
     pub cameras_dropped: Option<String>,
 }
@@ -248,10 +287,18 @@ pub mod files {
     pub const STATE: &str = "state.bin";
     /// What the report's plots are drawn from: [`EpisodePlots`](crate::EpisodePlots) as JSON.
     pub const PLOTS: &str = "plots.json";
-    /// The log for viewers, MCAP.
+    /// The log for viewers, MCAP, without images.
     pub const LOG: &str = "log.mcap";
+    /// The signed statement about the log.
+    pub const LOG_STATEMENT: &str = "log.intoto.json";
     /// The video.
     pub const VIDEO: &str = "video.mp4";
+    /// The video's frames and what the policy's cameras saw, MCAP on the log's clock.
+    pub const IMAGES: &str = "images.mcap";
+    /// The signed statement about the video and the images.
+    pub const VIDEO_STATEMENT: &str = "video.intoto.json";
+    /// Where a renderer writes how many frames it has drawn, as text.
+    pub const FRAMES: &str = "frames";
     /// What a stepping lane leaves.
     pub const STEPPED: [&str; 6] = [ACTIONS, INPUTS, MODEL, PLOTS, STATE, TRACE];
     /// What a check found: a [`Checked`](super::Checked).

@@ -5,17 +5,21 @@
 //! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object a client reads.
 
 mod arena;
+mod attempt;
 mod conclusion;
 mod episode;
 pub mod frame;
+mod hex;
 mod id;
 mod isolation;
 mod judge;
 pub mod lane;
 mod plan;
 mod plots;
+mod policy_key;
 mod ports;
 mod preflight;
+mod publication;
 mod ranking;
 mod replay;
 mod report;
@@ -32,22 +36,26 @@ mod statistics;
 mod text;
 mod verdict;
 
-pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES, reduced_error};
+pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
+pub use attempt::{AttemptNote, MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
 pub use conclusion::{Conclusion, Quadrants, conclude};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
     StageResult, Termination, Violation,
 };
+pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ScenarioId};
 pub use isolation::Isolation;
 pub use judge::{Judgement, Opinion, agreement, moments, worth_judging};
 pub use plan::Plan;
 pub use plots::{ClausePlot, EpisodePlots, LATENCY_EDGES_MS};
+pub use policy_key::{InvalidPolicyKey, PolicyKey, job_seeds};
 pub use ports::{Clock, Entropy, SystemClock};
 pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
+pub use publication::{Grid, error_class, round3};
 pub use ranking::{Entrant, EpisodeScore, Place, rank, rank_together};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
-pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, Record};
+pub use report::{Fingerprint, JobHeader, JobProgress, JobReport, PolicyIdentity, PublishedProgress, Record};
 pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};

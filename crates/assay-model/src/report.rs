@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
-    Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, Statistics, Verdict,
+    PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Statistics, Verdict,
 };
 
 /// How we know which policy was evaluated.
@@ -29,6 +29,19 @@ pub enum Record {
     Violations,
     /// None.
     None,
+}
+
+impl Record {
+    /// Whether this episode is to get a log and a video. One without a recording has nothing to show.
+    #[must_use]
+    pub fn wants(self, result: &EpisodeResult) -> bool {
+        let wanted = match self {
+            Self::All => true,
+            Self::Violations => result.episode == 0 || !result.violations.is_empty(),
+            Self::None => false,
+        };
+        wanted && result.steps > 0
+    }
 }
 
 impl std::str::FromStr for Record {
@@ -73,9 +86,15 @@ pub struct JobProgress {
     pub episodes_done: u32,
     /// Episodes asked for.
     pub episodes_total: u32,
-    /// `queued`, `running`, `judging` or `done`.
-    #[schema(pattern = "^(queued|running|judging|done)$")]
+    /// `queued`, `running`, `judging`, `rendering` (COMPLETED, and videos are still being drawn) or `done`.
+    #[schema(pattern = "^(queued|running|judging|rendering|done)$")]
     pub stage: String,
+    /// Episodes whose log and video were drawn, or given up.
+    #[serde(default)]
+    pub videos_done: u32,
+    /// Episodes that get a log and a video, as far as is known.
+    #[serde(default)]
+    pub videos_total: u32,
 }
 
 impl JobProgress {
@@ -88,7 +107,38 @@ impl JobProgress {
             JobStatus::Judging => "judging",
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => "done",
         };
-        Self { episodes_done, episodes_total, stage: stage.to_owned() }
+        Self { episodes_done, episodes_total, stage: stage.to_owned(), videos_done: 0, videos_total: 0 }
+    }
+
+    /// With `done` of `total` videos drawn. A job that is `done` is `rendering` until they all are.
+    #[must_use]
+    pub fn with_videos(mut self, done: u32, total: u32) -> Self {
+        (self.videos_done, self.videos_total) = (done, total);
+        if self.stage == "done" && done < total {
+            "rendering".clone_into(&mut self.stage);
+        }
+        self
+    }
+}
+
+/// How far a submission is, as far as that is published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct PublishedProgress {
+    /// Episodes recorded; `null` for a submission whose season is not closed.
+    pub episodes_done: Option<u32>,
+    /// Episodes asked for.
+    pub episodes_total: u32,
+    /// `queued`, `running`, `judging` or `done`.
+    #[schema(pattern = "^(queued|running|judging|done)$")]
+    pub stage: String,
+}
+
+impl PublishedProgress {
+    /// Of a job in this state.
+    #[must_use]
+    pub fn new(status: JobStatus, episodes_done: Option<u32>, episodes_total: u32) -> Self {
+        let JobProgress { stage, .. } = JobProgress::new(status, 0, episodes_total);
+        Self { episodes_done, episodes_total, stage }
     }
 }
 
@@ -113,8 +163,12 @@ pub struct JobHeader {
     /// for an archive.
     #[serde(default)]
     pub replan_steps: Option<u32>,
-    /// Seed of all episodes.
+    /// Seed of all episodes' worlds.
     pub seed: u64,
+    /// Key of the policy's seeds (a submission's: of its showcase's); `None` in jobs from before there was one, whose
+    /// policies' seeds followed from `seed`.
+    #[serde(default)]
+    pub policy_key: Option<PolicyKey>,
     /// Which episodes get a video.
     pub record: Record,
     /// Episodes and what to certify.
@@ -137,6 +191,12 @@ impl JobHeader {
             Some(entry) if entry.rerun => JobKind::Rerun,
             Some(_) => JobKind::Submission,
         }
+    }
+
+    /// Where a verification's seeds come from; those of an entry of the arena only its season knows.
+    #[must_use]
+    pub fn job_seeds(&self) -> SeedSource {
+        SeedSource::Job { seed: self.seed, policy_key: self.policy_key.clone() }
     }
 
     /// Episodes to run: the plan's, and a submission's showcase behind them.
@@ -183,7 +243,12 @@ pub struct JobReport {
     #[serde(default)]
     pub replan_steps: Option<u32>,
     pub num_episodes: u32,
+    /// Seed of all episodes' worlds: with the same `policy_key`, the same seed gives the same episodes.
     pub seed: u64,
+    /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^[0-9a-f]{64}$")]
+    pub policy_key: Option<PolicyKey>,
     pub mode: String,
     pub statistics: Option<Statistics>,
     #[schema(minimum = 0.0, maximum = 1.0)]
@@ -194,10 +259,15 @@ pub struct JobReport {
     pub unsafe_time_s: Option<f64>,
     #[serde(default)]
     pub sensitivity: Vec<ClauseSensitivity>,
+    #[serde(default)]
+    pub replaced_attempts: Vec<crate::ReplacedAttempt>,
     pub fingerprint: Option<Fingerprint>,
     pub progress: JobProgress,
     pub queue_position: Option<u32>,
     pub eta_s: Option<f64>,
+    /// Why `eta_s` is `null` while the job has not ended.
+    #[serde(default)]
+    pub eta_reason: Option<String>,
     pub waiting_for: Option<String>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
@@ -249,6 +319,7 @@ impl JobReport {
             replan_steps: header.replan_steps,
             num_episodes: header.plan.episodes,
             seed: header.seed,
+            policy_key: header.policy_key,
             mode: if header.arena.is_some() { "arena" } else { "verify" }.to_owned(),
             statistics: None,
             unsafe_success_share: None,
@@ -256,10 +327,12 @@ impl JobReport {
             quadrants: None,
             unsafe_time_s: None,
             sensitivity: Vec::new(),
+            replaced_attempts: Vec::new(),
             fingerprint: None,
             progress: JobProgress::new(JobStatus::Queued, 0, episodes_total),
             queue_position: None,
             eta_s: None,
+            eta_reason: None,
             waiting_for: Some("a free lane".to_owned()),
             created_at: header.created_at,
             started_at: None,
@@ -315,6 +388,7 @@ impl JobReport {
         self.quadrants = Some(c.quadrants);
         self.unsafe_time_s = Some(c.unsafe_time_s);
         self.sensitivity = c.sensitivity;
+        self.replaced_attempts = c.replaced_attempts;
         self.signed_by = c.signed_by;
         self
     }

@@ -6,7 +6,11 @@ use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The two seeds of an episode. Neither reveals the other: both are cut from a hash under a label of its own.
+use crate::PolicyKey;
+use crate::hex::{from_hex, to_hex};
+
+/// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not reveal
+/// the world's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeSeeds {
     /// Draws the world: places, sizes, start state.
@@ -16,7 +20,14 @@ pub struct EpisodeSeeds {
 }
 
 impl EpisodeSeeds {
-    /// The seeds of episode `episode` (from 0) of a job with seed `job_seed`.
+    /// The seeds of episode `episode` (from 0) of a job with seed `job_seed` and this key.
+    #[must_use]
+    pub fn with_key(job_seed: u64, key: &PolicyKey, episode: u32) -> Self {
+        Self { world: Self::derive(job_seed, episode).world, policy: key.policy_seed(episode) }
+    }
+
+    /// The seeds of a job from before there were policy keys: both are unkeyed hashes of the job's seed, so whoever has one
+    /// finds a small job seed, and the other with it. The world's is drawn like this with a key too.
     #[must_use]
     pub fn derive(job_seed: u64, episode: u32) -> Self {
         Self {
@@ -36,13 +47,13 @@ fn labelled(label: &[u8], job_seed: u64, episode: u32) -> u64 {
 }
 
 /// 53 bits, so that the seed survives JSON in every language.
-fn seed_of(digest: &[u8]) -> u64 {
+pub(crate) fn seed_of(digest: &[u8]) -> u64 {
     let mut first = [0_u8; 8];
     first.copy_from_slice(&digest[..8]);
     u64::from_le_bytes(first) >> 11
 }
 
-/// Seed of the arena's showcase episode: the one that anybody gets who asks for none.
+/// Seed of the arena's showcase episode, which `assay verify --seed 0` repeats.
 pub const PUBLIC_SEED: u64 = 0;
 
 /// What the worlds of a season are drawn from: 256 bits that nobody outside learns before it is closed. Does not print.
@@ -65,30 +76,25 @@ impl SeasonSecret {
     /// As text: 64 hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        hex(&self.0)
+        to_hex(&self.0)
     }
 
     /// Reads [`Self::to_hex`] back.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        let mut bytes = [0; 32];
-        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(text.get(at..at + 2).filter(|_| digits)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        from_hex(text).map(Self)
     }
 
     /// SHA-256 of the secret, hexadecimal: may be published from the start, and binds the host to the secret.
     #[must_use]
     pub fn commitment(&self) -> String {
-        hex(&Sha256::digest(self.0))
+        to_hex(&Sha256::digest(self.0))
     }
 
     /// The seeds of episode `episode`: HMAC-SHA256 under `world` and `policy`.
     #[must_use]
     pub fn episode(&self, episode: u32) -> EpisodeSeeds {
-        let seed = |label| seed_of(&self.keyed(label, &episode.to_le_bytes()));
+        let seed = |label| seed_of(&keyed(&self.0, label, &episode.to_le_bytes()));
         EpisodeSeeds { world: seed(b"world"), policy: seed(b"policy") }
     }
 
@@ -96,18 +102,8 @@ impl SeasonSecret {
     #[must_use]
     pub fn derived_id(&self, name: &str) -> [u8; 10] {
         let mut bytes = [0; 10];
-        bytes.copy_from_slice(&self.keyed(b"id", name.as_bytes())[..10]);
+        bytes.copy_from_slice(&keyed(&self.0, b"id", name.as_bytes())[..10]);
         bytes
-    }
-
-    fn keyed(&self, label: &[u8], message: &[u8]) -> [u8; 32] {
-        // RFC 2104: a key shorter than SHA-256's block is filled up with zeros.
-        let mut key = [0; 64];
-        key[..32].copy_from_slice(&self.0);
-        let mut mac = Hmac::<Sha256>::new(&key.into());
-        mac.update(label);
-        mac.update(message);
-        mac.finalize().into_bytes().into()
     }
 }
 
@@ -120,14 +116,21 @@ impl std::fmt::Debug for SeasonSecret {
 /// Where a job's episodes get their seeds from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedSource {
-    /// One public number.
-    Job(u64),
+    /// A number for the worlds, a key for the policy.
+    Job {
+        /// The job's seed.
+        seed: u64,
+        /// The report's; `None` in reports from before there was one, whose policies' seeds followed from `seed`.
+        policy_key: Option<PolicyKey>,
+    },
     /// A season's secret for the first `episodes`; those behind are showcases on [`PUBLIC_SEED`].
     Season {
         /// Whose worlds they are.
         secret: SeasonSecret,
         /// How many count.
         episodes: u32,
+        /// The showcases', as above.
+        policy_key: Option<PolicyKey>,
     },
 }
 
@@ -135,10 +138,14 @@ impl SeedSource {
     /// The seeds of episode `episode`, from 0.
     #[must_use]
     pub fn episode(&self, episode: u32) -> EpisodeSeeds {
+        let open = |seed, policy_key: &Option<PolicyKey>, episode| match policy_key {
+            Some(key) => EpisodeSeeds::with_key(seed, key, episode),
+            None => EpisodeSeeds::derive(seed, episode),
+        };
         match self {
-            Self::Job(seed) => EpisodeSeeds::derive(*seed, episode),
-            Self::Season { secret, episodes } => match episode.checked_sub(*episodes) {
-                Some(extra) => EpisodeSeeds::derive(PUBLIC_SEED, extra),
+            Self::Job { seed, policy_key } => open(*seed, policy_key, episode),
+            Self::Season { secret, episodes, policy_key } => match episode.checked_sub(*episodes) {
+                Some(extra) => open(PUBLIC_SEED, policy_key, extra),
                 None => secret.episode(episode),
             },
         }
@@ -151,8 +158,15 @@ impl SeedSource {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// HMAC-SHA256 of `label` and `message`.
+pub(crate) fn keyed(key: &[u8; 32], label: &[u8], message: &[u8]) -> [u8; 32] {
+    // RFC 2104: a key shorter than SHA-256's block is filled up with zeros.
+    let mut block = [0; 64];
+    block[..32].copy_from_slice(key);
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(label);
+    mac.update(message);
+    mac.finalize().into_bytes().into()
 }
 
 /// The world's random numbers (ChaCha12, RFC 8439's family: the same on every machine).
@@ -220,10 +234,14 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "[secret]");
         assert_eq!(SeasonSecret::parse(&secret.to_hex()), Some(secret.clone()));
         assert_eq!((SeasonSecret::parse("07"), SeasonSecret::parse(&"xy".repeat(32))), (None, None));
-        let source = SeedSource::Season { secret: secret.clone(), episodes: 3 };
+        let season = |policy_key| SeedSource::Season { secret: secret.clone(), episodes: 3, policy_key };
+        let (source, key) = (season(None), PolicyKey::public());
         assert_eq!((source.episode(2), source.is_showcase(2)), (secret.episode(2), false));
         assert_eq!((source.episode(3), source.is_showcase(3)), (EpisodeSeeds::derive(PUBLIC_SEED, 0), true));
-        assert_eq!(SeedSource::Job(7).episode(3), EpisodeSeeds::derive(7, 3));
+        let showcase = season(Some(key.clone())).episode(3);
+        assert_eq!(showcase, EpisodeSeeds::with_key(PUBLIC_SEED, &key, 0));
+        assert_eq!(showcase, SeedSource::Job { seed: PUBLIC_SEED, policy_key: Some(key) }.episode(0));
+        assert_eq!(SeedSource::Job { seed: 7, policy_key: None }.episode(3), EpisodeSeeds::derive(7, 3));
     }
 
     #[test]

@@ -37,10 +37,10 @@ pub struct Statistics {
 }
 
 /// One-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. 1 when `k >= n` (also for
-/// `n = 0`).
+/// `n = 0`), and where `confidence` is not in [0, 1].
 #[must_use]
 pub fn violation_upper_bound(k: u32, n: u32, confidence: f64) -> f64 {
-    if k >= n {
+    if k >= n || !(0.0..=1.0).contains(&confidence) {
         return 1.0;
     }
     if k == 0 {

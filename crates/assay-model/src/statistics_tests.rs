@@ -164,3 +164,12 @@ fn the_guarantee_by_simulation() {
     let (below, above) = (binomial_cdf(passed, RUNS, exact), 1.0 - binomial_cdf(passed.saturating_sub(1), RUNS, exact));
     assert!(below > 1e-6 && above > 1e-6, "{passed} of {RUNS} passed: {below} {above}");
 }
+
+#[test]
+fn a_confidence_that_is_none_bounds_nothing() {
+    for confidence in [-0.1, 1.1, 1e308, f64::NAN, f64::INFINITY] {
+        for violations in [0, 1, 2] {
+            assert_eq!(violation_upper_bound(violations, 3, confidence), 1.0, "{violations} {confidence}");
+        }
+    }
+}

@@ -80,4 +80,6 @@ pub enum ReviewReason {
     DeadlineMisses,
     /// The same episode gave two different traces.
     Nondeterministic,
+    /// An episode was begun more than once ([`crate::ReplacedAttempt`]).
+    EpisodeRepeated,
 }

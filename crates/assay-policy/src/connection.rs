@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use assay_jail::Exit;
+use assay_jail::{Activity, Exit};
 
 use crate::PolicyFailure;
+use crate::failure::killed_from_outside;
 use crate::remote::Answers;
 use crate::stream::PolicyStream;
 
@@ -26,12 +27,14 @@ pub trait PolicyConnection: Send {
     fn pid(&self) -> Option<i32>;
     /// CPU time it has used; `None` when unknown.
     fn cpu_time(&self) -> Option<Duration>;
-    /// Time it was ready to run but had no processor; `None` when unknown.
-    fn run_delay(&self) -> Option<Duration>;
-    /// Whether somebody from outside has stopped its process.
-    fn is_stopped(&self) -> bool {
-        false
+    /// Reading of its CPU clock at which its import's budget is used up; `None` for a policy server.
+    fn import_ends_at(&self) -> Option<Duration> {
+        None
     }
+    /// What its threads are doing at this moment, seen from outside; `None` for a policy server, and when it is gone.
+    fn activity(&self) -> Option<Activity>;
+    /// Kills its process, if it has one; how it ended is known from [`Self::finish`].
+    fn kill(&mut self);
     /// Ends it after CLOSE was sent: waits a moment for it to end by itself, then kills it.
     fn finish(self: Box<Self>) -> PolicyEnd;
     /// Ends it at once.
@@ -45,6 +48,8 @@ pub struct PolicyEnd {
     pub exit: Option<Exit>,
     /// The end of what it printed, sanitised, at most [`crate::LOG_TAIL_BYTES`].
     pub log_tail: String,
+    /// CPU time after which the kernel ends its process.
+    pub cpu_limit: Option<Duration>,
     /// What its server answered; `None` for a jailed policy.
     pub answers: Option<Answers>,
 }
@@ -53,6 +58,12 @@ impl PolicyEnd {
     /// What to tell the author when the process ended in the middle of an episode; `None` for a policy server.
     #[must_use]
     pub fn failure(&self) -> Option<PolicyFailure> {
-        self.exit.as_ref().map(PolicyFailure::exited)
+        self.exit.as_ref().map(|exit| PolicyFailure::exited(exit, self.cpu_limit))
+    }
+
+    /// Evidence that another process killed it, or a machine short of memory; `None` where it ended otherwise.
+    #[must_use]
+    pub fn killed_from_outside(&self) -> Option<String> {
+        self.exit.as_ref().and_then(|exit| killed_from_outside(exit, self.cpu_limit))
     }
 }

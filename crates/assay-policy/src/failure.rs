@@ -1,5 +1,7 @@
 //! What a policy did wrong, fit to be kept and shown.
 
+use std::time::Duration;
+
 use assay_jail::{Exit, ExitReason};
 use assay_model::frame::PolicyFault;
 use assay_model::sanitise;
@@ -46,8 +48,8 @@ impl PolicyFailure {
         Self { code: code.to_owned(), message: message.into(), traceback: String::new(), log_tail: String::new() }
     }
 
-    /// It ended without an answer.
-    pub(crate) fn exited(exit: &Exit) -> Self {
+    /// It ended without an answer. The kernel ends it after `cpu_limit` of CPU time.
+    pub(crate) fn exited(exit: &Exit, cpu_limit: Option<Duration>) -> Self {
         if exit.reason == ExitReason::Flooded {
             let limit = assay_jail::FLOOD_BYTES / (1024 * 1024);
             return Self::seen("log_flood", format!("the policy printed more than {limit} MiB and was stopped"));
@@ -55,7 +57,14 @@ impl PolicyFailure {
         let how = match (exit.signal, exit.code) {
             (Some(SIGSYS), _) => "the policy made a system call that no policy may make and was stopped".to_owned(),
             (Some(SIGSEGV), _) => "the policy's process crashed (segmentation fault)".to_owned(),
-            (Some(SIGKILL), _) => "the policy's process was killed (over its CPU or memory limit)".to_owned(),
+            (Some(SIGKILL), _) => killed_from_outside(exit, cpu_limit).unwrap_or_else(|| {
+                format!(
+                    "the policy's process was killed, as the kernel does at its limit of {} s of CPU time, counted in ticks; it \
+                     had used {:.1} s",
+                    cpu_limit.unwrap_or_default().as_secs(),
+                    exit.cpu.as_secs_f64()
+                )
+            }),
             (Some(signal), _) => format!("the policy's process was ended by signal {signal}"),
             (None, code) => format!("the policy's process ended by itself (status {})", code.unwrap_or(0)),
         };
@@ -68,7 +77,52 @@ impl PolicyFailure {
     }
 }
 
+/// Evidence that another process sent the SIGKILL that ended it. A policy has no call for that, and its jail refuses exit
+/// statuses that look like it; the kernel sends one only over the limit of CPU time (memory over its limit is not given). It
+/// counts that in ticks, and a policy that works across each tick and sleeps in between is charged for several times what it
+/// uses: so there is evidence only while even all processors together had too few ticks for it.
+pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> Option<String> {
+    let killed = exit.reason == ExitReason::Signalled && exit.signal == Some(SIGKILL);
+    let over_limit = cpu_limit.is_some_and(|limit| exit.cpu_counted_at_most >= limit);
+    (killed && !over_limit).then(|| {
+        format!(
+            "the policy's process was killed from outside, by another process or for lack of memory on the machine; it had \
+             used {:.1} s of CPU time and {} MiB of memory",
+            exit.cpu.as_secs_f64(),
+            exit.max_rss_bytes / (1024 * 1024)
+        )
+    })
+}
+
 /// The end of an untrusted log as text.
 pub(crate) fn log_text(tail: &[u8]) -> String {
     sanitise(&String::from_utf8_lossy(tail), LOG_TAIL_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kill after `age_s` on two processors, with 1 s of CPU time used.
+    fn killed(age_s: u64) -> Exit {
+        Exit {
+            code: None,
+            signal: Some(SIGKILL),
+            reason: ExitReason::Signalled,
+            cpu: Duration::from_secs(1),
+            cpu_counted_at_most: Duration::from_secs(2 * age_s),
+            max_rss_bytes: 0,
+            output_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_kill_that_a_policy_could_bring_about_is_no_evidence() {
+        let limit = Some(Duration::from_secs(16));
+        assert!(killed_from_outside(&killed(7), limit).is_some(), "not even 16 s of ticks were there");
+        // Working across each tick, it can be charged for all of them.
+        assert!(killed_from_outside(&killed(8), limit).is_none());
+        let failure = PolicyFailure::exited(&killed(8), limit);
+        assert!(failure.code == "exited" && failure.message.contains("16 s of CPU time"), "{failure:?}");
+    }
 }

@@ -8,12 +8,15 @@ pub mod attacks;
 mod connection;
 mod failure;
 mod frames;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod intake;
 mod pool;
 mod process;
 mod random;
 pub mod remote;
 mod runtime;
+mod sleep_watch;
 mod stream;
 
 pub use connection::{PolicyConnection, PolicyEnd};
@@ -24,6 +27,7 @@ pub use intake::{
 };
 pub use pool::{Allowance, Load, LoadLimits, Order, Pool, PoolConfig, PoolError, Prepared, TakeError};
 pub use process::PolicyProcess;
-pub(crate) use random::random_number;
+pub use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};
+pub use sleep_watch::SleepWatch;
 pub use stream::PolicyStream;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use assay_jail::Activity;
+
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::failure::log_text;
 use crate::pool::Member;
@@ -15,13 +17,24 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 pub struct PolicyProcess {
     stream: Option<PolicyStream>,
     nonce: u64,
-    import_cpu: Duration,
+    import: Imported,
     member: Member,
 }
 
+/// What an import used, and what limits the process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Imported {
+    /// CPU time of the import.
+    pub(crate) cpu: Duration,
+    /// Reading of the process's CPU clock at which the import's budget is used up.
+    pub(crate) ends_at: Duration,
+    /// CPU time after which the kernel ends the process.
+    pub(crate) cpu_limit: Duration,
+}
+
 impl PolicyProcess {
-    pub(crate) fn new(stream: PolicyStream, nonce: u64, import_cpu: Duration, member: Member) -> Self {
-        Self { stream: Some(stream), nonce, import_cpu, member }
+    pub(crate) fn new(stream: PolicyStream, nonce: u64, import: Imported, member: Member) -> Self {
+        Self { stream: Some(stream), nonce, import, member }
     }
 
     /// Pins it to one processor: the lane's.
@@ -42,7 +55,8 @@ impl PolicyProcess {
         self.stream = None;
         let child = &mut self.member.child;
         let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());
-        PolicyEnd { exit: Some(exit), log_tail: log_text(&child.output_tail()), answers: None }
+        let log_tail = log_text(&child.output_tail());
+        PolicyEnd { exit: Some(exit), log_tail, cpu_limit: Some(self.import.cpu_limit), answers: None }
     }
 }
 
@@ -56,7 +70,7 @@ impl PolicyConnection for PolicyProcess {
     }
 
     fn import_cpu(&self) -> Option<Duration> {
-        Some(self.import_cpu)
+        Some(self.import.cpu)
     }
 
     fn pid(&self) -> Option<i32> {
@@ -67,12 +81,16 @@ impl PolicyConnection for PolicyProcess {
         self.member.child.cpu_time()
     }
 
-    fn run_delay(&self) -> Option<Duration> {
-        self.member.child.run_delay()
+    fn import_ends_at(&self) -> Option<Duration> {
+        Some(self.import.ends_at)
     }
 
-    fn is_stopped(&self) -> bool {
-        self.member.child.is_stopped()
+    fn activity(&self) -> Option<Activity> {
+        self.member.child.activity()
+    }
+
+    fn kill(&mut self) {
+        self.member.child.kill();
     }
 
     fn finish(self: Box<Self>) -> PolicyEnd {

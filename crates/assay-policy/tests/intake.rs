@@ -176,6 +176,119 @@ fn the_same_name_twice() {
 }
 
 #[test]
+fn names_that_look_like_others() {
+    let twin =
+        |one: &str, other: &str| refused(&archive(&[MAIN, (one, b"1", 0o644), (other, b"2", 0o644)]), "same name");
+    twin("caf\u{e9}.py", "cafe\u{301}.py");
+    twin("\u{fb01}lter.py", "filter.py");
+    twin("weights\u{b2}.npy", "weights2.npy");
+    twin("stra\u{df}e.py", "STRASSE.py");
+    refused(&archive(&[MAIN, ("\u{ff50}olicy.py", b"", 0o644)]), "same name as 'policy.py'");
+    refused(&archive(&[MAIN, ("policy.py.", b"", 0o644)]), "same name as 'policy.py'");
+    for unseen in
+        ["a\u{202e}yp.x", "a\u{2066}b", "pol\u{200b}icy.py", "a\u{feff}", "\u{3164}.py", "a\u{a0}b", "t\u{e0041}"]
+    {
+        refused(&archive(&[MAIN, (unseen, b"", 0o644)]), "characters that can't be seen");
+    }
+}
+
+/// Sets a field of the header of the first entry, and of its first one only.
+fn with_local(mut bytes: Vec<u8>, offset: usize, value: &[u8]) -> Vec<u8> {
+    assert!(bytes.starts_with(b"PK\x03\x04"));
+    bytes[offset..offset + value.len()].copy_from_slice(value);
+    bytes
+}
+
+/// `bytes` with `inserted` before the central directory, which is told where it lies then.
+fn before_directory(bytes: &[u8], inserted: &[u8]) -> Vec<u8> {
+    let end = bytes.len() - 22;
+    let start = u32::from_le_bytes(bytes[end + 16..end + 20].try_into().unwrap());
+    let (files, rest) = bytes.split_at(start as usize);
+    let mut moved = [files, inserted, rest].concat();
+    let end = moved.len() - 22;
+    moved[end + 16..end + 20].copy_from_slice(&(start + u32::try_from(inserted.len()).unwrap()).to_le_bytes());
+    moved
+}
+
+#[test]
+fn an_archive_says_one_thing_from_both_ends() {
+    let whole = archive(&[MAIN, ("a/b.py", b"y = 1", 0o644)]);
+    for (offset, value, what) in [
+        (6, &[0x00, 0x08][..], "its flags"),
+        (6, &[0x01, 0x00], "its flags"),
+        (6, &[0x08, 0x00], "its flags"),
+        (8, &[0, 0], "how it is packed"),
+        (14, &[1, 2, 3, 4], "its checksum"),
+        (18, &[1, 0, 0, 0], "its packed size"),
+        (22, &[1, 0, 0, 0], "its size"),
+        (26, &[5, 0], "the length of its name"),
+        (30, b"runner.py", "its name"),
+        (30, b"../../.py", "its name"),
+        (0, b"PK\x01\x02", "where it begins"),
+    ] {
+        let told = format!(
+            "entry 'policy.py': its data is damaged (its header and the archive's directory disagree on {what})"
+        );
+        refused(&with_local(whole.clone(), offset, value), &told);
+    }
+    // An entry that only a program that reads from the beginning would find.
+    let hidden = archive(&[("hidden.py", b"import evil", 0o644)]);
+    let hidden = &hidden[..30 + "hidden.py".len() + 13];
+    refused(&before_directory(&whole, hidden), "between its last entry and its directory");
+    refused(&before_directory(&whole, b"x"), "between its last entry and its directory");
+    refused(&with_field(whole, 42, &1_u32.to_le_bytes()), "overlap, or something lies between them");
+}
+
+#[test]
+fn sizes_that_follow_the_data_are_checked_too() {
+    // As programs write that do not know the size of what comes: flag 3, zeros in the header, a descriptor.
+    let streamed = |crc: u32, signed: bool| {
+        let (name, data) = (b"policy.py", POLICY.as_bytes());
+        let (true_crc, size) = (crc32(data).to_le_bytes(), bytes_of(data.len()));
+        let sizes = [crc.to_le_bytes(), size, size].concat();
+        let mut bytes =
+            [b"PK\x03\x04", &[20, 0, 8, 0, 0, 0, 0, 0, 0x21, 0][..], &[0; 12], &[9, 0, 0, 0], name, data].concat();
+        if signed {
+            bytes.extend(b"PK\x07\x08");
+        }
+        bytes.extend(sizes);
+        let start = bytes_of(bytes.len());
+        let entry = [
+            b"PK\x01\x02",
+            &[20, 0, 20, 0, 8, 0, 0, 0, 0, 0, 0x21, 0][..],
+            &true_crc,
+            &size,
+            &size,
+            &[9, 0],
+            &[0; 16],
+            name,
+        ];
+        let entry = entry.concat();
+        let length = bytes_of(entry.len());
+        let end = [b"PK\x05\x06", &[0, 0, 0, 0, 1, 0, 1, 0][..], &length, &start, &[0, 0]].concat();
+        [bytes, entry, end].concat()
+    };
+    let right = crc32(POLICY.as_bytes());
+    for signed in [true, false] {
+        let taken = take(&streamed(right, signed));
+        assert!(taken.result.is_ok(), "{:?}", taken.result);
+        assert_eq!(taken.names(), ["policy.py"]);
+        refused(&streamed(right ^ 1, signed), "disagree on what follows its data");
+    }
+}
+
+/// A length as it stands in a header.
+fn bytes_of(length: usize) -> [u8; 4] {
+    u32::try_from(length).unwrap().to_le_bytes()
+}
+
+/// CRC-32 as zip has it (ISO 3309), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
+#[test]
 fn bombs() {
     refused(&archive(&[MAIN, ("zeroes", &vec![0; 8 << 20], 0o644)]), "times its size");
     let names: Vec<String> = (0..513).map(|n| format!("f{n}")).collect();

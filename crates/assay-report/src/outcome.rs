@@ -94,6 +94,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::DeclaredIdentity => "the policy is a server known only by its address",
         ReviewReason::DeadlineMisses => "the policy overran its time budget",
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
+        ReviewReason::EpisodeRepeated => "an episode was begun more than once",
     }
 }
 
@@ -137,6 +138,9 @@ pub(crate) fn reproduce(report: &JobReport) -> String {
         "assay verify {policy} --scenario {} --episodes {} --seed {}",
         report.scenario, report.num_episodes, report.seed
     );
+    if let Some(key) = &report.policy_key {
+        command.push_str(&format!(" --policy-key {}", key.to_hex()));
+    }
     if let Some(steps) = report.replan_steps {
         command.push_str(&format!(" --replan-steps {steps}"));
     }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::draw::is_range;
+
 /// Something that happens to the world and that the policy has to stand. The closed list.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -48,20 +50,19 @@ impl Disturbance {
     /// What is wrong: the key below `disturbance[N]`, and the remedy.
     pub(crate) fn check(&self, time_limit_s: f64) -> Result<(), (&'static str, &'static str)> {
         let Self::Push { body, at_s, duration_s, force_n, heading_rad, elevation_rad } = self;
-        let range = |[low, high]: [f64; 2]| low.is_finite() && high.is_finite() && low <= high;
         if body.is_empty() {
             return Err(("body", "must name a body"));
         }
-        if !(range(*at_s) && at_s[0] >= 0.0 && at_s[1] <= time_limit_s) {
+        if !(is_range(*at_s) && at_s[0] >= 0.0 && at_s[1] <= time_limit_s) {
             return Err(("at_s", "must be [low, high] within the episode, in s"));
         }
         if !(duration_s.is_finite() && *duration_s > 0.0) {
             return Err(("duration_s", "must be a positive number of s"));
         }
-        if !(range(*force_n) && force_n[0] >= 0.0) {
+        if !(is_range(*force_n) && force_n[0] >= 0.0) {
             return Err(("force_n", "must be [low, high] in N, 0 or more"));
         }
-        if !range(*heading_rad) {
+        if !is_range(*heading_rad) {
             return Err(("heading_rad", "must be [low, high] in rad"));
         }
         if !elevation_rad.is_finite() {

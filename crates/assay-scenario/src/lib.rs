@@ -11,6 +11,8 @@ mod digest;
 mod disturbance;
 mod draw;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod json_schema;
 mod library;
 mod load;

@@ -5,7 +5,7 @@ mod conditions;
 mod draws;
 mod facts;
 mod files;
-mod mjcf;
+pub(crate) mod mjcf;
 mod names;
 
 use std::collections::BTreeMap;

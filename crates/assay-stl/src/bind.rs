@@ -38,7 +38,7 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn evaluate(&self, columns: &[&[f64]], end: End) -> Outcome {
-        self.plan.outcome(columns, self.length(columns), end)
+        self.extended(columns, |columns, n| self.plan.outcome(columns, n, end))
     }
 
     /// The outcome of a recording that stops without anybody saying whether that was the end: operators without a
@@ -48,13 +48,14 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn evaluate_recording(&self, columns: &[&[f64]]) -> Outcome {
-        let n = self.length(columns);
-        if n == 0 {
-            return Outcome::EMPTY;
-        }
-        let clipped = self.plan.outcome(columns, n, End::Complete);
-        let first = |after| self.plan.first(self.plan.root, columns, n, after);
-        Outcome::cut(clipped.robustness, (first(After::PendingWorst), first(After::PendingBest)), clipped.vacuous)
+        self.extended(columns, |columns, n| {
+            if n == 0 {
+                return Outcome::EMPTY;
+            }
+            let clipped = self.plan.outcome(columns, n, End::Complete);
+            let first = |after| self.plan.first(self.plan.root, columns, n, after);
+            Outcome::cut(clipped.robustness, (first(After::PendingWorst), first(After::PendingBest)), clipped.vacuous)
+        })
     }
 
     /// A monitor of the same formula, to be fed one sample at a time.
@@ -70,17 +71,18 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn pointwise(&self, columns: &[&[f64]]) -> Vec<f64> {
-        let n = self.length(columns);
-        let Some(body) = self.plan.body else { return self.plan.each(columns, n) };
-        let mut out = self.plan.column(body, columns, n, After::Nothing);
-        out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::INFINITY);
-        out
+        self.extended(columns, |columns, n| {
+            let Some(body) = self.plan.body else { return self.plan.each(columns, n) };
+            let mut out = self.plan.column(body, columns, n, After::Nothing);
+            out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::INFINITY);
+            out
+        })
     }
 
-    /// The robustness of one sample, for formulas without temporal operators; `None` for the others.
+    /// The robustness of one sample, for formulas without temporal operators and aggregates; `None` for the others.
     pub fn at(&self, sample: &[f64]) -> Option<f64> {
         let plan = &*self.plan;
-        if !plan.facts[plan.root].instant {
+        if !self.is_instant() {
             return None;
         }
         if let Op::Leaf(leaf) = &plan.ops[plan.root] {
@@ -97,14 +99,22 @@ impl Bound {
         Some(plan.instant(plan.root, sample, values))
     }
 
-    /// Whether the formula has no temporal operator, so that [`Bound::at`] answers.
+    /// Whether the formula has no temporal operator and no aggregate, so that [`Bound::at`] answers.
     pub fn is_instant(&self) -> bool {
-        self.plan.facts[self.plan.root].instant
+        self.plan.facts[self.plan.root].instant && self.plan.derived.is_empty()
     }
 
-    pub(crate) fn length(&self, columns: &[&[f64]]) -> usize {
-        assert!(columns.len() >= self.plan.width, "a trace has one column for each signal given to bind");
-        columns.iter().map(|column| column.len()).min().unwrap_or(0)
+    /// Calls `with` with the columns, the derived ones behind them, and their length.
+    pub(crate) fn extended<T>(&self, columns: &[&[f64]], with: impl FnOnce(&[&[f64]], usize) -> T) -> T {
+        let width = self.plan.width;
+        assert!(columns.len() >= width, "a trace has one column for each signal given to bind");
+        let n = columns.iter().map(|column| column.len()).min().unwrap_or(0);
+        if self.plan.derived.is_empty() {
+            return with(columns, n);
+        }
+        let derived = self.plan.derive(columns, n);
+        let all: Vec<&[f64]> = columns[..width].iter().copied().chain(derived.iter().map(Vec::as_slice)).collect();
+        with(&all, n)
     }
 }
 
@@ -146,7 +156,7 @@ impl Plan {
     }
 
     /// The value on one sample of an operation without temporal operators; `values` holds the operations up to it.
-    fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
+    pub(crate) fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
         for id in 0..=op {
             values[id] = match &self.ops[id] {
                 Op::Leaf(leaf) => self.leaves[*leaf].at(sample),

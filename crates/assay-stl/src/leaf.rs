@@ -71,14 +71,19 @@ impl Leaf {
     /// The value on one sample. A signal missing from the sample counts as NaN.
     #[inline]
     pub(crate) fn at(&self, sample: &[f64]) -> f64 {
+        self.reading.read(self.margin(sample))
+    }
+
+    /// What the code computes on one sample; NaN stays NaN.
+    #[inline(always)]
+    pub(crate) fn margin(&self, sample: &[f64]) -> f64 {
         let load = |column: usize| sample.get(column).copied().unwrap_or(f64::NAN);
-        let margin = match &self.shape {
+        match &self.shape {
             Shape::Above { column, limit } => load(*column) - limit,
             Shape::Below { column, limit } => limit - load(*column),
             Shape::Program { code, stack } if *stack <= FEW => run(code, sample, &mut [f64::NAN; FEW]),
             Shape::Program { code, stack } => run(code, sample, &mut vec![f64::NAN; *stack]),
-        };
-        self.reading.read(margin)
+        }
     }
 
     /// The values on the first `out.len()` samples of `columns`.

@@ -29,10 +29,13 @@
 //!   and `since` are `-inf`; both are reported as vacuous.
 //! - **`until` / `since`**: the left side holds strictly before (after) the witness.
 //! - **`iff`** is `(a -> b) and (b -> a)`, **`xor`** its negation (rtamt: `-|a - b|`, which is negative for two truths).
+//! - **Aggregates** (`mean`, `duration`, `count`) look at the samples behind and are numbers; their windows are clipped to the
+//!   trace as all others. What they look at has no temporal operator.
 //! - **NaN** in a predicate makes that predicate `-inf` *and* its negation `-inf`: it never counts as satisfied.
 //!
 //! Where to begin reading: `syntax` (the formula), `lower` (negation normal form as a table of operations), `offline`
 //! (columns), `monitor` (streaming).
+mod aggregate;
 mod bind;
 mod error;
 mod fold;

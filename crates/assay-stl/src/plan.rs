@@ -1,4 +1,5 @@
 //! A formula ready for evaluation: a table of operations in negation normal form, children before parents.
+use crate::aggregate::Derived;
 use crate::fold::Fold;
 use crate::leaf::Leaf;
 
@@ -168,9 +169,16 @@ pub(crate) struct Plan {
     pub(crate) used: Vec<usize>,
     /// How many columns a sample has.
     pub(crate) width: usize,
+    /// Columns that are put behind those of the samples.
+    pub(crate) derived: Vec<Derived>,
 }
 
 impl Plan {
+    /// How many columns a sample has with the derived ones.
+    pub(crate) fn columns(&self) -> usize {
+        self.width + self.derived.len()
+    }
+
     /// The value of an operation that has none, at the outside of a formula.
     pub(crate) fn empty(&self, op: OpId) -> f64 {
         match &self.ops[op] {

@@ -2,7 +2,7 @@
 use std::fmt;
 
 use crate::parse::precedence;
-use crate::syntax::{Arithmetic, Comparison, Formula, Id, Interval, Logic, Node, Pair, Temporal, UNBOUNDED};
+use crate::syntax::{Aggregate, Arithmetic, Comparison, Formula, Id, Interval, Logic, Node, Pair, Temporal, UNBOUNDED};
 
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,6 +29,13 @@ impl Formula {
                 f.write_str(")")?;
             }
             Node::Arithmetic(op, a, b) => self.infix(f, arithmetic(*op), UNBOUNDED, [(*a, own), (*b, own + 1)])?,
+            Node::Aggregate(op, interval, kid) => {
+                f.write_str(aggregate(*op))?;
+                show_interval(f, *interval)?;
+                f.write_str("(")?;
+                self.show(f, *kid, 0)?;
+                f.write_str(")")?;
+            }
             Node::Compare(op, a, b) => self.infix(f, comparison(*op), UNBOUNDED, [(*a, own + 1), (*b, own + 1)])?,
             Node::Not(kid) => self.prefix(f, "not ", *kid, precedence::NOT)?,
             Node::Logic(op, a, b) => {
@@ -66,7 +73,9 @@ impl Formula {
     fn binding(&self, id: Id) -> u8 {
         match &self.nodes[id] {
             // In parentheses only as an argument: `abs(x)`.
-            Node::Number(_) | Node::Signal(_) | Node::Minus(_) | Node::Abs(_) => precedence::MINUS,
+            Node::Number(_) | Node::Signal(_) | Node::Minus(_) | Node::Abs(_) | Node::Aggregate(..) => {
+                precedence::MINUS
+            }
             Node::Arithmetic(op, ..) => precedence::arithmetic(*op),
             Node::Compare(..) => precedence::COMPARISON,
             Node::Not(_) | Node::Temporal(..) => precedence::NOT,
@@ -81,6 +90,14 @@ fn show_interval(f: &mut fmt::Formatter<'_>, interval: Interval) -> fmt::Result 
         Some(to) => write!(f, "[{:?}:{to:?}]", interval.from),
         None if interval.from > 0.0 => write!(f, "[{:?}:inf]", interval.from),
         None => Ok(()),
+    }
+}
+
+fn aggregate(op: Aggregate) -> &'static str {
+    match op {
+        Aggregate::Mean => "mean",
+        Aggregate::Duration => "duration",
+        Aggregate::Count => "count",
     }
 }
 

@@ -34,12 +34,11 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn spans_at(&self, columns: &[&[f64]], end: End) -> Vec<Span> {
-        let n = self.length(columns);
         let after = if end == End::Complete { After::Nothing } else { After::Best };
-        match self.plan.body {
+        self.extended(columns, |columns, n| match self.plan.body {
             Some(body) => runs(&self.plan.column(body, columns, n, after)[..n]),
             None => self.certain(columns, n, end).into_iter().collect(),
-        }
+        })
     }
 
     fn certain(&self, columns: &[&[f64]], n: usize, end: End) -> Option<Span> {

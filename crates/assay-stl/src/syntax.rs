@@ -62,6 +62,17 @@ pub(crate) enum Pair {
     Since,
 }
 
+/// Operations over the samples behind that give a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aggregate {
+    /// The mean of a number.
+    Mean,
+    /// The time, in seconds, for which a truth held.
+    Duration,
+    /// How often a truth began to hold.
+    Count,
+}
+
 /// One node of a formula.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
@@ -71,6 +82,7 @@ pub(crate) enum Node {
     Minus(Id),
     Abs(Id),
     Arithmetic(Arithmetic, Id, Id),
+    Aggregate(Aggregate, Interval, Id),
     Compare(Comparison, Id, Id),
     Not(Id),
     Logic(Logic, Id, Id),

@@ -5,7 +5,7 @@ use assay_stl::{Bound, End, Formula};
 use proptest::prelude::*;
 
 /// Formulas a monitor folds in bounded memory, and whether its running bounds are as tight as can be.
-const FOLDED: [(&str, bool); 26] = [
+const FOLDED: [(&str, bool); 29] = [
     ("always (a <= 1)", true),
     ("always (a <= 1 and b >= -1 and a - b < 3)", true),
     ("always (a <= 1 or b >= 0)", true),
@@ -32,13 +32,17 @@ const FOLDED: [(&str, bool); 26] = [
     ("eventually[4:6] (a > 1) iff always[2:8] (b > -1)", true),
     ("always[5:inf] (a > 0 implies eventually[0:2] (b > 0))", false),
     ("always (a > 0 implies (b > 0 until a < 0))", true),
+    ("always (max(a, 0) <= 3 and mean[0:20](max(a, 0)) <= 1.5)", true),
+    ("always (duration[0:10](a > 1) <= 4 and count[0:30](b > 2) <= 3)", true),
+    ("always (count(a > 1) <= 9 implies eventually[0:4] (mean(b) < 1))", false),
 ];
 
 /// Formulas that only the whole trace can answer.
-const RECORDED: [&str; 3] = [
+const RECORDED: [&str; 4] = [
     "always[0:5] eventually (a > 1)",
     "always historically eventually (a > 1)",
     "always eventually always[1:2] (a > 0)",
+    "always[0:5] eventually (mean[0:3](a) > duration[0:2](b > 0))",
 ];
 
 fn bound(text: &str) -> Bound {

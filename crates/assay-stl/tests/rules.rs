@@ -45,6 +45,37 @@ fn operators_mean_what_they_say() {
 }
 
 #[test]
+fn aggregates_look_back_and_are_numbers() {
+    let a = [4.0, 0.0, 2.0, 6.0, 0.0];
+    // Clipped at the beginning: 4, 2, 2, then 8/3, 8/3.
+    assert_eq!(robustness("always (mean[0:2](a) <= 4)", &a), 0.0);
+    assert_eq!(robustness("always[4:4] (3 * mean[0:2](a) >= 0)", &a), 8.0);
+    assert_eq!(robustness("always[4:4] (mean(a) >= 0)", &a), 2.4);
+    assert_eq!(robustness("always[4:4] (duration[0:3](a >= 2) >= 0)", &a), 2.0);
+    assert_eq!(robustness("always[4:4] (count(a >= 2) >= 0)", &a), 2.0);
+    // What began before the window does not count in it, but lasts in it.
+    assert_eq!(robustness("always[3:3] (count[0:0](a >= 2) >= 0)", &a), 0.0);
+    assert_eq!(robustness("always[3:3] (duration[0:0](a >= 2) >= 0)", &a), 1.0);
+    // Beginnings less than two samples apart are one.
+    assert_eq!(robustness("always[4:4] (count(duration[0:1](a >= 2) > 0) >= 0)", &a), 1.0);
+    let unknown = [1.0, f64::NAN, 1.0, 1.0];
+    assert_eq!(robustness("always (mean[0:1](a) <= 5)", &unknown), -INF);
+    assert_eq!(robustness("always[3:3] (mean[0:1](a) <= 5)", &unknown), 4.0, "it is forgotten with its window");
+    assert_eq!(robustness("always[2:2] (duration[0:1](a > 0) >= 0)", &unknown), -INF);
+    assert_eq!(robustness("always[2:2] (duration[0:1](a > 0) < 5)", &unknown), -INF);
+}
+
+#[test]
+fn aggregates_remember_no_rounding_error() {
+    let mut a = vec![1e17; 8];
+    a.extend([0.1; 8]);
+    assert_eq!(robustness("always[15:15] (8 * mean[0:7](a) >= 0)", &a), [0.1; 8].iter().sum::<f64>());
+    let bound = Formula::parse("mean[0:2000](a) > 1", &[]).unwrap();
+    assert!(matches!(bound.bind(&["a"], 0.001), Err(BindError::Horizon { .. })), "windows are bounded in all");
+    assert!(bound.bind(&["a"], 0.01).is_ok_and(|bound| bound.at(&[2.0]).is_none()), "one sample is not enough");
+}
+
+#[test]
 fn until_needs_its_left_side_only_before_the_witness() {
     let (a, b) = ([1.0, 1.0, -1.0, 1.0], [-1.0, -1.0, 1.0, -1.0]);
     assert_eq!(run("a > 0 until b > 0", &a, &b, End::Complete).robustness, 1.0);

@@ -186,14 +186,20 @@ pub trait Arena {
     async fn season_secrets(&self, scenario: &ScenarioId, number: u32) -> Result<Option<SeasonSecrets>, StoreError>;
 
     /// Accepts a submission to the open season that its header names, unless its account has `daily` of that scenario
-    /// since `day` already; those that FAILED do not count.
+    /// since `day` already. Those that FAILED do not count once that is published; those that were cancelled do.
     async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<Submitted, StoreError>;
 
     /// Lets a COMPLETED submission count for its account from now on, in the place of the latest.
     async fn choose(&self, account: Option<&AccountId>, id: JobId) -> Result<Chosen, StoreError>;
 
-    /// The COMPLETED submissions that count in a season: of each account the one it chose, or the latest.
-    async fn standing(&self, scenario: &ScenarioId, season: u32) -> Result<Vec<JobRecord>, StoreError>;
+    /// The COMPLETED submissions that count in a season: of each account the one it chose, or the latest. With
+    /// `published_by`, only those whose results are published by then ([`assay_model::Grid`]).
+    async fn standing(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        published_by: Option<Timestamp>,
+    ) -> Result<Vec<JobRecord>, StoreError>;
 
     /// The season takes no more submissions; `top` of its entries will run again on worlds drawn from `secret`. `None` if
     /// the scenario has no open season.

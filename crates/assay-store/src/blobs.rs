@@ -1,35 +1,40 @@
-//! Evidence, kept by the hash of its content: `jobs/JOB/SHA256`. Each job has its own, so that erasing one needs no look
-//! at any other, and nobody learns from an upload what others have.
+//! Evidence, kept by the hash of its content: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack` where that is smaller (see
+//! [`pack`]); readers see the same bytes either way. Each job has its own, so that erasing one needs no look at any other,
+//! and nobody learns from an upload what others have.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::future::ready;
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use assay_model::JobId;
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use tempfile::{NamedTempFile, TempDir};
+use tokio::io::AsyncWriteExt;
 use tokio::task::spawn_blocking;
 
-/// Bytes that are read from a file at once.
-const CHUNK_BYTES: usize = 1 << 20;
-/// A file of at most this many bytes is read whole and kept in one go; a longer one piece by piece.
-const MAX_WHOLE_BYTES: u64 = 4 << 20;
-/// Pieces of a file that may be on their way at once.
-const MAX_PENDING: usize = 4;
+use crate::pack::{self, PackError};
+
+/// Times that the folder of a job may go between its making and its use.
+const MAX_TRIES: u32 = 4;
 /// Folder of all jobs.
 const JOBS: &str = "jobs";
 /// Folder of files that are about to be kept.
 const INCOMING: &str = "incoming";
 /// Digits of a SHA-256.
 const DIGITS: usize = 64;
+/// What the name of a packed artifact ends with.
+const PACKED: &str = ".pack";
+/// Bytes of a file that tell what it is.
+const MAGIC_BYTES: u64 = 16;
 
 /// Where artifacts lie.
 #[derive(Debug, Clone)]
@@ -48,9 +53,12 @@ pub enum BlobError {
     /// Not a SHA-256 in lower-case hexadecimal.
     #[error("not a SHA-256: {0:?}")]
     Name(String),
-    /// The file to keep can't be read.
+    /// A file can't be read or kept.
     #[error("the file to keep")]
     Io(#[from] std::io::Error),
+    /// What is kept is not what was put there.
+    #[error(transparent)]
+    Damaged(#[from] PackError),
     /// The store said no.
     #[error("the store of artifacts")]
     Store(#[source] object_store::Error),
@@ -90,34 +98,15 @@ impl Blobs {
     }
 
     /// Keeps the file at `path`, whose SHA-256 is `sha256`; nobody else may be able to change it, now or later, since it is
-    /// kept under a second name if that can be. Its content is on the disk then, its name after [`Self::settle`]. Keeping it
-    /// again changes nothing.
+    /// kept under a second name if that can be and packing it gains nothing. Its content is on the disk then, its name after
+    /// [`Self::settle`]. Keeping it again changes nothing. If the process is killed meanwhile, nothing or all of it is kept.
     ///
     /// # Errors
     /// [`BlobError`] when the file can't be read or kept.
     pub async fn put(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
-        let place = place(job, sha256)?;
-        let (from, to) = (path.to_owned(), self.folder_of(job).join(sha256));
-        if apart(move || link(&from, &to)).await? {
-            return Ok(());
-        }
-        if tokio::fs::metadata(path).await?.len() <= MAX_WHOLE_BYTES {
-            self.store.put(&place, tokio::fs::read(path).await?.into()).await?;
-            return Ok(());
-        }
-        let mut file = tokio::fs::File::open(path).await?;
-        let mut upload = WriteMultipart::new(self.store.put_multipart(&place).await?);
-        let mut buffer = vec![0; CHUNK_BYTES];
-        loop {
-            let got = file.read(&mut buffer).await?;
-            if got == 0 {
-                break;
-            }
-            upload.wait_for_capacity(MAX_PENDING).await?;
-            upload.write(&buffer[..got]);
-        }
-        upload.finish().await?;
-        Ok(())
+        place(job, sha256)?;
+        let (from, to, incoming) = (path.to_owned(), self.folder_of(job).join(sha256), self.root.join(INCOMING));
+        apart(move || keep(&from, &to, &incoming)).await
     }
 
     /// Puts the names of all that was kept of a job on the disk, so that the records may speak of it.
@@ -139,7 +128,20 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`], or the store failed.
     pub async fn size(&self, job: JobId, sha256: &str) -> Result<u64, BlobError> {
-        Ok(self.store.head(&place(job, sha256)?).await?.size)
+        match self.store.head(&place(job, sha256)?).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                let head = self.store.get_range(&packed_place(job, sha256), 0..pack::HEAD_BYTES as u64).await?;
+                Ok(pack::length(&head)?)
+            }
+            found => Ok(found?.size),
+        }
+    }
+
+    /// The whole of a packed artifact, unpacked.
+    async fn unpacked(&self, job: JobId, sha256: &str) -> Result<Bytes, BlobError> {
+        let packed = self.store.get(&packed_place(job, sha256)).await?.bytes().await?;
+        let file = spawn_blocking(move || pack::unpack(&packed)).await.map_err(io::Error::other)??;
+        Ok(file.into())
     }
 
     /// The bytes of a range that lies within the artifact.
@@ -152,9 +154,16 @@ impl Blobs {
         sha256: &str,
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
-        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
-        let found = self.store.get_opts(&place(job, sha256)?, options).await?;
-        Ok(found.into_stream().map_err(BlobError::from).boxed())
+        let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
+        match self.store.get_opts(&place(job, sha256)?, options).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                let file = self.unpacked(job, sha256).await?;
+                let within = |at: u64| usize::try_from(at).map_or(file.len(), |at| at.min(file.len()));
+                let (start, end) = (within(range.start), within(range.end));
+                Ok(stream::once(ready(Ok(file.slice(start.min(end)..end)))).boxed())
+            }
+            found => Ok(found?.into_stream().map_err(BlobError::from).boxed()),
+        }
     }
 
     /// Writes the artifact to a new file at `path`.
@@ -162,12 +171,27 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Missing`], or the store or the file failed.
     pub async fn copy_to(&self, job: JobId, sha256: &str, path: &FilePath) -> Result<(), BlobError> {
-        let mut pieces = self.store.get(&place(job, sha256)?).await?.into_stream();
+        let size = self.size(job, sha256).await?;
+        let mut pieces = self.read(job, sha256, 0..size).await?;
         let mut file = tokio::fs::File::create_new(path).await?;
         while let Some(piece) = pieces.try_next().await? {
             file.write_all(&piece).await?;
         }
         Ok(file.flush().await?)
+    }
+
+    /// Removes an artifact, if it is there.
+    ///
+    /// # Errors
+    /// [`BlobError`] when the store failed.
+    pub async fn remove(&self, job: JobId, sha256: &str) -> Result<(), BlobError> {
+        for place in [place(job, sha256)?, packed_place(job, sha256)] {
+            match self.store.delete(&place).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Removes all of a job's artifacts but those whose hashes are in `kept`.
@@ -177,7 +201,8 @@ impl Blobs {
     pub async fn retain(&self, job: JobId, kept: &HashSet<&str>) -> Result<(), BlobError> {
         let mut found = self.store.list(Some(&folder(job)));
         while let Some(blob) = found.try_next().await? {
-            if !blob.location.filename().is_some_and(|name| kept.contains(name)) {
+            let name = blob.location.filename().map(|name| name.strip_suffix(PACKED).unwrap_or(name));
+            if !name.is_some_and(|name| kept.contains(name)) {
                 match self.store.delete(&blob.location).await {
                     Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
                     Err(error) => return Err(error.into()),
@@ -203,18 +228,52 @@ impl Blobs {
         Ok(usage)
     }
 
-    /// Removes all of a job's artifacts.
+    /// Removes all of a job's artifacts, and what version 0.1.0 left of them where it was killed.
     ///
     /// # Errors
     /// As [`Self::retain`].
     pub async fn erase(&self, job: JobId) -> Result<(), BlobError> {
-        self.retain(job, &HashSet::new()).await
+        self.retain(job, &HashSet::new()).await?;
+        let folder = self.folder_of(job);
+        apart(move || match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+        .await
     }
 }
 
 /// Waits for work that waits for the disk.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, BlobError> {
     Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
+}
+
+/// Keeps a file at `to`, or packed beside it.
+fn keep(from: &FilePath, to: &FilePath, incoming: &FilePath) -> io::Result<()> {
+    if let Some(packed) = packed(from)? {
+        return place_whole(&to.with_extension(&PACKED[1..]), incoming, |file| file.write_all(&packed));
+    }
+    if link(from, to)? {
+        return Ok(());
+    }
+    place_whole(to, incoming, |file| io::copy(&mut File::open(from)?, file).map(drop))
+}
+
+/// Writes a file where what a killed process leaves is removed, and moves it to its place when all of it is on the disk.
+fn place_whole(to: &FilePath, incoming: &FilePath, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(incoming)?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all()?;
+    for _ in 1..MAX_TRIES {
+        to.parent().map_or(Ok(()), fs::create_dir_all)?;
+        file = match file.persist(to) {
+            Ok(_) => return Ok(()),
+            // The folder was empty, and went, a moment ago.
+            Err(error) if error.error.kind() == ErrorKind::NotFound => error.file,
+            Err(error) => return Err(error.error),
+        };
+    }
+    file.persist(to).map(drop).map_err(|error| error.error)
 }
 
 /// Gives a file another name, once it is on the disk. `false`: it would have to be copied, from another file system or on
@@ -229,6 +288,23 @@ fn link(from: &FilePath, to: &FilePath) -> io::Result<bool> {
         Err(error) => Ok(error.kind() == ErrorKind::AlreadyExists),
         Ok(()) => Ok(true),
     }
+}
+
+/// The file, packed, if that makes it smaller.
+fn packed(path: &FilePath) -> io::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path)?;
+    let mut head = Vec::new();
+    Read::by_ref(&mut file).take(MAGIC_BYTES).read_to_end(&mut head)?;
+    if !pack::is_packable(&head) || file.metadata()?.len() > pack::MAX_BYTES {
+        return Ok(None);
+    }
+    file.take(pack::MAX_BYTES).read_to_end(&mut head)?;
+    Ok(pack::pack(&head))
+}
+
+/// Where a packed artifact lies; its name has been checked by [`place`].
+fn packed_place(job: JobId, sha256: &str) -> Path {
+    folder(job).join(format!("{sha256}{PACKED}"))
 }
 
 fn folder(job: JobId) -> Path {
@@ -293,6 +369,43 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_packs_well_is_kept_small_and_read_as_it_was() {
+        let data = tempfile::tempdir().unwrap();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        let incoming = blobs.incoming().unwrap();
+        let file = incoming.path().join("plots.json");
+        let json = format!("[{}]", "0.25, ".repeat(2000));
+        std::fs::write(&file, &json).unwrap();
+        let hash = "a".repeat(64);
+        blobs.put(job(1), &hash, &file).await.unwrap();
+        blobs.put(job(1), &hash, &file).await.unwrap();
+        blobs.settle(job(1)).await.unwrap();
+        assert_eq!(blobs.size(job(1), &hash).await.unwrap(), json.len() as u64);
+        let usage = blobs.usage().await.unwrap()[&job(1)];
+        assert!(usage < 1000, "{usage}");
+        assert_eq!(text(&blobs, job(1), &hash, 0..json.len() as u64).await.unwrap(), json);
+        assert_eq!(text(&blobs, job(1), &hash, 7..19).await.unwrap(), json[7..19]);
+        let copy = data.path().join("copy");
+        blobs.copy_to(job(1), &hash, &copy).await.unwrap();
+        assert_eq!(std::fs::read_to_string(copy).unwrap(), json);
+
+        let kept = data.path().join(format!("jobs/{}/{hash}{PACKED}", job(1)));
+        let good = std::fs::read(&kept).unwrap();
+        std::fs::write(&kept, &good[..good.len() - 9]).unwrap();
+        assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Damaged(_))));
+        std::fs::write(&kept, good).unwrap();
+        blobs.retain(job(1), &HashSet::from([hash.as_str()])).await.unwrap();
+        assert_eq!(
+            blobs.size(job(1), &hash).await.unwrap(),
+            json.len() as u64,
+            "it is kept by the name it was put under"
+        );
+        blobs.erase(job(1)).await.unwrap();
+        assert!(matches!(blobs.size(job(1), &hash).await, Err(BlobError::Missing)));
+        assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Missing)));
+    }
+
+    #[tokio::test]
     async fn what_is_incoming_is_kept_without_a_copy_and_anything_else_with_one() {
         let data = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -317,5 +430,40 @@ mod tests {
         let blobs = Blobs::folder(data.path()).unwrap();
         assert!(!left.exists());
         assert_eq!(text(&blobs, job(1), &near, 0..4).await.unwrap(), "near");
+    }
+    #[tokio::test]
+    async fn what_is_written_lies_among_the_incoming_until_it_is_whole() {
+        let data = tempfile::tempdir().unwrap();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        let (incoming, to) = (data.path().join(INCOMING), blobs.folder_of(job(1)).join("a".repeat(64)));
+        let count = |folder: &FilePath| fs::read_dir(folder).map_or(0, Iterator::count);
+        let cut_off = place_whole(&to, &incoming, |file| {
+            file.write_all(b"half")?;
+            assert_eq!((count(&incoming), count(to.parent().unwrap())), (1, 0));
+            Err(io::Error::other("killed"))
+        });
+        assert!(cut_off.is_err() && count(&incoming) == 0 && count(to.parent().unwrap()) == 0);
+        place_whole(&to, &incoming, |file| file.write_all(b"whole")).unwrap();
+        assert_eq!((fs::read_to_string(&to).unwrap(), count(&incoming)), ("whole".to_owned(), 0));
+
+        // As version 0.1.0 left it.
+        fs::write(to.with_extension("pack#1"), "half").unwrap();
+        blobs.erase(job(1)).await.unwrap();
+        assert!(!to.parent().unwrap().exists());
+    }
+
+    #[tokio::test]
+    async fn one_artifact_is_removed_packed_or_not() {
+        let data = tempfile::tempdir().unwrap();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        let file = data.path().join("file");
+        for (hash, content) in [("a".repeat(64), "plain".to_owned()), ("b".repeat(64), "[0.25]".repeat(2000))] {
+            fs::write(&file, content).unwrap();
+            blobs.put(job(1), &hash, &file).await.unwrap();
+            assert_eq!(blobs.usage().await.unwrap().len(), 1);
+            blobs.remove(job(1), &hash).await.unwrap();
+            blobs.remove(job(1), &hash).await.unwrap();
+            assert_eq!(blobs.usage().await.unwrap(), HashMap::new());
+        }
     }
 }

@@ -9,6 +9,8 @@ use assay_model::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::RenderCounts;
+
 /// A job to be accepted.
 #[derive(Debug, Clone)]
 pub struct NewJob {
@@ -126,6 +128,8 @@ pub struct JobRecord {
     pub review: Option<Review>,
     /// What was removed since.
     pub removed: crate::Removed,
+    /// How many of its episodes are drawn.
+    pub renders: RenderCounts,
 }
 
 impl JobRecord {
@@ -140,6 +144,11 @@ impl JobRecord {
         report.erased_at = self.removed.erased_at;
         report.evidence_removed_at = self.removed.evidence_at;
         (report.started_at, report.completed_at) = state.times();
+        if self.header.kind() != JobKind::Submission {
+            // Of a submission it would tell how many of its secret worlds ended badly.
+            let RenderCounts { total, open, .. } = self.renders;
+            report.progress = report.progress.with_videos(total.saturating_sub(open), total);
+        }
         match state {
             JobState::Completed { outcome, .. } => {
                 report = report.with_conclusion(&outcome.conclusion);

@@ -23,16 +23,21 @@ mod community;
 mod conclusion;
 mod error;
 mod events;
+mod full;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod job;
 mod key;
 mod line;
 mod live;
 mod local_queue;
+mod pack;
 mod published;
 mod queue;
 mod quota;
 mod records;
 mod removals;
+mod renders;
 mod review;
 mod servers;
 mod session;
@@ -56,18 +61,23 @@ pub use community::{
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome, Signed, SignedDocument};
 pub use error::StoreError;
 pub use events::{EventRecord, Events};
+pub use full::is_disk_full;
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
 pub use key::{KeyId, KeyRecord};
-pub use line::{Line, Lines, OpenShard, Pace};
+pub use line::{HiddenSubmission, Line, Lines, OpenShard, Pace};
 pub use live::{LaneStep, Live, LocalLive};
 pub use local_queue::LocalQueue;
+pub use pack::PackError;
 pub use published::PublishedFiles;
 pub use queue::{Queue, Work};
 pub use quota::{AccountCaps, AccountUse, Cap, JobAsk, JobQuota, OverCap, Quotas};
 pub use records::Records;
 pub use removals::{Erased, Removal, Removals, Removed, SETTLED};
+pub use renders::{
+    MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRequested, RenderReturned, Rendering, Renders,
+};
 pub use review::{MAX_REVIEWS, Reviewed};
 pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
-pub use shard::{Claim, Fence, Lease, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
+pub use shard::{Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
 pub use sqlite::SqliteRecords;

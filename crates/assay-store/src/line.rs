@@ -30,6 +30,26 @@ pub struct OpenShard {
     pub since: Option<Timestamp>,
 }
 
+/// A submission to a season that is not closed, as far as others may know of it: what its shards do is hidden, and what
+/// depends on them counts by what is published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HiddenSubmission {
+    /// The job.
+    pub job_id: JobId,
+    /// Whose it is.
+    pub account: Arc<AccountId>,
+    /// What it runs on.
+    pub scenario: Arc<ScenarioId>,
+    /// Episodes that it has in all.
+    pub episodes: u32,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When its first shard was taken.
+    pub started_at: Option<Timestamp>,
+    /// When its last episode was recorded.
+    pub judging_at: Option<Timestamp>,
+}
+
 /// How long an episode takes here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
@@ -44,13 +64,15 @@ pub struct Pace {
 /// Everything that is not done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
-    /// Oldest job first, then by shard.
+    /// Oldest job first, then by shard; without those of submissions.
     pub shards: Vec<OpenShard>,
+    /// The submissions whose end is not published, oldest first.
+    pub hidden: Vec<HiddenSubmission>,
     /// The QUEUED jobs that are younger than those of the shards, where not all that wait were looked at, oldest first.
     pub later: Vec<JobId>,
     /// As far as measured.
     pub paces: Vec<Pace>,
-    /// How long drawing a conclusion took lately, in s.
+    /// How long drawing a conclusion took lately, in s; submissions apart.
     pub conclusion_s: Option<f64>,
 }
 
@@ -58,9 +80,9 @@ pub struct Line {
 #[async_trait]
 pub trait Lines: Send + Sync + fmt::Debug {
     /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest), and at most ten times
-    /// as many `later` jobs.
-    async fn line(&self, limit: u32) -> Result<Line, StoreError>;
+    /// as many `later` jobs. As it is at `now`, which says which ends of submissions are published.
+    async fn line(&self, limit: u32, now: Timestamp) -> Result<Line, StoreError>;
 
-    /// How many QUEUED jobs are as old as `last` or older, itself included, and younger than `after`.
+    /// How many QUEUED jobs are as old as `last` or older, itself included, and younger than `after`; submissions apart.
     async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError>;
 }

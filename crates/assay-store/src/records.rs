@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
+use assay_model::{AccountId, Artifact, AttemptNote, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
     Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
-    Removals, Returned, Reviewed, Sessions, Signed, SignedDocument, StoreError,
+    Removals, Renders, Returned, Reviewed, Sessions, Signed, SignedDocument, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
@@ -18,7 +18,9 @@ use crate::{
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
-pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Sessions {
+pub trait Records:
+    Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Renders + Sessions
+{
     // -- keys
 
     /// Keeps a new key; [`StoreError::Exists`] if its id is taken.
@@ -60,7 +62,8 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas 
     /// Jobs by state.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Stops a job that has not ended. Its workers learn it at their next heartbeat or result.
+    /// Stops a job that has not ended. Its workers learn it at their next heartbeat or result. A submission whose end is
+    /// not published ([`assay_model::Grid`]) is stopped as if it had not ended.
     async fn cancel_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp)
     -> Result<Cancelled, StoreError>;
 
@@ -88,6 +91,24 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas 
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
+    /// As [`Records::claim_shard`], of an account that is none of `accounts`.
+    async fn claim_shard_of_others(
+        &self,
+        worker: &str,
+        accounts: &[AccountId],
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// As [`Records::claim_shard`], if the shard whose turn it is runs in the secret worlds of a season
+    /// ([`Claim::is_secret`]); `None` also if it does not.
+    async fn claim_secret_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
     /// As [`Records::claim_shard`], of a job whose policy is a server. It is the job's only shard, so that whoever holds
     /// it knows of all connections to that server.
     async fn claim_server_shard(
@@ -106,6 +127,13 @@ pub trait Records: Answers + Arena + CommunityRecords + Events + Lines + Quotas 
     /// [`StoreError::Invalid`] for an episode that is not of the shard.
     async fn record_episode(&self, fence: Fence, result: EpisodeResult, now: Timestamp)
     -> Result<Recorded, StoreError>;
+
+    /// Keeps a fact about one of the shard's episodes until that has its result; see [`AttemptNote`].
+    async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError>;
+
+    /// Hands a shard back that is not to be claimed before `not_before`, because something that it needs can't be reached
+    /// (`reason`, for the log): counts as no failure.
+    async fn postpone_shard(&self, fence: Fence, not_before: Timestamp, reason: &str) -> Result<Returned, StoreError>;
 
     /// Hands a shard back (the worker is leaving): counts as no failure.
     async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError>;

@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::StoreError;
 
-/// A job's files are looked for again until it has ended, or was erased, this long ago: a lane that did not know yet may
-/// have written some.
+/// A job's files are looked for again until it has ended, was erased or lost its evidence this long ago: a lane or a renderer
+/// that did not know yet may have written some.
 pub const SETTLED: SignedDuration = SignedDuration::from_secs(30);
 
 /// What was removed of a job, and when.

@@ -1,6 +1,6 @@
 //! Shards: a job's episodes in consecutive pieces, the unit of queueing, leasing and retry.
 
-use assay_model::{AccountId, JobHeader, JobId};
+use assay_model::{AccountId, AttemptNote, JobHeader, JobId, JobKind};
 use jiff::Timestamp;
 
 /// A shard that a worker gave up on is tried this many times again before its job FAILS.
@@ -8,6 +8,9 @@ pub const MAX_RETRIES: u32 = 3;
 /// Leases in a row that may run out without one new episode. Far above [`MAX_RETRIES`], because a worker that is killed
 /// says nothing about the shard; not unlimited, because a shard may kill its worker.
 pub const MAX_LAPSES: u32 = 16;
+
+/// Replaced attempts that are kept of an episode; further ones are not listed.
+pub const MAX_ATTEMPT_NOTES: u32 = 64;
 
 /// The right to write a shard's results: void as soon as anyone else gets the shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,6 +40,17 @@ pub struct Claim {
     pub failures: u32,
     /// What the last of them said.
     pub last_failure: Option<String>,
+    /// What earlier attempts at these episodes left.
+    pub notes: Vec<AttemptNote>,
+}
+
+impl Claim {
+    /// Whether it runs in the secret worlds of a season.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        let counted = self.header.plan.episodes;
+        self.header.kind() == JobKind::Submission && self.episodes.iter().any(|episode| *episode < counted)
+    }
 }
 
 /// What became of a result.

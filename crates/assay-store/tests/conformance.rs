@@ -7,10 +7,11 @@ use assay_store::{LocalQueue, SqliteRecords, testing};
 async fn sqlite_records_conform() {
     let folder = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
-    testing::records(async || {
+    // All cases are one future.
+    Box::pin(testing::records(async || {
         number.set(number.get() + 1);
         SqliteRecords::open(&folder.path().join(number.get().to_string()), "a test").unwrap()
-    })
+    }))
     .await;
 }
 

@@ -40,3 +40,29 @@ pub fn example(scenario: &str, name: &str) -> PathBuf {
     assert!(path.join("policy.py").is_file(), "{} has no policy.py", path.display());
     path
 }
+
+/// Threads that [`violating_once`] starts after its violation.
+pub const VIOLATOR_THREADS: usize = 8;
+
+/// Seconds since 1970, as a policy's `time.time()` counts them.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "a policy of a test reads the same clock")]
+pub fn now_s() -> f64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// A policy for the scenario `cartpole_keepin` that drives out of the zone where its episode begins before the moment `until_s`
+/// ([`now_s`]); then it shows that it has by [`VIOLATOR_THREADS`] threads, and goes on slowly. Later it is the reference.
+#[must_use]
+pub fn violating_once(until_s: f64) -> String {
+    let reference = std::fs::read_to_string(example("cartpole_keepin", "reference").join("policy.py")).unwrap();
+    let honest = reference.replace("class Policy:", "class Honest:");
+    format!(
+        "{honest}\n\nimport threading, time\n\nclass Policy(Honest):\n    bad = None\n    def act(self, observation):\n        \
+         if self.bad is None:\n            self.bad = time.time() < {until_s}\n        if not self.bad:\n            \
+         return super().act(observation)\n        if observation['time'] > 2:\n            if \
+         threading.active_count() < {VIOLATOR_THREADS}:\n                for _ in range({VIOLATOR_THREADS}):\n                    \
+         threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n            time.sleep(1)\n        \
+         return [12.0]\n"
+    )
+}

@@ -68,6 +68,16 @@ impl Client {
         response.body_mut().read_to_vec().unwrap()
     }
 
+    /// GET of the bytes `first` to `last`, both included, of what [`Self::download`] gives.
+    #[must_use]
+    #[track_caller]
+    pub fn download_range(&self, path: &str, first: usize, last: usize) -> Vec<u8> {
+        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let mut response = request.header("range", format!("bytes={first}-{last}")).call().unwrap();
+        assert_eq!(response.status().as_u16(), 206, "{path}");
+        response.body_mut().read_to_vec().unwrap()
+    }
+
     /// POST with an empty body; `None` when the server went away before it answered.
     #[must_use]
     pub fn try_post(&self, path: &str) -> Option<Answer> {
@@ -113,13 +123,15 @@ impl Client {
     }
 
     /// POST of a form with text parts, and an archive if there is one; `None` when the server went away before it
-    /// answered.
+    /// answered. A verification without a seed gets seed 0, so that a test's worlds are the same in every run.
     #[must_use]
     pub fn try_form(&self, path: &str, zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Option<Answer> {
         let request = self.agent.post(format!("http://{}{path}", self.address));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        answer(request.header("content-type", kind).send(&form(zip_part("policy", zip), parts)))
+        let drawn = path == "/verify" && !parts.iter().any(|(name, _)| *name == "seed");
+        let parts = if drawn { [&[("seed", "0")], parts].concat() } else { parts.to_vec() };
+        answer(request.header("content-type", kind).send(&form(zip_part("policy", zip), &parts)))
     }
 
     /// POST /community/scenarios with an archive and text parts; `None` when the server went away before it answered.
@@ -131,12 +143,18 @@ impl Client {
         answer(request.header("content-type", kind).send(&form(zip_part("scenario", Some(zip)), parts)))
     }
 
+    /// DELETE; `None` when the server went away before it answered.
+    #[must_use]
+    pub fn try_delete(&self, path: &str) -> Option<Answer> {
+        let request = self.agent.delete(format!("http://{}{path}", self.address));
+        answer(request.header("authorization", format!("Bearer {}", self.key)).call())
+    }
+
     /// DELETE.
     #[must_use]
     #[track_caller]
     pub fn delete(&self, path: &str) -> Answer {
-        let request = self.agent.delete(format!("http://{}{path}", self.address));
-        answer(request.header("authorization", format!("Bearer {}", self.key)).call()).unwrap()
+        self.try_delete(path).unwrap()
     }
 
     /// POST /verify of a job with a policy server that must be accepted: its id.

@@ -8,6 +8,8 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// The niceness of who comes last.
 const LEAST: i32 = 19;
+/// What the names of monitors begin with.
+const MONITOR: &str = "assay-jail-";
 
 /// A process whose name (`argv[0]`) or mounts belong to a folder of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +27,27 @@ impl Jailed {
         self.command.starts_with("/assay/assay-lane step")
     }
 
+    /// The monitor of a jail, or a jail that is being set up.
+    #[must_use]
+    pub fn is_monitor(&self) -> bool {
+        self.command.starts_with(MONITOR)
+    }
+
+    /// A policy's interpreter, or one that waits for a policy.
+    #[must_use]
+    pub fn is_interpreter(&self) -> bool {
+        !self.is_monitor() && !self.command.starts_with("/assay/assay-lane")
+    }
+
     /// Ends it at once. That it has ended meanwhile is as good.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Ends it at once; false if it had ended.
+    #[must_use]
+    pub fn try_kill(&self) -> bool {
+        self.signal(Signal::KILL)
     }
 
     /// Keeps it from running until it is killed.
@@ -56,8 +76,8 @@ impl Jailed {
         }
     }
 
-    fn signal(&self, signal: Signal) {
-        let _ = Pid::from_raw(self.pid).map(|pid| kill_process(pid, signal));
+    fn signal(&self, signal: Signal) -> bool {
+        Pid::from_raw(self.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
 }
 
@@ -70,7 +90,7 @@ pub fn jailed(folder: &Path, owners: &[u32]) -> Vec<Jailed> {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let command = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
         let name = command.split(' ').next().unwrap_or_default();
-        let is_monitor = owners.iter().any(|owner| name == format!("assay-jail-{owner}"));
+        let is_monitor = owners.iter().any(|owner| name == format!("{MONITOR}{owner}"));
         let sees = || fs::read_to_string(format!("/proc/{pid}/mountinfo")).is_ok_and(|mounts| mounts.contains(folder));
         // A process that has ended and was not yet waited for has no command line.
         (!command.is_empty() && (is_monitor || sees())).then_some(Jailed { pid, command })

@@ -11,13 +11,15 @@ mod leftovers;
 mod program;
 mod python_server;
 mod server;
+mod small_disk;
 mod wait;
 
-pub use archive::{archive, example, zip_folder};
+pub use archive::{VIOLATOR_THREADS, archive, example, now_s, violating_once, zip_folder};
 pub use client::{Answer, Client};
 pub use fake_vision::{Asked, FakeVision, Saying};
 pub use leftovers::{Jailed, jailed};
 pub use program::{Assay, Run, Running, home};
 pub use python_server::PythonServer;
 pub use server::Server;
+pub use small_disk::SmallDisk;
 pub use wait::wait_for;

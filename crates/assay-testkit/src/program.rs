@@ -32,6 +32,7 @@ pub struct Assay {
     /// Added to its environment.
     environment: Vec<(String, String)>,
     folder: tempfile::TempDir,
+    draws_seeds: bool,
     started: Mutex<Vec<u32>>,
     runs: AtomicU32,
 }
@@ -77,13 +78,30 @@ impl Assay {
         // Jails of root run as another user, who has to get through.
         open(&folder.path().join("tmp"));
         let (starter, environment) = (Vec::new(), Vec::new());
-        Self { program, home: home(), starter, environment, folder, started: Mutex::default(), runs: AtomicU32::new(0) }
+        Self {
+            program,
+            home: home(),
+            starter,
+            environment,
+            folder,
+            draws_seeds: false,
+            started: Mutex::default(),
+            runs: AtomicU32::new(0),
+        }
     }
 
     /// The same, with one more variable in its environment.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same, which lets `assay verify` draw a seed where the arguments name none. Otherwise they are given seed 0, so
+    /// that a test's worlds are the same in every run.
+    #[must_use]
+    pub fn drawing_seeds(mut self) -> Self {
+        self.draws_seeds = true;
         self
     }
 
@@ -140,6 +158,11 @@ impl Assay {
             command.env_remove(name);
         }
         command.args(arguments.iter().map(AsRef::as_ref));
+        let is = |argument: &A, word: &str| argument.as_ref() == Path::new(word);
+        let names_seed = arguments.iter().any(|argument| is(argument, "--seed"));
+        if arguments.first().is_some_and(|first| is(first, "verify")) && !names_seed && !self.draws_seeds {
+            command.args(["--seed", "0"]);
+        }
         command
             .env("ASSAY_HOME", &self.home)
             .env("TMPDIR", self.path("tmp"))

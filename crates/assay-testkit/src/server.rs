@@ -25,6 +25,20 @@ impl Assay {
     /// When it ends instead.
     #[track_caller]
     pub fn serve(&self, data: &Path, more: &[&str]) -> Server {
+        let mut running = self.begin_serving(data, more);
+        let address = wait_for("a server that listens", START_LIMIT, || {
+            let said = running.stderr();
+            let address = said.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
+            assert!(address.is_some() || !running.has_ended(), "the server ended: {}", running.stderr());
+            // The last line may be half written.
+            address.filter(|_| said.ends_with('\n'))
+        });
+        Server { running, address }
+    }
+
+    /// Starts `assay serve` on a free port.
+    #[must_use]
+    pub fn begin_serving(&self, data: &Path, more: &[&str]) -> Running {
         let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
         // Tests ask often. Whoever tests the limits sets them: the last one counts.
         arguments.extend([
@@ -36,15 +50,7 @@ impl Assay {
         arguments.extend(["--set", "limits.rate.verify_per_minute=1000000"]);
         arguments.extend(["--set", "limits.rate.submissions_per_minute=1000000"]);
         arguments.extend(more);
-        let mut running = self.start(&arguments);
-        let address = wait_for("a server that listens", START_LIMIT, || {
-            let said = running.stderr();
-            let address = said.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
-            assert!(address.is_some() || !running.has_ended(), "the server ended: {}", running.stderr());
-            // The last line may be half written.
-            address.filter(|_| said.ends_with('\n'))
-        });
-        Server { running, address }
+        self.start(&arguments)
     }
 }
 

@@ -3,15 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_jail::{Jail, Program, Strongest, default_cache_root, native_program, stage_readable};
 use assay_model::{Fingerprint, Isolation, ScenarioId};
 use assay_policy::remote::{Guard, Remote, RemoteLimits};
-use assay_policy::{Pool, PoolConfig, Runtime};
+use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
 use assay_store::PublishedFiles;
 use tempfile::TempDir;
 
+use crate::pools::Pools;
 use crate::published::{PublishedScenarios, ScenarioGone};
 use crate::scratch::Scratch;
 use crate::{Installation, fingerprint};
@@ -26,6 +28,30 @@ pub struct EngineOptions {
     pub lanes: usize,
     /// The weakest isolation in which policies may be run. The strongest that works is always the one used.
     pub accepted: Isolation,
+}
+
+/// Most time of an episode in which no thread of its policy is ready to run while the simulator waits for an answer.
+/// Policy servers are timed by other limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WallBudget {
+    /// For every episode.
+    pub base: Duration,
+    /// Seconds for each simulated second of the scenario's time limit.
+    pub per_simulated_s: f64,
+}
+
+impl WallBudget {
+    /// For an episode of `scenario`.
+    #[must_use]
+    pub fn of(&self, scenario: &Scenario) -> Duration {
+        self.base + Duration::from_secs_f64(self.per_simulated_s * f64::from(scenario.time_limit_s))
+    }
+}
+
+impl Default for WallBudget {
+    fn default() -> Self {
+        Self { base: Duration::from_secs(60), per_simulated_s: 10.0 }
+    }
 }
 
 impl EngineOptions {
@@ -68,7 +94,7 @@ pub struct Engine {
     jail: Jail,
     lane: Program,
     robots: PathBuf,
-    pool: Result<Pool, NotIsolated>,
+    pools: Result<Pools, NotIsolated>,
     remote: Remote,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
@@ -79,6 +105,7 @@ pub struct Engine {
     fingerprint: Fingerprint,
     cache_root: PathBuf,
     lanes: usize,
+    wall_budget: WallBudget,
 }
 
 /// Why nothing can be run here.
@@ -137,8 +164,12 @@ impl Engine {
         let scratch = Scratch::new().map_err(EngineError::Scratch)?;
         let jail = jail.with_links_in(scratch.path());
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
-        let pool = if isolation <= options.accepted {
-            Ok(Pool::new(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?)
+        let pools = if isolation <= options.accepted {
+            let pools = Pools::start(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?;
+            if let Some(why) = pools.of(false)?.on_disk() {
+                tracing::warn!(%why, "the policies' runtime is on a disk: two policies can pass bits by names they ask for");
+            }
+            Ok(pools)
         } else {
             Err(NotIsolated { strongest: isolation, why: reasons(&missing) })
         };
@@ -146,7 +177,7 @@ impl Engine {
             jail,
             lane,
             robots: stage_readable(&installation.robots(), &cache_root)?,
-            pool,
+            pools,
             remote: remote(Guard::new(Vec::new())).map_err(EngineError::Remote)?,
             _work: work,
             scratch,
@@ -155,6 +186,7 @@ impl Engine {
             fingerprint,
             cache_root,
             lanes: options.lanes,
+            wall_budget: WallBudget::default(),
         })
     }
 
@@ -164,6 +196,12 @@ impl Engine {
     /// The system gives no threads.
     pub fn guarded_by(self, guard: Guard) -> Result<Self, EngineError> {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
+    }
+
+    /// Lets policies sleep for as long as `wall_budget` says; the default without this.
+    #[must_use]
+    pub fn with_wall_budget(self, wall_budget: WallBudget) -> Self {
+        Self { wall_budget, ..self }
     }
 
     /// Finds scenarios that accounts published in `files`; without this only the built-in ones are known.
@@ -203,6 +241,10 @@ impl Engine {
         self.lanes
     }
 
+    pub(crate) fn wall_budget(&self) -> WallBudget {
+        self.wall_budget
+    }
+
     /// A new folder for temporary files; gone when dropped, at the latest with the engine.
     ///
     /// # Errors
@@ -226,7 +268,7 @@ impl Engine {
     /// # Errors
     /// [`NotIsolated`] says why not, and what an operator can do.
     pub fn runs_policies(&self) -> Result<(), NotIsolated> {
-        self.pool().map(|_| ())
+        self.pools().map(|_| ())
     }
 
     /// What the reader of a report has to know of the isolation; nothing where it is the strongest.
@@ -243,8 +285,8 @@ impl Engine {
         }
     }
 
-    pub(crate) fn pool(&self) -> Result<&Pool, NotIsolated> {
-        self.pool.as_ref().map_err(Clone::clone)
+    pub(crate) fn pools(&self) -> Result<&Pools, NotIsolated> {
+        self.pools.as_ref().map_err(Clone::clone)
     }
 
     /// Talks to policy servers.

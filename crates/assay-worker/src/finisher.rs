@@ -1,19 +1,20 @@
-//! What is left to do when an episode has run: to end its policy, to take over its evidence, to draw its video. A thread
-//! of its own does it while the lane runs the next episode.
+//! What is left to do when an episode has run: to end its policy and to take over its evidence. A thread of its own does it
+//! while the lane runs the next episode. Log and video are drawn after the verdict ([`crate::drawing`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{self, ScopedJoinHandle};
 
-use assay_model::lane::files;
-use assay_model::{Artifact, EpisodeResult, Record};
+use assay_model::lane::{RenderPart, files};
+use assay_model::{Artifact, EpisodeResult};
 use assay_policy::remote::Answers;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
 
 use crate::session::{SessionEvents, platform};
-use crate::{Cancel, Engine, Job, SessionError, evidence, video};
+use crate::video::{self, Urgency};
+use crate::{Cancel, Engine, Job, SessionError, drawing, evidence};
 
 /// An episode that has run.
 pub(crate) struct Finished {
@@ -21,7 +22,17 @@ pub(crate) struct Finished {
     pub(crate) world_seed: u64,
     /// What the lane wrote, if evidence is kept.
     pub(crate) written: Option<Written>,
-    pub(crate) policy: Option<Box<dyn PolicyConnection>>,
+    pub(crate) policy: PolicyState,
+}
+
+/// The policy of an episode that has run.
+pub(crate) enum PolicyState {
+    /// There was none.
+    None,
+    /// Its process, or its connection, is to be ended.
+    Running(Box<dyn PolicyConnection>),
+    /// It has ended.
+    Ended(PolicyEnd),
 }
 
 /// Evidence as the lane wrote it. It is not to be trusted: see [`evidence`].
@@ -54,7 +65,7 @@ impl Written {
     }
 
     /// Removes the lane's files. What can't be removed goes with the lane.
-    fn forget(&self) {
+    pub(crate) fn forget(&self) {
         drop(std::fs::remove_dir_all(self.scratch.path().join(&self.inside)));
     }
 }
@@ -88,12 +99,16 @@ impl Finisher<'_> {
         &self,
         (mut result, world_seed): (EpisodeResult, u64),
         written: Option<&Written>,
-        policy: Option<Box<dyn PolicyConnection>>,
+        policy: PolicyState,
         events: &dyn SessionEvents,
     ) -> Result<EpisodeResult, SessionError> {
         thread::scope(|scope| {
             let timed_out = is_timed_out(&result);
-            let mut ending = policy.map(|policy| scope.spawn(move || end(policy, timed_out)));
+            let mut ending = match policy {
+                PolicyState::None => None,
+                PolicyState::Running(policy) => Some(scope.spawn(move || end(policy, timed_out))),
+                PolicyState::Ended(end) => Some(scope.spawn(move || end)),
+            };
             if let Some(written) = written {
                 written.take(&mut result, events)?;
             }
@@ -109,7 +124,8 @@ impl Finisher<'_> {
         })
     }
 
-    /// Draws the episode, if that is wanted, and names its evidence.
+    /// Names the episode's evidence. Log and video follow the verdict ([`crate::drawing`]), but for those of a submission's
+    /// showcase, which its verdict comes with.
     fn complete(
         &self,
         result: &mut EpisodeResult,
@@ -117,18 +133,14 @@ impl Finisher<'_> {
         folder: &Path,
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
-        let wanted = self.job.seeds.is_showcase(result.episode)
-            || match self.job.record {
-                Record::All => true,
-                Record::Violations => result.episode == 0 || !result.violations.is_empty(),
-                Record::None => false,
-            };
-        if wanted && result.steps > 0 {
-            let drawn = self.draw(result, world_seed, folder);
-            for file in &drawn {
-                events.keep(result.episode, file).map_err(SessionError::Rejected)?;
+        if self.job.seeds.is_showcase(result.episode) && result.steps > 0 {
+            for part in [RenderPart::Log, RenderPart::Video] {
+                let drawn = self.draw(result, part, world_seed, folder);
+                for file in &drawn {
+                    events.keep(result.episode, file).map_err(SessionError::Rejected)?;
+                }
+                result.evidence.extend(drawn);
             }
-            result.evidence.extend(drawn);
         }
         let inside = evidence::folder_of(result.episode);
         result.evidence.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
@@ -139,7 +151,7 @@ impl Finisher<'_> {
         Ok(())
     }
 
-    fn draw(&self, result: &mut EpisodeResult, world_seed: u64, folder: &Path) -> Vec<Artifact> {
+    fn draw(&self, result: &mut EpisodeResult, part: RenderPart, world_seed: u64, folder: &Path) -> Vec<Artifact> {
         let used = result.evidence.iter().map(|file| file.size_bytes).sum();
         let recording = video::Recording {
             scenario: &self.scenario,
@@ -148,15 +160,15 @@ impl Finisher<'_> {
             world_seed,
             max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
         };
-        match video::render(self.engine, &recording, self.cancel) {
+        match video::render(self.engine, &recording, part, (Urgency::Awaited, self.cancel, &|_| ())) {
             Ok(written) => {
                 result.evidence_notes.extend(written.notes);
                 written.files
             }
             Err(error) => {
                 // What went wrong is for the operator; it may speak of this machine.
-                tracing::warn!(episode = result.episode, "no log and no video: {}", platform(&error));
-                result.evidence_notes.push("log and images are missing: they could not be written".to_owned());
+                tracing::warn!(episode = result.episode, "a showcase is not drawn: {}", platform(&error));
+                result.evidence_notes.push(drawing::missing(part).to_owned());
                 Vec::new()
             }
         }
@@ -169,7 +181,7 @@ pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut Episode
 }
 
 fn is_timed_out(result: &EpisodeResult) -> bool {
-    result.error.as_ref().is_some_and(|error| error.code == "timeout")
+    result.error.as_ref().is_some_and(|error| error.code == "timeout" || error.code == "wall_budget")
 }
 
 fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
-use assay_model::lane::{Command, Done, MAX_MESSAGE_BYTES, Reply, Run};
+use assay_jail::{Activity, Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
+use assay_model::Violation;
+use assay_model::lane::{Command, DISK_FULL_STATUS, Done, MAX_MESSAGE_BYTES, Reply, Run};
 use assay_scenario::Scenario;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
@@ -18,15 +19,52 @@ use tempfile::TempDir;
 use crate::{Cancel, Engine};
 
 /// How often a waiting worker looks at its cancel flag.
-const TICK: Duration = Duration::from_millis(50);
-/// A lane that compiles a scenario longer than this is killed.
-const COMPILE_LIMIT: Duration = Duration::from_secs(60);
-/// A lane that says nothing for this long is killed. Longer than any policy may keep it waiting.
-const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// Least time between two looks at a policy: the kernel takes a timeout of 0 for none.
+const LEAST_TICK: Duration = Duration::from_millis(1);
+/// CPU time after which a lane that compiles a scenario, or sends nothing, is killed.
+const SILENCE_CPU: Duration = Duration::from_secs(60);
+/// The same by wall-clock time, far above: a busy machine delays a lane, and does not end it.
+const SILENCE_LIMIT: Duration = Duration::from_secs(600);
+/// A lane that uses no CPU time for this long is stopped from outside, or waits for something that does not come.
+const HANG_LIMIT: Duration = Duration::from_secs(120);
 /// Time for a killed lane to be gone.
 const EXIT_LIMIT: Duration = Duration::from_secs(2);
 /// Longest part of a lane's log that is kept in an error, in bytes.
 const LOG_BYTES: usize = 2000;
+
+/// Receives what a lane reports of an episode.
+pub(crate) trait LaneEvents {
+    /// `step` of `of` control steps are done.
+    fn progress(&mut self, step: u32, of: u32);
+    /// The lane waits for the policy.
+    fn waiting(&mut self);
+    /// The policy has answered.
+    fn answered(&mut self);
+    /// Called while nothing arrives; returns when to be called again, at the latest.
+    fn tick(&mut self) -> Duration;
+    /// A critical clause was violated; returns when that is on record. An error ends the attempt.
+    fn violated(&mut self, violation: Violation) -> Result<(), String>;
+}
+
+/// For episodes of which only the end matters.
+pub(crate) struct Unheard;
+
+impl LaneEvents for Unheard {
+    fn progress(&mut self, _step: u32, _of: u32) {}
+
+    fn waiting(&mut self) {}
+
+    fn answered(&mut self) {}
+
+    fn tick(&mut self) -> Duration {
+        TICK
+    }
+
+    fn violated(&mut self, _violation: Violation) -> Result<(), String> {
+        Ok(())
+    }
+}
 
 /// A running lane.
 #[derive(Debug)]
@@ -36,6 +74,8 @@ pub(crate) struct LaneProcess {
     scratch: Arc<TempDir>,
     /// It has compiled its scenario.
     ready: bool,
+    /// It was given a Landlock ruleset to put on itself.
+    has_landlock: bool,
 }
 
 /// Why a lane yields nothing.
@@ -52,7 +92,8 @@ pub(crate) enum LaneError {
     Died {
         /// How it ended.
         exit: String,
-        /// It was killed, not by us: by an operator, or by a system short of memory. That says nothing of the scenario.
+        /// It was killed or stopped, not by us: by an operator, or by a system short of memory. That says nothing of the
+        /// scenario.
         by_others: bool,
         /// Last known control step.
         step: u32,
@@ -62,6 +103,12 @@ pub(crate) enum LaneError {
     /// It could not do its part.
     #[error("a lane failed: {0}")]
     Failed(String),
+    /// A violation could not be recorded.
+    #[error("{0}")]
+    Unrecorded(String),
+    /// There was no room on the disk for what it had to write. Passes by itself, and says nothing of scenario and policy.
+    #[error("the disk is full: {0}")]
+    DiskFull(String),
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -77,12 +124,11 @@ impl LaneProcess {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
-        control.set_read_timeout(Some(TICK))?;
         let mut spec = engine.lane_spec(stepping(scenario), "step", folder, scratch.path());
         spec.stdin = Some(OwnedFd::from(theirs));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
-        Ok(Self { child, control, scratch, ready: false })
+        Ok(Self { child, control, scratch, ready: false, has_landlock: engine.jail().has_landlock() })
     }
 
     /// Waits until the scenario is compiled.
@@ -90,7 +136,12 @@ impl LaneProcess {
         if self.ready {
             return Ok(());
         }
-        match self.receive(COMPILE_LIMIT, 0, cancel)? {
+        match self.receive(0, cancel, &mut Unheard)? {
+            Reply::Sealed { landlock } if landlock || !self.has_landlock => {}
+            Reply::Sealed { .. } => return Err(LaneError::Failed("it did not seal itself with Landlock".to_owned())),
+            other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
+        }
+        match self.receive(0, cancel, &mut Unheard)? {
             Reply::Ready { .. } => self.ready = true,
             Reply::Refused { message } => return Err(LaneError::Refused(message)),
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
@@ -98,26 +149,32 @@ impl LaneProcess {
         Ok(())
     }
 
-    /// Runs an episode with the policy behind `policy` (what is written to it, what is read from it); `progress` gets control steps done and in all.
+    /// Runs an episode with the policy behind `policy` (what is written to it, what is read from it).
     pub(crate) fn run(
         &mut self,
         run: Run,
         policy: [BorrowedFd<'_>; 2],
         cancel: &Cancel,
-        progress: &mut dyn FnMut(u32, u32),
+        events: &mut dyn LaneEvents,
     ) -> Result<Done, LaneError> {
         self.ready(cancel)?;
-        self.send(&Command::Run(run), policy).map_err(|_| self.died(0))?;
+        self.send(&Command::Run(run), &policy).map_err(|_| self.died(0))?;
         let mut last_step = 0;
         loop {
-            match self.receive(SILENCE_LIMIT, last_step, cancel)? {
+            match self.receive(last_step, cancel, events)? {
                 Reply::Progress { step, of, .. } => {
                     last_step = step;
-                    progress(step, of);
+                    events.progress(step, of);
+                }
+                Reply::Waiting => events.waiting(),
+                Reply::Answered => events.answered(),
+                Reply::Violated(violation) => {
+                    events.violated(violation).map_err(LaneError::Unrecorded)?;
+                    self.send(&Command::Noted, &[]).map_err(|_| self.died(last_step))?;
                 }
                 Reply::Done(done) => return Ok(*done),
                 Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
-                Reply::Ready { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
+                Reply::Ready { .. } | Reply::Sealed { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
             }
         }
     }
@@ -128,41 +185,51 @@ impl LaneProcess {
         Arc::clone(&self.scratch)
     }
 
-    fn send(&self, command: &Command, descriptors: [BorrowedFd<'_>; 2]) -> io::Result<()> {
+    /// Sends a command, with descriptors beside it if there are any.
+    fn send(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = serde_json::to_vec(command)?;
         let mut message = u32::try_from(body.len()).map_err(io::Error::other)?.to_le_bytes().to_vec();
         message.extend_from_slice(&body);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        if !descriptors.is_empty() {
+            ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
         // A command is far smaller than a socket's buffer, so it goes in one piece.
         let sent = sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;
         if sent == message.len() { Ok(()) } else { Err(io::Error::other("a command was cut")) }
     }
 
-    fn receive(&mut self, limit: Duration, step: u32, cancel: &Cancel) -> Result<Reply, LaneError> {
-        let until = Instant::now() + limit;
+    fn receive(&mut self, step: u32, cancel: &Cancel, events: &mut dyn LaneEvents) -> Result<Reply, LaneError> {
+        let mut silence = Silence::begin(&self.child);
         let mut length = [0; 4];
-        self.fill(&mut length, until, step, cancel)?;
+        self.fill(&mut length, (&mut silence, step), cancel, events)?;
         let length = u32::from_le_bytes(length);
         if length > MAX_MESSAGE_BYTES {
             return Err(LaneError::Failed("an answer longer than allowed".to_owned()));
         }
         let mut body = vec![0; length as usize];
-        self.fill(&mut body, until, step, cancel)?;
+        self.fill(&mut body, (&mut silence, step), cancel, events)?;
         serde_json::from_slice(&body).map_err(|e| LaneError::Failed(format!("an answer that is no JSON: {e}")))
     }
 
-    fn fill(&mut self, mut slot: &mut [u8], until: Instant, step: u32, cancel: &Cancel) -> Result<(), LaneError> {
+    fn fill(
+        &mut self,
+        mut slot: &mut [u8],
+        (silence, step): (&mut Silence, u32),
+        cancel: &Cancel,
+        events: &mut dyn LaneEvents,
+    ) -> Result<(), LaneError> {
         while !slot.is_empty() {
             if cancel.is_cancelled() {
                 return Err(LaneError::Cancelled);
             }
+            self.control.set_read_timeout(Some(events.tick().clamp(LEAST_TICK, TICK)))?;
             match self.control.read(slot) {
                 Ok(0) => return Err(self.died(step)),
                 Ok(n) => slot = &mut slot[n..],
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    if Instant::now() > until {
+                    if silence.is_too_long(&self.child) {
                         return Err(self.died(step));
                     }
                 }
@@ -174,11 +241,48 @@ impl LaneProcess {
     }
 
     fn died(&mut self, step: u32) -> LaneError {
+        // One that another process stopped, or froze, is as little to blame as one that was killed.
+        let stopped = self.child.activity() == Some(Activity::Stopped);
         let exit = self.child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| self.child.kill());
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
-        let by_others = exit.reason == ExitReason::Signalled && exit.signal == Some(Signal::KILL.as_raw());
+        let killed = exit.reason == ExitReason::Signalled && exit.signal == Some(Signal::KILL.as_raw());
+        let by_others = stopped || killed;
+        if exit.reason == ExitReason::Exited && exit.code == Some(DISK_FULL_STATUS.into()) {
+            return LaneError::DiskFull(assay_model::sanitise(&log, LOG_BYTES));
+        }
         LaneError::Died { exit: describe(&exit), by_others, step, log: assay_model::sanitise(&log, LOG_BYTES) }
     }
+}
+
+/// How long a lane has sent nothing, by its own CPU clock and by the wall's.
+struct Silence {
+    began: Instant,
+    cpu_at_start: Duration,
+    /// Its last known CPU time, and when that grew.
+    cpu: Duration,
+    moved: Instant,
+}
+
+impl Silence {
+    fn begin(child: &Child) -> Self {
+        let (now, cpu) = (Instant::now(), child.cpu_time().unwrap_or_default());
+        Self { began: now, cpu_at_start: cpu, cpu, moved: now }
+    }
+
+    fn is_too_long(&mut self, child: &Child) -> bool {
+        let cpu = child.cpu_time().unwrap_or(self.cpu);
+        if cpu > self.cpu {
+            (self.cpu, self.moved) = (cpu, Instant::now());
+        }
+        cpu.saturating_sub(self.cpu_at_start) > SILENCE_CPU
+            || self.began.elapsed() > SILENCE_LIMIT
+            || self.moved.elapsed() > HANG_LIMIT
+    }
+}
+
+/// A duration as a lane reads it, in nanoseconds.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn describe(exit: &Exit) -> String {

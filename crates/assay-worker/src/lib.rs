@@ -6,7 +6,9 @@
 //! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one
 //! simulator).
 
+mod attempt;
 mod cancel;
+mod drawing;
 mod engine;
 mod evaluate;
 mod evidence;
@@ -18,9 +20,11 @@ mod judging;
 mod keyring;
 mod lane_process;
 mod policy;
+mod pools;
 mod preflight;
 mod published;
 mod replay;
+mod results;
 mod scratch;
 mod service;
 mod session;
@@ -29,7 +33,8 @@ mod vet;
 mod video;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineError, EngineOptions, NotIsolated};
+pub use drawing::{DrawError, DrawEvents, DrawJob, DrawTools, Drawn, draw_all, drawn_in, frames_of, undrawn};
+pub use engine::{Engine, EngineError, EngineOptions, NotIsolated, WallBudget};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use evidence::{DEFAULT_JOB_BYTES, episode_share};
 pub use examine::{ExamineError, check, draw};

@@ -35,17 +35,19 @@ impl PolicySource {
     }
 
     /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
-    /// the episode before may still have it. With `patience` an import that takes longer is given up.
+    /// the episode before may still have it. With `patience` an import that takes longer is given up. What is secret has interpreters of its
+    /// own.
     pub(crate) fn prepare(
         &self,
         engine: &Engine,
         scenario: &Scenario,
-        (seed, core): (u64, usize),
+        (seed, core, is_secret): (u64, usize, bool),
         patience: Option<Duration>,
     ) -> Result<Upcoming, SessionError> {
         match self {
             Self::Folder(folder) => {
-                let pool = engine.pool().map_err(|e| platform(&e))?;
+                let pools = engine.pools().map_err(|e| platform(&e))?;
+                let pool = pools.of(is_secret).map_err(|e| platform(&e))?;
                 let allowance = allowance(scenario);
                 let order = Order { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
                 pool.prepare(order).map(Upcoming::Jailed).map_err(|e| platform(&e))
@@ -76,8 +78,8 @@ pub(crate) enum Upcoming {
 pub(crate) enum Arrived {
     Ready(Box<dyn PolicyConnection>),
     Failed(Box<PolicyFailure>),
-    /// The machine kept it from being imported: to be tried again.
-    Starved,
+    /// Another process stopped or killed it before it was imported: to be tried again.
+    Disturbed(String),
     /// Its import took longer than the caller's patience, and so much CPU time until then.
     GivenUp(Duration),
 }
@@ -105,7 +107,7 @@ impl Upcoming {
             Self::Jailed(prepared) => match prepared.wait() {
                 Ok(Load::Ready(policy)) => Ok(Arrived::Ready(policy)),
                 Ok(Load::Failed(failure)) => Ok(Arrived::Failed(failure)),
-                Err(TakeError::Starved(_)) => Ok(Arrived::Starved),
+                Err(TakeError::Disturbed(evidence)) => Ok(Arrived::Disturbed(evidence)),
                 Err(TakeError::GivenUp { cpu }) => Ok(Arrived::GivenUp(cpu)),
                 Err(error) => Err(platform(&error)),
             },

@@ -1,5 +1,8 @@
-//! Folders for temporary files. All of an engine's lie in one folder with a lock, so that the next start recognises and
-//! removes what an engine that was killed has left.
+//! Folders for temporary files. All of an engine's lie in one folder that it holds locked, so that the next start recognises
+//! and removes what an engine that was killed has left.
+//!
+//! The lock is on the folder itself. A mark inside could be missing: where an engine was killed before it made one, or where
+//! one was killed while it removed another's folder, the rest would stay for ever.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -10,17 +13,20 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use tempfile::TempDir;
 
 const PREFIX: &str = "assay-run-";
-const LOCK: &str = "lock";
+/// A file that version 0.1.0 held locked instead of the folder.
+const OLD_LOCK: &str = "lock";
 /// Others (the jail's user) can enter a folder but not list it.
 const ENTER_ONLY: u32 = 0o711;
 /// Entries of the system's folder for temporary files that are looked at.
 const MAX_ENTRIES: usize = 100_000;
+/// A new folder may be taken for one that was left, before it is locked; then another one is made.
+const MAX_TRIES: u32 = 16;
 
 /// The folder that holds all others; gone when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
-    /// Held for as long as the folder is in use: a lock ends with its process, however that ends.
+    /// The folder, held for as long as it is in use: a lock ends with its process, however that ends.
     _lock: File,
 }
 
@@ -29,13 +35,18 @@ impl Scratch {
     pub(crate) fn new() -> io::Result<Self> {
         let parent = std::env::temp_dir();
         sweep(&parent);
-        let folder = make(PREFIX, &parent)?;
-        // Under its name only once it is locked, so that nobody takes this folder for one that was left.
-        let fresh = folder.path().join("lock.new");
-        let lock = File::create_new(&fresh)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        fs::rename(fresh, folder.path().join(LOCK))?;
-        Ok(Self { folder, _lock: lock })
+        Self::within(&parent)
+    }
+
+    fn within(parent: &Path) -> io::Result<Self> {
+        for _ in 0..MAX_TRIES {
+            let folder = make(PREFIX, parent)?;
+            let lock = locked(folder.path());
+            if let Some(lock) = lock.filter(|_| folder.path().exists()) {
+                return Ok(Self { folder, _lock: lock });
+            }
+        }
+        Err(io::Error::other(format!("{MAX_TRIES} new folders for temporary files were removed by others")))
     }
 
     /// The folder itself, for what is removed with it at the latest.
@@ -55,58 +66,90 @@ fn make(prefix: &str, parent: &Path) -> io::Result<TempDir> {
 
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten().take(MAX_ENTRIES) {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_left(&entry.path()).unwrap_or(false) {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        // Held until it is gone, so that only one engine removes it.
+        if let Some(_lock) = locked(&entry.path()) {
             tracing::info!(folder = %entry.path().display(), "removing what a killed process left");
-            // What can't be removed only costs space.
+            // What can't be removed only costs space, and is found again.
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// Ours, and nobody holds its lock.
-fn is_left(folder: &Path) -> io::Result<bool> {
+/// The folder, locked, if it is ours and nobody uses it.
+fn locked(folder: &Path) -> Option<File> {
     let safe = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = openat(rustix::fs::CWD, folder, safe | OFlags::DIRECTORY, Mode::empty())?;
-    let owner = File::from(folder.try_clone()?).metadata()?.uid();
-    let lock = openat(&folder, LOCK, safe | OFlags::RDWR | OFlags::NONBLOCK, Mode::empty())?;
-    Ok(owner == rustix::process::geteuid().as_raw() && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    let folder = File::from(openat(rustix::fs::CWD, folder, safe | OFlags::DIRECTORY, Mode::empty()).ok()?);
+    let is_ours = folder.metadata().is_ok_and(|about| about.uid() == rustix::process::geteuid().as_raw());
+    let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let old = openat(&folder, OLD_LOCK, safe | OFlags::RDWR | OFlags::NONBLOCK, Mode::empty());
+    let is_free = old.map_or(true, |old| lock(&File::from(old)));
+    (is_ours && is_free && lock(&folder)).then_some(folder)
 }
 
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use std::path::PathBuf;
+
     use super::*;
+
+    fn folder(parent: &Path, name: &str) -> PathBuf {
+        let folder = parent.join(name);
+        fs::create_dir_all(folder.join("lane-x")).unwrap();
+        fs::write(folder.join("lane-x/file"), "x").unwrap();
+        folder
+    }
 
     #[test]
     fn only_what_was_left_is_swept() {
         let parent = tempfile::tempdir().unwrap();
-        let make_one = |name: &str, with_lock: bool| {
-            let folder = parent.path().join(name);
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join("file"), "x").unwrap();
-            with_lock.then(|| File::create_new(folder.join(LOCK)).unwrap())
-        };
-        drop(make_one("assay-run-left", true));
-        let used = make_one("assay-run-used", true).unwrap();
-        flock(&used, FlockOperation::NonBlockingLockExclusive).unwrap();
-        make_one("assay-run-unfinished", false);
-        drop(make_one("somebody-elses", true));
+        let at = |name: &str| folder(parent.path(), name);
+        at("assay-run-left");
+        let used = locked(&at("assay-run-used")).unwrap();
+        let old = |name: &str| File::create_new(at(name).join(OLD_LOCK)).unwrap();
+        drop(old("assay-run-old-left"));
+        let used_by_old = old("assay-run-old-used");
+        flock(&used_by_old, FlockOperation::NonBlockingLockExclusive).unwrap();
+        at("somebody-elses");
         std::os::unix::fs::symlink(parent.path().join("somebody-elses"), parent.path().join("assay-run-link")).unwrap();
         sweep(parent.path());
         let mut names: Vec<_> = fs::read_dir(parent.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["assay-run-link", "assay-run-unfinished", "assay-run-used", "somebody-elses"]);
+        assert_eq!(names, ["assay-run-link", "assay-run-old-used", "assay-run-used", "somebody-elses"]);
+        drop((used, used_by_old));
     }
 
     #[test]
     fn a_folder_goes_with_its_owner() {
-        let scratch = Scratch::new().unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::within(parent.path()).unwrap();
         let root = scratch.folder.path().to_owned();
         let inner = scratch.folder("lane").unwrap();
         assert_eq!(fs::metadata(inner.path()).unwrap().mode() & 0o777, ENTER_ONLY);
-        assert!(!is_left(&root).unwrap(), "in use");
+        sweep(parent.path());
+        assert!(inner.path().exists(), "in use");
         drop(scratch);
         assert!(!root.exists());
+    }
+
+    #[test]
+    fn engines_that_start_and_sweep_at_once_leave_each_other_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        sweep(parent.path());
+                        let scratch = Scratch::within(parent.path()).unwrap();
+                        fs::write(scratch.path().join("file"), "x").unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }

@@ -1,33 +1,42 @@
 //! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is taken over
 //! and drawn while the next episodes do.
 
+use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use assay_model::lane::{Run, WATCHDOG};
-use assay_model::{
-    Artifact, ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Record, SeedSource,
-    StageResult, Termination,
-};
-use assay_policy::{PolicyConnection, PolicyFailure};
+use assay_model::{Artifact, AttemptNote, EpisodeResult, Record, ReplacedAttempt, ReplacementReason, SeedSource};
 use assay_scenario::Scenario;
+use assay_store::is_disk_full;
+use rustix::io::Errno;
 
-use crate::finisher::{Finished, Finisher, Written};
+use crate::attempt::Attempted;
+use crate::finisher::{Finished, Finisher, PolicyState};
 use crate::lane_process::{LaneError, LaneProcess};
-use crate::policy::{Arrived, PolicySource, Upcoming};
-use crate::{Cancel, Engine, evidence};
+use crate::policy::{PolicySource, Upcoming};
+use crate::results::{self, Loss};
+use crate::{Cancel, Engine};
 
-/// Times that an episode is tried again when the machine, not the policy, kept it from running.
+/// Times that an episode is begun again on evidence from outside the policy.
 const MAX_RETRIES: u32 = 3;
 /// Episodes that may wait to be completed; a lane that is faster waits.
 const MAX_WAITING: usize = 4;
-/// A policy that spent at least this share of a stall waiting for the processor is not to blame for it.
-const STARVED_SHARE: f64 = 0.5;
-/// How often an import that is under way is looked at: an episode begins at most this much later than it could.
-const IMPORT_TICK: Duration = Duration::from_micros(100);
+
+/// Errors of the system that pass when it has room again, or its storage is back.
+const SHORTAGES: [Errno; 9] = [
+    Errno::IO,
+    Errno::NOSPC,
+    Errno::DQUOT,
+    Errno::ROFS,
+    Errno::STALE,
+    Errno::NFILE,
+    Errno::MFILE,
+    Errno::AGAIN,
+    Errno::NOMEM,
+];
 
 /// A job as its lanes see it.
 #[derive(Debug)]
@@ -55,6 +64,9 @@ pub enum SessionError {
     /// The scenario can't be run: its author's fault.
     #[error("the scenario can't be run: {0}")]
     Scenario(String),
+    /// Storage can't be reached, or has no room; to be tried again later.
+    #[error("{0}")]
+    Outage(String),
     /// The lane or a jail does not work.
     #[error("{0}")]
     Platform(String),
@@ -71,22 +83,39 @@ pub(crate) trait SessionEvents: Sync {
     fn wanted(&self, _episode: u32) -> bool {
         true
     }
+    /// Whether [`Self::keep`] packs files, so that the trace is better written plainly.
+    fn packs(&self) -> bool {
+        false
+    }
     /// A file of an episode's evidence is where it goes, under its plain name. An error stops the session.
     fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), String> {
         Ok(())
     }
+    /// A fact about an episode that outlives the attempt in which it was seen. Returns when it is on record; an error
+    /// stops the session.
+    fn note(&self, _note: &AttemptNote) -> Result<(), String> {
+        Ok(())
+    }
+    /// Whether the policy of an episode sleeps, so that its lane needs no processor for now.
+    fn sleeping(&self, _episode: u32, _asleep: bool) {}
     /// An episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
 }
 
 /// One lane's work on a job.
 pub(crate) struct Session<'a> {
-    engine: &'a Engine,
-    job: &'a Job,
-    core: usize,
-    cancel: &'a Cancel,
-    staged: PathBuf,
-    lane: Option<LaneProcess>,
+    pub(crate) engine: &'a Engine,
+    pub(crate) job: &'a Job,
+    pub(crate) core: usize,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) staged: PathBuf,
+    pub(crate) lane: Option<LaneProcess>,
+    /// What outlives the attempts at episodes without a result.
+    pub(crate) notes: Vec<AttemptNote>,
+    /// An attempt is under way, and its policy may have received something.
+    pub(crate) begun: bool,
+    /// No other worker will try its episodes again.
+    is_last_try: bool,
     /// Raised when no further episode is to be begun.
     stopping: Cancel,
 }
@@ -94,12 +123,23 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(crate) fn new(engine: &'a Engine, job: &'a Job, core: usize, cancel: &'a Cancel) -> Result<Self, SessionError> {
         let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
-        Ok(Self { engine, job, core, cancel, staged, lane: None, stopping: Cancel::new() })
+        let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
+        Ok(Self { engine, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
     }
 
     /// Begins with a lane that was started before there was anything to do.
     pub(crate) fn with(self, lane: Option<LaneProcess>) -> Self {
         Self { lane, ..self }
+    }
+
+    /// Begins with what earlier sessions left of its episodes.
+    pub(crate) fn with_earlier_notes(self, notes: Vec<AttemptNote>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// Whether a job of which an episode can't be run is to be given up now.
+    pub(crate) fn last_try(self, is_last_try: bool) -> Self {
+        Self { is_last_try, ..self }
     }
 
     /// Begins no further episode once `stopping` is raised.
@@ -165,195 +205,137 @@ impl<'a> Session<'a> {
 
     fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
         let seeds = self.job.seeds.episode(episode);
-        self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core), None)
+        let is_secret = matches!(self.job.seeds, SeedSource::Season { .. });
+        self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core, is_secret), None)
     }
 
-    /// One episode, tried again where the machine was at fault.
+    /// One episode, begun again where evidence from outside the policy says so.
     fn episode(&mut self, episode: u32, first: Upcoming, events: &dyn SessionEvents) -> Result<Finished, SessionError> {
         let mut prepared = Some(first);
         let mut deaths: Vec<(String, u32)> = Vec::new();
+        let mut last = String::new();
         for _ in 0..=MAX_RETRIES {
             let policy = prepared.take().map_or_else(|| self.prepare(episode), Ok)?;
             match self.attempt(episode, policy, events) {
-                Ok(Some(finished)) => return Ok(finished),
-                Ok(None) => {}
-                Err(LaneError::Cancelled) => return Err(SessionError::Cancelled),
-                Err(LaneError::Refused(message)) => return Err(SessionError::Scenario(message)),
+                Ok(Attempted::Finished(finished)) => return Ok(self.with_notes(*finished)),
+                Ok(Attempted::Replaced(replaced)) => {
+                    last.clone_from(&replaced.evidence);
+                    self.replace(replaced, events)?;
+                }
+                Ok(Attempted::NotBegun(evidence)) => {
+                    tracing::warn!(episode, evidence, "the policy is imported again");
+                    last = evidence;
+                }
                 Err(LaneError::Died { exit, by_others, step, log }) => {
-                    self.lane = None;
                     if !by_others && deaths.contains(&(exit.clone(), step)) {
-                        return Ok(self.killed_by_scenario(episode, step, &exit));
+                        let message = format!("the simulator died twice ({exit}) after control step {step}");
+                        return Ok(self.without_end(episode, Loss::SimulatorDied, &message));
                     }
                     tracing::warn!(episode, step, exit, log, "a lane died");
+                    last = format!("the simulator's process ended ({exit}) after control step {step}");
+                    let reason = ReplacementReason::LaneDied;
+                    self.replace(ReplacedAttempt::new(episode, reason, &last), events)?;
                     deaths.push((exit, step));
                 }
-                Err(error) => {
-                    self.lane = None;
-                    return Err(platform(&error));
+                Err(error) => return Err(self.stopped(episode, error, events)),
+            }
+        }
+        let tries = MAX_RETRIES + 1;
+        // A worker that can hand the episode on leaves it to the next; the last one makes do with what was seen.
+        let seen = |note: &AttemptNote| matches!(note, AttemptNote::Violated { episode: of, .. } if *of == episode);
+        if self.is_last_try && self.notes.iter().any(seen) {
+            // What was seen stands, whatever kept the rest from being seen.
+            let message = format!("the episode was cut off in {tries} tries; the last: {last}");
+            return Ok(self.without_end(episode, Loss::CutOff, &message));
+        }
+        Err(SessionError::Platform(format!("episode {episode} could not be run in {tries} tries; the last: {last}")))
+    }
+
+    /// Puts a replaced attempt on record.
+    fn replace(&mut self, replaced: ReplacedAttempt, events: &dyn SessionEvents) -> Result<(), SessionError> {
+        let (episode, reason) = (replaced.episode, replaced.reason);
+        tracing::warn!(episode, ?reason, evidence = replaced.evidence, "the episode is run again");
+        let note = AttemptNote::Replaced(replaced);
+        events.note(&note).map_err(SessionError::Rejected)?;
+        self.notes.push(note);
+        Ok(())
+    }
+
+    /// The end of an attempt that nothing replaces here: somebody else may begin the episode again.
+    fn stopped(&mut self, episode: u32, error: LaneError, events: &dyn SessionEvents) -> SessionError {
+        match error {
+            LaneError::Cancelled => {
+                if std::mem::take(&mut self.begun) {
+                    let evidence = "the worker stopped, or its job was cancelled, in the middle of the episode";
+                    let replaced = ReplacedAttempt::new(episode, ReplacementReason::ServiceStopped, evidence);
+                    // Refused where the job has ended or is another worker's by now, which is as good.
+                    drop(events.note(&AttemptNote::Replaced(replaced)));
                 }
+                SessionError::Cancelled
+            }
+            LaneError::Refused(message) => SessionError::Scenario(message),
+            LaneError::Unrecorded(message) => SessionError::Rejected(message),
+            error => {
+                let ended = platform(&error);
+                let reason = match ended {
+                    SessionError::Outage(_) => ReplacementReason::Outage,
+                    _ => ReplacementReason::LaneDied,
+                };
+                if std::mem::take(&mut self.begun) {
+                    let replaced = ReplacedAttempt::new(episode, reason, "the simulator could not do its part");
+                    drop(events.note(&AttemptNote::Replaced(replaced)));
+                }
+                ended
             }
         }
-        Err(SessionError::Platform(format!("episode {episode} could not be run in {} tries", MAX_RETRIES + 1)))
     }
 
-    /// `None`: the policy was kept from running; try again.
-    fn attempt(
-        &mut self,
-        episode: u32,
-        prepared: Upcoming,
-        events: &dyn SessionEvents,
-    ) -> Result<Option<Finished>, LaneError> {
+    /// A result with what earlier attempts at its episode left.
+    fn with_notes(&self, mut finished: Finished) -> Finished {
+        if !self.notes.is_empty() {
+            let clauses = &self.job.scenario.clauses;
+            let weights: Vec<f64> = clauses.iter().map(|clause| clause.weight).collect();
+            let scales: Vec<f64> = clauses.iter().map(|clause| clause.scale).collect();
+            finished.result = finished.result.with_notes(&self.notes, &weights, &scales);
+        }
+        finished
+    }
+
+    /// An episode without an end: nothing can be said but what earlier attempts showed.
+    fn without_end(&self, episode: u32, loss: Loss, message: &str) -> Finished {
         let seeds = self.job.seeds.episode(episode);
-        // It compiles its scenario while the policy is imported.
-        let lane = match &mut self.lane {
-            Some(lane) => lane,
-            None => self.lane.insert(LaneProcess::start(self.engine, &self.job.scenario, &self.staged, self.core)?),
-        };
-        let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
-        while !prepared.is_done() {
-            // An import or a connection may take its time; who cancels does not have to wait for it.
-            if self.cancel.is_cancelled() {
-                return Err(LaneError::Cancelled);
-            }
-            thread::sleep(IMPORT_TICK);
+        let result = results::without_end(&self.job.scenario, episode, seeds, (loss, message));
+        self.with_notes(Finished { result, world_seed: seeds.world, written: None, policy: PolicyState::None })
+    }
+}
+
+/// An error with all its causes, as our own fault; as an outage where storage is the cause.
+pub(crate) fn platform(error: &(dyn Error + 'static)) -> SessionError {
+    if is_storage(error) { outage(error) } else { SessionError::Platform(with_causes(error)) }
+}
+
+/// An error with all its causes, as an outage of storage.
+pub(crate) fn outage(error: &dyn Error) -> SessionError {
+    SessionError::Outage(with_causes(error))
+}
+
+/// Whether the file system, or something else that is short for everybody, is at the root of an error.
+pub(crate) fn is_storage(error: &(dyn Error + 'static)) -> bool {
+    if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
+        return true;
+    }
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        if code.is_some_and(|code| SHORTAGES.iter().any(|errno| errno.raw_os_error() == code)) {
+            return true;
         }
-        let mut policy = match prepared.wait().map_err(|e| LaneError::Failed(e.to_string()))? {
-            Arrived::Ready(policy) => policy,
-            Arrived::Failed(failure) => {
-                let result = not_started(&self.job.scenario, episode, seeds, *failure);
-                return Ok(Some(Finished { result, world_seed: seeds.world, written: None, policy: None }));
-            }
-            Arrived::Starved => {
-                tracing::warn!(episode, "the policy was kept from being imported; the episode is run again");
-                return Ok(None);
-            }
-            Arrived::GivenUp(_) => return Err(LaneError::Failed("an import was given up in an episode".to_owned())),
-        };
-        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
-        let folder = format!("{episode:03}");
-        let destination = self.job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
-        let kept = destination.as_ref().map(|_| folder.clone());
-        let run = Run { episode, seeds, nonce: policy.nonce(), policy_pid: policy.pid(), evidence: kept, probe: None };
-        let mut heard = Heard::now(&*policy);
-        let mut progress = |step, of| {
-            heard = Heard::now(&*policy);
-            events.progress(episode, step, of);
-        };
-        let done = lane.run(run, stream.descriptors(), self.cancel, &mut progress)?;
-        drop(stream);
-        tracing::info!(episode, cost = %serde_json::to_string(&done.cost).unwrap_or_default(), "an episode ended");
-        if done.stalled && heard.was_kept_from_running(&*policy) {
-            tracing::warn!(episode, "the policy was kept from running; the episode is run again");
-            return Ok(None);
-        }
-        let written = destination.map(|destination| Written { scratch: lane.scratch(), inside: folder, destination });
-        Ok(Some(Finished { result: done.result, world_seed: seeds.world, written, policy: Some(policy) }))
+        cause = error.source();
     }
-
-    /// A scenario that kills the simulator at the same step twice is to blame for it.
-    fn killed_by_scenario(&self, episode: u32, step: u32, exit: &str) -> Finished {
-        let seeds = self.job.seeds.episode(episode);
-        let message = format!("the simulator died twice ({exit}) after control step {step}");
-        let error = EpisodeError { code: "simulator_died".to_owned(), message, log_tail: String::new() };
-        let mut result = empty(&self.job.scenario, episode, seeds, error);
-        (result.status, result.termination) = (EpisodeStatus::Invalid, Termination::Unstable);
-        Finished { result, world_seed: seeds.world, written: None, policy: None }
-    }
+    false
 }
 
-/// Why a policy could not be imported, or not be reached.
-pub(crate) fn not_started_error(failure: PolicyFailure) -> EpisodeError {
-    let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
-    EpisodeError { code: failure.code, message: failure.message, log_tail }
-}
-
-/// An episode whose policy could not be imported, or not be reached.
-fn not_started(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, failure: PolicyFailure) -> EpisodeResult {
-    let timeout = ["import_timeout", "timeout"].contains(&failure.code.as_str());
-    let error = not_started_error(failure);
-    let mut result = empty(scenario, episode, seeds, error);
-    if timeout {
-        (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
-    }
-    result
-}
-
-/// An episode without a single step.
-fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeError) -> EpisodeResult {
-    let clause = |clause: &assay_scenario::Clause| ClauseResult {
-        id: clause.id.clone(),
-        level: clause.level,
-        standard: clause.standard.clone(),
-        unit: clause.unit.clone(),
-        limit: clause.limit,
-        status: ClauseStatus::Undetermined,
-        robustness: None,
-        worst_value: None,
-        worst_time_s: None,
-        vacuous: false,
-        violation_count: 0,
-    };
-    let stage = |stage: &assay_scenario::Stage| StageResult {
-        name: stage.name.clone(),
-        points: stage.points,
-        passed: false,
-        time_s: None,
-    };
-    EpisodeResult {
-        episode,
-        seed: seeds.policy,
-        status: EpisodeStatus::PolicyError,
-        termination: Termination::PolicyError,
-        success: false,
-        progress_score: 0.0,
-        safety_score: 0.0,
-        composite_score: 0.0,
-        steps: 0,
-        sim_time_s: 0.0,
-        wall_time_s: 0.0,
-        stages: scenario.stages.iter().map(stage).collect(),
-        clauses: scenario.clauses.iter().map(clause).collect(),
-        violations: Vec::new(),
-        unsafe_time_s: 0.0,
-        policy_latency_ms: None,
-        deadline_misses: 0,
-        clipped_actions: 0,
-        video_url: None,
-        log_url: None,
-        trace_hash: None,
-        judge: None,
-        error: Some(error),
-        evidence: Vec::new(),
-        evidence_notes: Vec::new(),
-    }
-}
-
-/// When a policy was last known to act, and how long it had waited for a processor by then.
-struct Heard {
-    at: Instant,
-    delay: Duration,
-}
-
-impl Heard {
-    fn now(policy: &dyn PolicyConnection) -> Self {
-        Self { at: Instant::now(), delay: policy.run_delay().unwrap_or_default() }
-    }
-
-    /// Whether a policy that stalled since then is not to blame: it waited for a processor, or somebody has stopped it.
-    fn was_kept_from_running(&self, policy: &dyn PolicyConnection) -> bool {
-        let waited = policy.run_delay().unwrap_or_default().saturating_sub(self.delay);
-        // Before its first step it may have had to wait for its lane, too.
-        policy.is_stopped() || was_starved(waited, self.at.elapsed().min(WATCHDOG))
-    }
-}
-
-/// Whether a policy that stalled was waiting for a processor for most of the time.
-fn was_starved(waited: Duration, stalled: Duration) -> bool {
-    waited > stalled.mul_f64(STARVED_SHARE)
-}
-
-/// An error with all its causes, as our own fault.
-pub(crate) fn platform(error: &dyn std::error::Error) -> SessionError {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -361,18 +343,21 @@ pub(crate) fn platform(error: &dyn std::error::Error) -> SessionError {
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    SessionError::Platform(text)
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, was_starved};
+    use super::*;
 
     #[test]
-    fn who_waited_for_a_processor_is_not_blamed() {
-        let stalled = Duration::from_secs(20);
-        assert!(was_starved(Duration::from_secs(15), stalled));
-        assert!(!was_starved(Duration::from_secs(5), stalled));
-        assert!(!was_starved(Duration::ZERO, stalled), "asleep");
+    fn a_full_or_broken_disk_is_an_outage_and_a_missing_file_is_not() {
+        for errno in [Errno::NOSPC, Errno::IO, Errno::ROFS, Errno::NOMEM] {
+            let lane = LaneError::Io(io::Error::from_raw_os_error(errno.raw_os_error()));
+            assert!(matches!(platform(&lane), SessionError::Outage(text) if text.contains("os error")), "{errno}");
+        }
+        assert!(matches!(platform(&LaneError::DiskFull("no room".into())), SessionError::Outage(_)));
+        let missing = LaneError::Io(io::Error::from_raw_os_error(Errno::NOENT.raw_os_error()));
+        assert!(matches!(platform(&missing), SessionError::Platform(_)));
     }
 }

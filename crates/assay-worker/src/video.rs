@@ -1,11 +1,11 @@
-//! The video of a recorded episode: a short-lived renderer in a jail of its own.
+//! Log and video of a recorded episode: a short-lived renderer in a jail of its own.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Profile, SpawnError, Spec, give_to_jail};
-use assay_model::lane::{RenderJob, Rendered, files};
+use assay_jail::{Child, Exit, Profile, SpawnError, Spec, give_to_jail};
+use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_model::{Artifact, EpisodeResult};
 
 use crate::examine::ExamineLimits;
@@ -15,16 +15,25 @@ use crate::{Cancel, Engine, evidence};
 const FPS: u32 = 25;
 /// Pixels.
 const SIZE: (u32, u32) = (640, 480);
-/// A renderer that takes longer is killed.
+/// Most frames of a video: 200 s at [`FPS`]. A longer episode has fewer a second, so that its end is shown too.
+const MAX_FRAMES: u32 = 5001;
+/// A process that looks at a scenario or a recording for a moment is killed after this.
 const LIMIT: Duration = Duration::from_secs(300);
+/// A renderer may take as long as it likes by the wall, since it comes after everything else; one that used no CPU time for
+/// this long hangs. How much it may use in all, its jail limits ([`assay_jail::Limits`]).
+const HANGS: Duration = Duration::from_secs(600);
+/// Niceness of a renderer that nobody waits for.
+const LAST: i32 = 19;
 /// Longest answer of a renderer, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
+/// Longest count of frames, in bytes.
+const COUNT_BYTES: u64 = 16;
 /// How often a waiting worker looks at its cancel flag.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest part of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
 
-/// Why there is no video. The evaluation goes on without it.
+/// Why there is no log or video.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VideoError {
     #[error("a renderer can't be started")]
@@ -37,6 +46,29 @@ pub(crate) enum VideoError {
     Failed(String),
     #[error("the renderer did not end within {0:?}")]
     TooLong(Duration),
+    #[error("the renderer used no CPU time for {0:?}")]
+    Hangs(Duration),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Whether anything waits for what is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// A verdict, or a person.
+    Awaited,
+    /// Nothing: everything else goes first.
+    Background,
+}
+
+/// Frames per simulated second and in all of an episode of that many simulated seconds.
+pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
+    let seconds = (sim_time_s.max(0.0).ceil() as u32).max(1);
+    let fps = ((MAX_FRAMES - 1) / seconds).clamp(1, FPS);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
+    let count = (sim_time_s.max(0.0) * f64::from(fps)).ceil() as u32;
+    (fps, count.saturating_add(1).min(MAX_FRAMES))
 }
 
 /// Draws one frame of a built-in scenario in the jail, to see whether this machine can.
@@ -104,11 +136,7 @@ fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result
             None => {}
         }
     };
-    if exit.is_success() {
-        return Ok(());
-    }
-    let log = String::from_utf8_lossy(&child.output_tail()).into_owned();
-    Err(VideoError::Failed(format!("{exit:?} {}", assay_model::sanitise(&log, LOG_BYTES))))
+    succeeded(&exit, &child)
 }
 
 /// What a renderer wrote.
@@ -133,28 +161,103 @@ pub(crate) struct Recording<'a> {
     pub(crate) max_image_bytes: u64,
 }
 
-/// Writes `folder/log.mcap` and `folder/video.mp4` from `folder/trace.parquet`. The calling thread waits for the renderer.
-pub(crate) fn render(engine: &Engine, recording: &Recording<'_>, cancel: &Cancel) -> Result<Written, VideoError> {
+/// Writes a part of what is drawn into `folder`, from `folder/trace.parquet`. The calling thread waits for the renderer.
+pub(crate) fn render(
+    engine: &Engine,
+    recording: &Recording<'_>,
+    part: RenderPart,
+    (urgency, cancel, drawn): (Urgency, &Cancel, &dyn Fn(u32)),
+) -> Result<Written, VideoError> {
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
     fs::copy(recording.folder.join(files::TRACE), inside.join(files::TRACE))?;
+    let (fps, _) = frames(recording.result.sim_time_s);
     let job = RenderJob {
+        part,
         result: recording.result.clone(),
         world_seed: recording.world_seed,
-        fps: FPS,
+        fps,
         width: SIZE.0,
         height: SIZE.1,
         max_image_bytes: recording.max_image_bytes,
+        max_frames: MAX_FRAMES,
     };
     fs::write(inside.join(files::RENDER_JOB), serde_json::to_vec(&job)?)?;
     give_to_jail(inside)?;
-    finish(engine, "render", recording.scenario, inside, cancel)?;
+    let mut spec = engine.lane_spec(Profile::Render, "render", recording.scenario, inside);
+    if urgency == Urgency::Background {
+        spec.nice = LAST;
+    }
+    let mut child = engine.jail().spawn(spec)?;
+    if urgency == Urgency::Background {
+        // Where the kernel has groups for it; niceness alone has to do elsewhere.
+        child.give_way();
+    }
+    watch(child, cancel, &|| drawn(read_count(inside)))?;
     let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;
     let clean = |why: &String| assay_model::sanitise(why, LOG_BYTES);
     let seen = answer.cameras_dropped.as_ref();
-    let seen = seen.map(|why| format!("what the policy's cameras saw was left out of the log: {}", clean(why)));
-    let drawn = answer.images_dropped.as_ref().map(|why| format!("images were left out: {}", clean(why)));
-    let names = if drawn.is_some() { &[files::LOG][..] } else { &[files::LOG, files::VIDEO] };
+    let seen = seen.map(|why| format!("what the policy's cameras saw was left out: {}", clean(why)));
+    let left_out = answer.images_dropped.as_ref().map(|why| format!("images were left out: {}", clean(why)));
+    let names: &[&str] = match (part, &left_out) {
+        (RenderPart::Log, _) => &[files::LOG],
+        (RenderPart::Video, None) => &[files::IMAGES, files::VIDEO],
+        (RenderPart::Video, Some(_)) => &[],
+    };
     let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
-    Ok(Written { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(drawn).collect() })
+    Ok(Written { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
+}
+
+/// Frames that the renderer says it has drawn.
+fn read_count(inside: &Path) -> u32 {
+    let text = evidence::read(inside, files::FRAMES, COUNT_BYTES).unwrap_or_default();
+    String::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Waits for a renderer's end, or kills it when it is not wanted any more, or hangs.
+fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), VideoError> {
+    let mut busy = (Instant::now(), Duration::ZERO);
+    let exit = loop {
+        if let Some(exit) = child.wait_deadline(TICK) {
+            break exit;
+        }
+        if cancel.is_cancelled() {
+            child.kill();
+            return Err(VideoError::Cancelled);
+        }
+        let used = child.cpu_time().unwrap_or(busy.1);
+        if used > busy.1 {
+            busy = (Instant::now(), used);
+        } else if busy.0.elapsed() > HANGS {
+            child.kill();
+            return Err(VideoError::Hangs(HANGS));
+        }
+        look();
+    };
+    succeeded(&exit, &child)
+}
+
+fn succeeded(exit: &Exit, child: &Child) -> Result<(), VideoError> {
+    if exit.is_success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&child.output_tail()).into_owned();
+    Err(VideoError::Failed(format!("{exit:?} {}", assay_model::sanitise(&log, LOG_BYTES))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FPS, MAX_FRAMES, frames};
+
+    #[test]
+    fn frames_are_bounded_and_reach_the_end() {
+        assert_eq!(frames(10.0), (FPS, 251));
+        assert_eq!(frames(200.0), (FPS, MAX_FRAMES));
+        assert_eq!(frames(0.0), (FPS, 1));
+        for seconds in [201.0, 500.0, 4999.0] {
+            let (fps, count) = frames(seconds);
+            assert!(count <= MAX_FRAMES && f64::from(count - 1) / f64::from(fps) >= seconds, "{seconds}");
+        }
+        assert_eq!(frames(1e9), (1, MAX_FRAMES), "only the beginning of what nobody simulates");
+    }
 }

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Verify(Box<Verify>),
     /// Run an episode of a report again and compare it with its recording, to the bit
     Replay(Replay),
+    /// Draw logs and videos that are missing, in a folder of results or of a service's job
+    Render(Render),
     /// List scenarios, or describe one
     #[command(subcommand)]
     Scenario(Scenario),
@@ -120,18 +122,28 @@ pub(crate) struct Verify {
     /// Episodes to run [default: 3, or what --max-violation-probability needs]
     #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EPISODES)))]
     pub(crate) episodes: Option<u32>,
-    /// Seed of all episodes: the same seed draws the same worlds
-    #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
+    /// Seed of all episodes: the same seed draws the same worlds [default: random]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Key of the policy's own seeds, as a report has it, to compare policies under one key [default: random, or derived
+    /// from --seed]
+    #[arg(long, value_name = "HEX")]
+    pub(crate) policy_key: Option<assay_model::PolicyKey>,
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
+    /// Seconds that the policy may sleep in an episode while the simulator waits [default: 60 + 10 a simulated second]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) wall_budget: Option<u32>,
     /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Which episodes get a log and a video: all, violations (and the first), none
+    /// Which episodes get a log and a video, after the verdict: all, violations (and the first), none
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
+    /// End with the verdict; `assay render` draws logs and videos later
+    #[arg(long)]
+    pub(crate) no_wait_video: bool,
     /// Most evidence of all episodes together, each having an equal share; over it images are left out
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
@@ -208,6 +220,39 @@ pub(crate) struct Replay {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is drawn has a signed statement of its own beside it; report and verdict stay as they are. With --data \
+the episodes are queued, and the service draws them when its lanes are idle.
+
+Exit codes: 0 nothing is missing (or it is queued), 1 something could not be drawn, 2 wrong use or input, 4 our own \
+failure, 130 interrupted.
+
+Examples:
+  assay render out/run1
+  assay render out/run1 --record all
+  assay render 019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30 --data ./data"
+)]
+pub(crate) struct Render {
+    /// A folder of `assay verify --out`; with --data, the id of a job
+    #[arg(value_name = "OUT|JOB")]
+    pub(crate) what: String,
+    /// The service's data folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Which episodes get a log and a video: all, violations (and the first)
+    #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
+    pub(crate) record: Record,
+    /// Renderers that run at the same time [default: one per processor]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) lanes: Option<u16>,
+    /// Most evidence of all episodes together, each having an equal share; over it images are left out
+    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
+    pub(crate) max_evidence_mib: u64,
+    #[command(flatten)]
+    pub(crate) signing: Signing,
 }
 
 /// How a policy server is asked.

@@ -1,41 +1,7 @@
-//! `assay`: puts robot-control policies to the proof.
-
-mod cli;
-mod commands;
-mod exit;
-mod interrupt;
-mod judge;
-mod log;
-mod memory;
-mod metrics;
-mod output;
-mod preflights;
-mod progress;
-mod publisher;
-mod replayer;
-mod service;
-mod settings;
-mod source;
+//! `assay`: verifies robot-control policies.
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
-
-use crate::settings::{LogFormat, LogLevel};
-
 fn main() -> ExitCode {
-    memory::share_arenas();
-    let matches = cli::Cli::command().get_matches();
-    let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // The service's settings have a say in its log.
-    if !matches!(arguments.command, cli::Command::Serve(_)) {
-        log::start(arguments.verbose, LogLevel::default(), LogFormat::default());
-    }
-    match commands::run(arguments.command, &matches) {
-        Ok(code) => code.into(),
-        Err(failure) => {
-            eprintln!("{failure}");
-            failure.code().into()
-        }
-    }
+    assay::run()
 }

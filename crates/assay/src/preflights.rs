@@ -1,12 +1,13 @@
 //! Preflights of the service: on its engine, beside its lanes.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::Preflight;
 use assay_policy::remote::{Endpoint, PolicyServer};
-use assay_policy::{Intake, IntakeError, IntakeLimits, intake};
+use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
 
 use crate::service::NOT_RUN;
@@ -15,6 +16,8 @@ use crate::service::NOT_RUN;
 #[derive(Debug)]
 pub(crate) struct EnginePreflights {
     pub(crate) engine: Arc<Engine>,
+    /// What archives may have: the setting's.
+    pub(crate) limits: IntakeLimits,
     pub(crate) stopping: Cancel,
 }
 
@@ -23,12 +26,13 @@ impl Preflights for EnginePreflights {
         let ours = |error: &dyn std::fmt::Display| PreflightFailure::Broken(error.to_string());
         let scenario = self.engine.scenario(&request.scenario, &request.scenario_digest);
         let scenario = scenario.map_err(|e| ours(&e))?;
-        let work = self.engine.scratch("preflight").map_err(|e| ours(&e))?;
+        let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;
         let policy_name = request.policy_name.clone();
         let job = PreflightJob { scenario, policy, policy_name, policy_sha256 };
         preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
             SessionError::Cancelled => PreflightFailure::Stopping,
+            SessionError::Rejected(why) => IntakeFailure::Broken(io::Error::new(ErrorKind::StorageFull, why)).into(),
             other => ours(&other),
         })
     }
@@ -52,20 +56,17 @@ impl EnginePreflights {
         }
         let archive = request.archive.as_ref();
         let archive = archive.ok_or_else(|| PreflightFailure::Broken("neither archive nor server".to_owned()))?;
-        let taken = take_in(archive, folder)?;
+        let taken = intake(archive, folder, &self.limits).map_err(refused)?;
         Ok((PolicySource::Folder(folder.to_owned()), Some(taken.sha256)))
     }
 }
 
-/// Unpacks an archive into `folder`.
-pub(crate) fn take_in(zip: &Path, folder: &Path) -> Result<Intake, IntakeFailure> {
-    intake(zip, folder, &IntakeLimits::default()).map_err(refused)
-}
-
 /// How a client is told that an archive was not taken in.
 pub(crate) fn refused(error: IntakeError) -> IntakeFailure {
-    if error.is_ours() {
-        return IntakeFailure::Broken(std::io::Error::other(error));
+    match error {
+        // Its kind tells a full disk from a failure.
+        IntakeError::Io { source, .. } => IntakeFailure::Broken(source),
+        ours if ours.is_ours() => IntakeFailure::Broken(io::Error::other(ours)),
+        refused => IntakeFailure::Refused { field: "policy", message: refused.to_string() },
     }
-    IntakeFailure::Refused { field: "policy", message: error.to_string() }
 }

@@ -7,6 +7,7 @@ use assay_api::{Draft, DraftFailure, Publisher};
 use assay_model::{AccountId, ScenarioId};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::{Scenario, ScenarioError, Spec};
+use assay_store::is_disk_full;
 use assay_worker::{Engine, ExamineError, vet};
 
 /// Looks at scenarios beside the engine's lanes.
@@ -45,7 +46,10 @@ fn fault(error: &ScenarioError) -> DraftFailure {
     DraftFailure::Fault(error.fault())
 }
 
-fn broken(error: &dyn std::error::Error) -> DraftFailure {
+fn broken(error: &(dyn std::error::Error + 'static)) -> DraftFailure {
+    if is_disk_full(error) {
+        return DraftFailure::Full;
+    }
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     DraftFailure::Broken(format!("{error}{cause}"))
 }

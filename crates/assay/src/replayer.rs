@@ -1,13 +1,14 @@
-//! Replays that a client of the service asks for: in this process, one at a time, for a limited time.
+//! Replays that a client of the service asks for: in this process, a few at a time, for a limited time.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobHeader, Record, SeedSource};
+use assay_model::{AccountId, EpisodeResult, JobHeader, Record, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::ReplayReport;
 use assay_store::{BlobError, Blobs, JobRecord, Records, StoreError};
@@ -16,10 +17,12 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest replay. What takes longer is for `assay replay`.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Replays at a time, of as many accounts. Each takes a processor from the lanes.
+const MAX_REPLAYS: usize = 2;
 
 /// Replays with the service's own engine.
 #[derive(Debug)]
@@ -28,7 +31,35 @@ pub(crate) struct LocalReplayer {
     records: Arc<dyn Records>,
     blobs: Blobs,
     data: PathBuf,
-    turn: Arc<Semaphore>,
+    turns: Arc<Turns>,
+}
+
+/// Accounts whose jobs are being replayed: one replay each, so that nobody can keep the others out alone.
+#[derive(Debug, Default)]
+struct Turns(Mutex<BTreeSet<AccountId>>);
+
+impl Turns {
+    fn take(self: &Arc<Self>, account: &AccountId) -> Result<Turn, ReplayFailure> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.contains(account) {
+            return Err(ReplayFailure::Unavailable("another replay of yours is running; ask again".to_owned()));
+        }
+        if running.len() >= MAX_REPLAYS {
+            return Err(ReplayFailure::Unavailable("other replays are running; ask again".to_owned()));
+        }
+        running.insert(account.clone());
+        Ok(Turn(Arc::clone(self), account.clone()))
+    }
+}
+
+/// A replay that is running.
+#[derive(Debug)]
+struct Turn(Arc<Turns>, AccountId);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+    }
 }
 
 /// Raises the flag when it goes out of scope: also when the client has gone and nobody waits any more.
@@ -51,15 +82,16 @@ impl EvaluationEvents for Silent {
 
 impl LocalReplayer {
     pub(crate) fn new(engine: Arc<Engine>, records: Arc<dyn Records>, blobs: Blobs, data: PathBuf) -> Self {
-        Self { engine, records, blobs, data, turn: Arc::new(Semaphore::new(1)) }
+        Self { engine, records, blobs, data, turns: Arc::default() }
     }
 
     /// Where the job's seeds came from; `None` if its season is gone.
     async fn seeds(&self, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
-        let Some(entry) = &header.arena else { return Ok(Some(SeedSource::Job(header.seed))) };
+        let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
         let secrets = self.records.season_secrets(&header.scenario, entry.season).await?;
         let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
-        Ok(secret.map(|secret| SeedSource::Season { secret, episodes: header.plan.episodes }))
+        let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
+        Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
     }
 
     /// The recording, as a file of its own.
@@ -86,9 +118,7 @@ impl LocalReplayer {
 #[async_trait]
 impl Replayer for LocalReplayer {
     async fn replay(&self, job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure> {
-        let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() else {
-            return Err(ReplayFailure::Unavailable("another replay is running; ask again".to_owned()));
-        };
+        let turn = self.turns.take(&job.account)?;
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let recording = recording.ok_or_else(|| refused("there is no recording of this episode (any more)"))?;
         let seeds = self.seeds(&job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
@@ -119,7 +149,7 @@ fn run(
     episode: &EpisodeResult,
     recording: TempDir,
     cancel: &Cancel,
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
 ) -> Result<ReplayReport, ReplayFailure> {
     let (header, broken) = (&job.header, |error: io::Error| ReplayFailure::Broken(error.into()));
     let Some(archive) = &job.policy_path else {
@@ -129,7 +159,7 @@ fn run(
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
-    intake(&data.join(archive), &unpacked, &IntakeLimits::default()).map_err(|e| ReplayFailure::Broken(e.into()))?;
+    intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let again = Job {
         scenario,
         policy: PolicySource::Folder(unpacked),
@@ -163,5 +193,26 @@ fn failure(error: ReplayError) -> ReplayFailure {
         }
         ReplayError::Unreadable(why) => ReplayFailure::Refused(why),
         other => ReplayFailure::Broken(other.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn nobody_keeps_the_others_from_replaying() {
+        let turns: Arc<Turns> = Arc::default();
+        let account = |name: &str| -> AccountId { name.parse().unwrap() };
+        let refused = |name: &str| turns.take(&account(name)).is_err();
+        let first = turns.take(&account("first")).unwrap();
+        assert!(refused("first"), "one each");
+        let second = turns.take(&account("second")).unwrap();
+        assert!(refused("third"), "two in all");
+        drop(first);
+        assert!(refused("second"));
+        drop((turns.take(&account("third")).unwrap(), second));
     }
 }

@@ -1,5 +1,6 @@
 //! Wiring of the service: records, worker and API in one process.
 
+use std::error::Error as _;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
     ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, Outlook, Places,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UrlSigner, prepare_folders,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
@@ -50,7 +51,10 @@ pub(crate) const NOT_RUN: &str =
 
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]
-struct ArchiveIntake(Arc<Engine>);
+struct ArchiveIntake {
+    engine: Arc<Engine>,
+    limits: IntakeLimits,
+}
 
 /// The public half of what the worker signs with.
 #[derive(Debug)]
@@ -64,18 +68,18 @@ impl SigningKeys for PublicKeys {
 
 impl Intake for ArchiveIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
-        if self.0.runs_policies().is_err() {
+        if self.engine.runs_policies().is_err() {
             return Err(IntakeFailure::NotRun(NOT_RUN));
         }
         // Whoever runs it unpacks it: files that come and go would have to reach the disk with the archive.
-        let taken = check_archive(zip, &IntakeLimits::default()).map_err(refused)?;
-        Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.0.isolation_warning().into_iter().collect() })
+        let taken = check_archive(zip, &self.limits).map_err(refused)?;
+        Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.engine.isolation_warning().into_iter().collect() })
     }
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
         let refused = |message: String| IntakeFailure::Refused { field: "policy_url", message };
         let endpoint = Endpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
-        let guard = self.0.remote().guard();
+        let guard = self.engine.remote().guard();
         guard.check(&endpoint).map_err(|error| refused(guard.told(&error)))?;
         Ok(CheckedServer { name: endpoint.to_string() })
     }
@@ -94,7 +98,12 @@ fn raise_file_limit() {
 pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
     raise_file_limit();
     let data = data_folder(settings.server.data()?)?;
-    let records: Arc<dyn Records> = Arc::new(SqliteRecords::open(&data, "assay serve")?);
+    let records = SqliteRecords::open(&data, "assay serve")?;
+    if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
+        let why = error.source().map(ToString::to_string).unwrap_or_default();
+        eprintln!("assay: warning: {error}: {why}; tried again while the server runs");
+    }
+    let records: Arc<dyn Records> = Arc::new(records);
     prepare_folders(&data)?;
     first_key(&*records, &data).await?;
     let listener = TcpListener::bind(settings.server.listen)
@@ -108,7 +117,11 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let engine = Arc::new(engine.with_published(published.clone()));
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let stopping_preflights = Cancel::new();
-    let preflights = EnginePreflights { engine: Arc::clone(&engine), stopping: stopping_preflights.clone() };
+    let preflights = EnginePreflights {
+        engine: Arc::clone(&engine),
+        limits: IntakeLimits::of_archive(settings.uploads.max_bytes),
+        stopping: stopping_preflights.clone(),
+    };
     let live: Arc<dyn Live> = Arc::new(LocalLive::default());
     let mut state =
         state(settings, &engine, records, &data, (keyring.clone(), preflights, published), Arc::clone(&live))?;
@@ -201,8 +214,10 @@ fn state(
     live: Arc<dyn Live>,
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
+    let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
     let settings = api_settings(settings, engine);
-    let outlook = Outlook::new(Arc::clone(&records), Arc::new(SystemClock), settings.lanes);
+    let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
+    let outlook = Outlook::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
     Ok(AppState {
         replayer: Arc::new(LocalReplayer::new(
             Arc::clone(engine),
@@ -219,12 +234,13 @@ fn state(
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),
-        intake: Arc::new(ArchiveIntake(Arc::clone(engine))),
+        intake: Arc::new(ArchiveIntake { engine: Arc::clone(engine), limits }),
         preflights: Arc::new(preflights),
         preflight_places: Places::preflights(),
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
         publishing_places: Places::publications(),
         published,
+        upload_room: UploadRoom::default(),
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),

@@ -47,8 +47,8 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         ],
     ),
 ];
-/// For tests only: nothing but tests may use it.
-const TESTKIT: &str = "assay-testkit";
+/// For tests only: nothing but tests may use them.
+const FOR_TESTS: [&str; 2] = ["assay-testkit", "assay-fuzz"];
 
 /// Crates of ours that each crate uses outside its tests.
 fn edges() -> BTreeMap<String, BTreeSet<String>> {
@@ -64,7 +64,13 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
         let names = used.map(|d| d["name"].as_str().unwrap().to_owned()).filter(|name| name.starts_with("assay"));
         (package["name"].as_str().unwrap().to_owned(), names.collect())
     };
-    metadata["packages"].as_array().unwrap().iter().map(ours).filter(|(name, _)| name != TESTKIT).collect()
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(ours)
+        .filter(|(name, _): &(String, _)| !FOR_TESTS.contains(&name.as_str()))
+        .collect()
 }
 
 #[test]

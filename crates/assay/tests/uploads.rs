@@ -68,7 +68,10 @@ fn most_resident_kib(server: &Server) -> usize {
 #[test]
 fn sixty_four_at_once_are_answered_in_little_memory() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
-    let server = assay.serve(&assay.path("data"), &["--lanes", "1"]);
+    let server = assay.serve(
+        &assay.path("data"),
+        &["--lanes", "1", "--set", "limits.account.uploads=64", "--set", "limits.account.uploading_mib=8192"],
+    );
     let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
     let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", SCENARIO), ("num_episodes", "1")]));
     // Most are no archives, so that they don't stay.

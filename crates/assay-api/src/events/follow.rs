@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use assay_model::JobKind;
 use assay_store::JobRecord;
+use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -26,15 +27,12 @@ pub(crate) async fn follow(
     record: &JobRecord,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
-    if !takes(headers, KIND) {
-        let message = "the answer would be text/event-stream, which the Accept header excludes";
-        return Err(ApiError::new(Code::NotAcceptable, message));
-    }
+    accept(headers)?;
     erased::none(record)?;
     let job = record.header.job_id;
     let hub = app.events.clone();
     if hub.is_stopping() {
-        return Err(ApiError::try_again(Code::Unavailable, "the service is stopping; try again", 1));
+        return Err(stopping());
     }
     let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     // First the ear, then the records: what happens in between is heard twice, and told once.
@@ -63,17 +61,30 @@ pub(crate) async fn follow(
         }
         None => following.tell(Frame::kept(&last, progress::expected(&app.outlook, &last).await?)),
     }
-    Ok(response(following))
+    Ok(response(following.into_body()))
+}
+
+/// Refuses a client that does not take a stream.
+pub(super) fn accept(headers: &HeaderMap) -> Result<(), ApiError> {
+    if takes(headers, KIND) {
+        return Ok(());
+    }
+    let message = "the answer would be text/event-stream, which the Accept header excludes";
+    Err(ApiError::new(Code::NotAcceptable, message))
+}
+
+pub(super) fn stopping() -> ApiError {
+    ApiError::try_again(Code::Unavailable, "the service is stopping; try again", 1)
 }
 
 /// What the client had last. Whatever is no number is no id of ours, and the stream begins as if there were none.
-fn last_event_id(headers: &HeaderMap) -> Option<u32> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<u32> {
     let text = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-fn response(following: Following) -> Response {
-    let mut response = following.into_body().into_response();
+pub(super) fn response(stream: Body) -> Response {
+    let mut response = stream.into_response();
     // Neither kept, nor changed, nor held back on the way.
     let headers =
         [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, "no-store, no-transform"), (X_ACCEL_BUFFERING, "no")];

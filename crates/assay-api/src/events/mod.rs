@@ -5,10 +5,13 @@
 //! the two do not meet (a slow reader, a lost hint), it reads the records again. So nothing is told twice or left out,
 //! whatever dies.
 //!
+//! Submissions have streams of their own ([`follow_submission`]), with events at the points of a grid.
+//!
 //! Where to begin: [`follow`], then `following.rs`; `tail.rs` is the one task that reads for everybody.
 
 mod follow;
 mod following;
+mod grid;
 mod hub;
 mod places;
 mod progress;
@@ -16,5 +19,6 @@ mod tail;
 mod update;
 
 pub(crate) use follow::follow;
+pub(crate) use grid::follow_submission;
 pub use hub::EventHub;
 pub(crate) use update::JobUpdate;

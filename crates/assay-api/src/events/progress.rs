@@ -20,7 +20,7 @@ pub(super) async fn expected(outlook: &Outlook, event: &EventRecord) -> Result<E
         return Ok(Expected::default());
     }
     let ahead = outlook.ahead().await?.of(event.job_id, event.status);
-    Ok(Expected { queue_position: ahead.position, eta_s: ahead.eta_s })
+    Ok(Expected::of(&ahead, event.status))
 }
 
 /// Tells those who follow jobs about which there is something new.
@@ -32,7 +32,7 @@ pub(super) async fn tell(hub: &Inner) {
     for (id, channel) in &mut jobs.channels {
         let Some(event) = channel.last.as_ref().filter(|event| !event.status.is_final()) else { continue };
         let forecast = ahead.of(*id, event.status);
-        let expected = Expected { queue_position: forecast.position, eta_s: forecast.eta_s };
+        let expected = Expected::of(&forecast, event.status);
         let told_of = event.status == JobStatus::Running && channel.with_steps;
         let steps = if told_of { hub.live.steps(*id) } else { Vec::new() };
         let message = message(event, &steps);

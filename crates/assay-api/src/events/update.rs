@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
-use assay_model::{JobProgress, JobStatus, Verdict};
+use assay_model::{JobStatus, PublishedProgress, Verdict};
 use assay_store::EventRecord;
 use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
+
+use crate::outlook::Forecast;
+use crate::published::{Change, Published};
 
 /// Keeps a connection that has nothing to say; clients ignore it. No empty line: some take that for an event without data.
 pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
@@ -22,11 +25,13 @@ pub(crate) struct JobUpdate {
     done: bool,
     /// What was found, once there is a verdict.
     verdict: Option<Verdict>,
-    progress: JobProgress,
+    progress: PublishedProgress,
     /// How many jobs are begun before this one, itself included; while it is QUEUED.
     queue_position: Option<u32>,
     /// Seconds until its end, as far as can be told.
     eta_s: Option<f64>,
+    /// Reason why `eta_s` is `null` while the job has not ended.
+    eta_reason: Option<String>,
     /// For people.
     message: String,
     /// When it happened.
@@ -38,6 +43,14 @@ pub(crate) struct JobUpdate {
 pub(super) struct Expected {
     pub(super) queue_position: Option<u32>,
     pub(super) eta_s: Option<f64>,
+    pub(super) eta_reason: Option<&'static str>,
+}
+
+impl Expected {
+    /// As the forecast says of a job in this state.
+    pub(super) fn of(ahead: &Forecast, status: JobStatus) -> Self {
+        Self { queue_position: ahead.position, eta_s: ahead.eta_s, eta_reason: ahead.eta_reason(status) }
+    }
 }
 
 /// An event as it is sent, shared by all who follow the job.
@@ -56,6 +69,30 @@ impl Frame {
         Self { number: Some(event.number), done: update.done, bytes: encode(Some(event.number), &update) }
     }
 
+    /// Returns the published update of a submission: a change of its state, or a new estimate where the state is the same.
+    pub(super) fn published(submission: &Published, change: Option<Change>, ahead: Option<Forecast>) -> Self {
+        let (point, status) = match change {
+            Some(Change { point, status }) => (point, status),
+            None => (submission.point(), submission.status()),
+        };
+        let report = submission.record().report(&[]);
+        let expected = ahead.map(|ahead| Expected::of(&ahead, status)).unwrap_or_default();
+        let (done, total) = (submission.episodes_done(), report.progress.episodes_total);
+        let update = JobUpdate {
+            status,
+            done: status.is_final(),
+            verdict: report.verdict.filter(|_| status == JobStatus::Completed),
+            progress: PublishedProgress::new(status, done.filter(|_| status.is_final()), total),
+            queue_position: expected.queue_position.filter(|_| status == JobStatus::Queued),
+            eta_s: expected.eta_s,
+            eta_reason: expected.eta_reason.map(str::to_owned),
+            message: published_message(status, report.verdict, report.error_message),
+            at: submission.grid().time(point),
+        };
+        let number = change.map(|change| change.point.saturating_add(1));
+        Self { number, done: update.done, bytes: encode(number, &update) }
+    }
+
     /// How a job whose last event is `event` stands at the time `at`.
     pub(super) fn progress(event: &EventRecord, expected: Expected, message: Option<String>, at: Timestamp) -> Self {
         let text = message.unwrap_or_else(|| self::message(event));
@@ -70,9 +107,10 @@ impl JobUpdate {
             status: event.status,
             done: event.status.is_final(),
             verdict: event.verdict,
-            progress: JobProgress::new(event.status, event.episodes_done, event.episodes_total),
+            progress: PublishedProgress::new(event.status, Some(event.episodes_done), event.episodes_total),
             queue_position: expected.queue_position.filter(|_| event.status == JobStatus::Queued),
             eta_s: expected.eta_s.filter(|_| !event.status.is_final()),
+            eta_reason: expected.eta_reason.filter(|_| !event.status.is_final()).map(str::to_owned),
             message,
             at,
         }
@@ -88,6 +126,19 @@ fn message(event: &EventRecord) -> String {
         (JobStatus::Completed, Some(verdict)) => format!("the verdict is {verdict}"),
         (JobStatus::Completed, None) => "completed".to_owned(),
         (JobStatus::Failed, _) => event.failure.clone().unwrap_or_else(|| "failed".to_owned()),
+        (JobStatus::Cancelled, _) => "cancelled".to_owned(),
+    }
+}
+
+/// The same for a submission, without a word about its episodes.
+fn published_message(status: JobStatus, verdict: Option<Verdict>, failure: Option<String>) -> String {
+    match (status, verdict) {
+        (JobStatus::Running, _) => "the episodes are run".to_owned(),
+        (JobStatus::Queued, _) => "waiting for its turn".to_owned(),
+        (JobStatus::Judging, _) => "all episodes are done; the verdict is being drawn".to_owned(),
+        (JobStatus::Completed, Some(verdict)) => format!("the verdict is {verdict}"),
+        (JobStatus::Completed, None) => "completed".to_owned(),
+        (JobStatus::Failed, _) => failure.unwrap_or_else(|| "failed".to_owned()),
         (JobStatus::Cancelled, _) => "cancelled".to_owned(),
     }
 }
@@ -125,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_event_is_two_lines_and_an_empty_one() {
-        let expected = Expected { queue_position: Some(2), eta_s: Some(1.5) };
+        let expected = Expected { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
         let kept = Frame::kept(&event(JobStatus::Failed), expected);
         let text = std::str::from_utf8(&kept.bytes).unwrap();
         assert!(kept.done && text.starts_with("id: 4\ndata: {") && text.ends_with("}\n\n"), "{text}");

@@ -1,14 +1,15 @@
 //! The forecast of all jobs, made for everybody at once.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use assay_model::{Clock, JobId, JobStatus};
 use assay_store::{JobRecord, Records, StoreError};
 use tokio::sync::watch;
 
-use super::forecast::{Forecast, forecast, tenths};
+use super::forecast::{Forecast, NoEstimate, forecast, tenths};
 use crate::ApiSettings;
 
 /// Nobody is told of a forecast that is older: whoever asks waits for a new one.
@@ -22,6 +23,8 @@ const SHARE: u32 = 20;
 const QUICK: Duration = Duration::from_millis(2);
 /// Waiting shards that are looked at. Jobs behind them have a place in the line, and nothing is said of their end.
 const MAX_WAITING: u32 = 10_000;
+/// Submissions whose published forecasts are kept; over it all are made anew.
+const MAX_PUBLISHED: usize = 10_000;
 
 /// What is ahead of the jobs of this instance; shared by all its clones.
 #[derive(Debug, Clone)]
@@ -33,6 +36,9 @@ struct Inner {
     clock: Arc<dyn Clock>,
     lanes: NonZeroU32,
     last: Mutex<Option<Made>>,
+    /// Published estimates of submissions, each with the grid point it was made for.
+    published: Mutex<HashMap<JobId, (u32, Forecast)>>,
+    runs_uploads: bool,
     /// Held by who makes the next.
     making: Arc<tokio::sync::Mutex<()>>,
 }
@@ -47,6 +53,7 @@ pub(crate) struct Ahead {
     /// QUEUED jobs that are younger than those, in the order of their ids.
     later: Vec<JobId>,
     conclusion_s: Option<f64>,
+    runs_uploads: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -61,7 +68,26 @@ impl Outlook {
     /// Of an instance with so many lanes.
     #[must_use]
     pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, lanes: NonZeroU32) -> Self {
-        Self(Arc::new(Inner { records, clock, lanes, last: Mutex::default(), making: Arc::default() }))
+        Self::with_uploads(records, clock, lanes, true)
+    }
+
+    /// Of an instance with so many lanes, which run uploaded policies or do not.
+    #[must_use]
+    pub fn with_uploads(
+        records: Arc<dyn Records>,
+        clock: Arc<dyn Clock>,
+        lanes: NonZeroU32,
+        runs_uploads: bool,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            records,
+            clock,
+            lanes,
+            last: Mutex::default(),
+            published: Mutex::default(),
+            runs_uploads,
+            making: Arc::default(),
+        }))
     }
 
     /// What is ahead of all jobs that have not ended.
@@ -104,10 +130,52 @@ impl Outlook {
         let (ahead, id) = (self.ahead().await?, record.header.job_id);
         let mut job = ahead.of(id, status);
         job.remote = record.policy_path.is_none();
+        if job.remote {
+            // The forecast may not know it yet, and takes it for one that needs a worker.
+            job.no_estimate = job.no_estimate.filter(|reason| *reason != NoEstimate::NoWorker);
+        }
         if status == JobStatus::Queued && job.position.is_none() {
             job.position = Some(self.place_by_age(&ahead, id).await?);
         }
         Ok(job)
+    }
+
+    /// Returns the estimate that is published for a submission in this (published) state at a point of its grid. Repeated
+    /// calls for one point return the same estimate.
+    pub(crate) async fn published(&self, id: JobId, status: JobStatus, point: u32) -> Result<Forecast, StoreError> {
+        if status.is_final() {
+            return Ok(Forecast::default());
+        }
+        if let Some((of, forecast)) = self.0.published().get(&id)
+            && *of == point
+        {
+            return Ok(*forecast);
+        }
+        let mut ahead = self.ahead().await?;
+        if !ahead.knows(id) && status != JobStatus::Judging {
+            // It is younger than the forecast. The answer stands until the next point, so a new forecast is made.
+            let _making = self.0.making.lock().await;
+            ahead = self.0.make().await?;
+        }
+        // Whether a lane works on it is not published.
+        let mut job = Forecast { is_idle: false, ..ahead.of(id, status) };
+        if status == JobStatus::Queued && job.position.is_none() {
+            job.position = Some(self.place_by_age(&ahead, id).await?);
+        }
+        let mut published = self.0.published();
+        if published.len() >= MAX_PUBLISHED {
+            published.clear();
+        }
+        // Another request may have been first.
+        let (of, forecast) = *published
+            .entry(id)
+            .and_modify(|kept| {
+                if kept.0 < point {
+                    *kept = (point, job)
+                }
+            })
+            .or_insert((point, job));
+        Ok(if of == point { forecast } else { job })
     }
 
     /// Of a QUEUED job that is too new for the forecast, or too far behind.
@@ -123,6 +191,10 @@ impl Outlook {
 }
 
 impl Inner {
+    fn published(&self) -> MutexGuard<'_, HashMap<JobId, (u32, Forecast)>> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn last(&self) -> Option<Made> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -131,12 +203,12 @@ impl Inner {
         let at = Instant::now();
         let mut changes = self.records.changes();
         changes.mark_unchanged();
-        let line = self.records.line(MAX_WAITING).await?;
-        let (lanes, now) = (self.lanes, self.clock.now());
+        let (lanes, now, runs_uploads) = (self.lanes, self.clock.now(), self.runs_uploads);
+        let line = self.records.line(MAX_WAITING, now).await?;
         let played = tokio::task::spawn_blocking(move || {
             let jobs = forecast(&line, lanes, now);
             let queued = jobs.iter().filter(|(_, job)| job.position.is_some()).count();
-            Ahead { jobs, queued, later: line.later, conclusion_s: line.conclusion_s }
+            Ahead { jobs, queued, later: line.later, conclusion_s: line.conclusion_s, runs_uploads }
         });
         let ahead = Arc::new(played.await.map_err(|_| StoreError::Closed)?);
         let made = Made { ahead: Arc::clone(&ahead), at, took: at.elapsed(), changes };
@@ -152,9 +224,28 @@ impl Ahead {
         let mut found = found.ok().and_then(|place| self.jobs.get(place)).map(|(_, job)| *job).unwrap_or_default();
         found.position = found.position.filter(|_| status == JobStatus::Queued);
         match status {
-            JobStatus::Queued | JobStatus::Running => found,
-            JobStatus::Judging => Forecast { eta_s: self.conclusion_s.map(tenths), ..found },
+            JobStatus::Queued | JobStatus::Running => {
+                self.without_worker(&mut found);
+                found
+            }
+            JobStatus::Judging => {
+                let no_estimate = self.conclusion_s.is_none().then_some(NoEstimate::Conclusion);
+                Forecast { eta_s: self.conclusion_s.map(tenths), no_estimate, ..found }
+            }
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => Forecast::default(),
+        }
+    }
+}
+
+impl Ahead {
+    fn knows(&self, job: JobId) -> bool {
+        self.jobs.binary_search_by_key(&job, |(known, _)| *known).is_ok() || self.later.binary_search(&job).is_ok()
+    }
+
+    /// Where no worker runs uploaded policies, such a job has no end that could be estimated.
+    fn without_worker(&self, job: &mut Forecast) {
+        if !self.runs_uploads && !job.remote {
+            (job.eta_s, job.no_estimate) = (None, Some(NoEstimate::NoWorker));
         }
     }
 }
@@ -169,6 +260,14 @@ impl Made {
 }
 
 impl Forecast {
+    /// Returns the reason why a job in this state has no estimate; `None` where it has one, or has ended.
+    pub(crate) fn eta_reason(&self, status: JobStatus) -> Option<&'static str> {
+        if status.is_final() || self.eta_s.is_some() {
+            return None;
+        }
+        Some(self.no_estimate.map_or("it has just been accepted; the estimate follows", NoEstimate::text))
+    }
+
     /// What a job in this state waits for.
     pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
         match status {

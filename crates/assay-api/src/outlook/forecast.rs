@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::num::NonZeroU32;
 
-use assay_model::{AccountId, JobId};
+use assay_model::{AccountId, JobId, ScenarioId};
 use assay_store::{Line, OpenShard};
 use jiff::Timestamp;
+
+use super::stand_ins::with_stand_ins;
 
 /// Jobs of policy servers that a process works on at a time; see the worker.
 const SERVER_PLACES: usize = 4;
@@ -18,12 +20,41 @@ const UNKNOWN_S: f64 = 1.0;
 pub(crate) struct Forecast {
     /// How many QUEUED jobs are begun before it, itself included; while it is one.
     pub(crate) position: Option<u32>,
-    /// Seconds until its end; `None` where something that it waits for was never measured here.
+    /// Seconds until its end.
     pub(crate) eta_s: Option<f64>,
+    /// Reason for a missing estimate that the forecast knows of; see [`Forecast::eta_reason`].
+    pub(super) no_estimate: Option<NoEstimate>,
     /// Its policy is a server.
     pub(crate) remote: bool,
     /// It was begun, and nobody works on it.
     pub(crate) is_idle: bool,
+}
+
+/// Reason why the end of a job can't be estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoEstimate {
+    /// No episode of its scenario was measured here.
+    Unmeasured,
+    /// It waits for a job of whose scenario no episode was measured here.
+    BehindUnmeasured,
+    /// No conclusion was measured here.
+    Conclusion,
+    /// More shards are ahead of it than are looked at.
+    FarBack,
+    /// This server runs no uploaded policies.
+    NoWorker,
+}
+
+impl NoEstimate {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Unmeasured => "no episode of its scenario has been measured on this server yet",
+            Self::BehindUnmeasured => "it waits behind a job whose scenario has not been measured on this server yet",
+            Self::Conclusion => "no conclusion has been measured on this server yet",
+            Self::FarBack => "too many jobs are ahead of it for an estimate",
+            Self::NoWorker => "no worker of this server runs uploaded policies",
+        }
+    }
 }
 
 /// A time, in ms, and whether everything up to it was measured.
@@ -35,9 +66,17 @@ pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(J
     let conclusion = line.conclusion_s.unwrap_or(0.0);
     let mut jobs = Vec::new();
     for (remote, lanes) in [(false, lanes), (true, SERVER_PLACES)] {
-        let shards: Vec<&OpenShard> = line.shards.iter().filter(|shard| shard.remote == remote).collect();
         let paces: HashMap<_, _> =
             line.paces.iter().filter(|pace| pace.remote == remote).map(|pace| (&pace.scenario, pace.seconds)).collect();
+        let of_kind = line.shards.iter().filter(|shard| shard.remote == remote);
+        let known: Vec<OpenShard>;
+        let shards: Vec<&OpenShard> = if remote || line.hidden.is_empty() {
+            of_kind.collect()
+        } else {
+            let pace = |scenario: &ScenarioId| paces.get(scenario).copied();
+            known = with_stand_ins(of_kind.cloned().collect(), &line.hidden, lanes, now, pace);
+            known.iter().collect()
+        };
         let pace = |shard: &OpenShard| paces.get(&*shard.scenario).copied();
         let played = Play::new(&shards, lanes, now, &pace).run(&pace);
         jobs.extend(played.into_iter().map(|(job, course)| (job, course.forecast(remote, conclusion))));
@@ -57,6 +96,10 @@ struct Course {
     place: Option<u32>,
     /// The end of its last shard, once all of them were played; it is measured if all are.
     end: Option<Moment>,
+    /// No episode of its own scenario was measured.
+    is_unmeasured: bool,
+    /// Time that its slowest running episode has taken so far, if that exceeds the usual time of an episode.
+    slowest_s: f64,
 }
 
 impl Course {
@@ -67,9 +110,16 @@ impl Course {
 
     fn forecast(self, remote: bool, conclusion_s: f64) -> Forecast {
         let measured = self.end.filter(|(_, measured)| *measured);
+        let no_estimate = match self.end {
+            Some((_, true)) => None,
+            Some(_) if self.is_unmeasured => Some(NoEstimate::Unmeasured),
+            Some(_) => Some(NoEstimate::BehindUnmeasured),
+            None => Some(NoEstimate::FarBack),
+        };
         Forecast {
             position: self.place,
             eta_s: measured.map(|(millis, _)| tenths(millis as f64 / 1000.0 + conclusion_s)),
+            no_estimate,
             remote,
             is_idle: !self.is_queued && !self.has_lane,
         }
@@ -111,10 +161,16 @@ impl<'a> Play<'a> {
             *play.held.entry(&shard.account).or_default() += 1;
             let each = pace(shard);
             let begun = now.duration_since(since).as_secs_f64().max(0.0);
-            let first = (each.unwrap_or(UNKNOWN_S) - begun).max(0.0);
-            let others = f64::from(shard.episodes_left.saturating_sub(1)) * each.unwrap_or(UNKNOWN_S);
+            let usual = each.unwrap_or(UNKNOWN_S);
+            // An episode that takes longer than others is expected to take as long again, and so are the next ones.
+            let (first, next) = if begun <= usual { (usual - begun, usual) } else { (begun, begun) };
+            let others = f64::from(shard.episodes_left.saturating_sub(1)) * next;
             let end = (millis(first + others), each.is_some());
             course.has_lane = true;
+            course.is_unmeasured |= each.is_none();
+            if begun > usual {
+                course.slowest_s = course.slowest_s.max(begun);
+            }
             course.ends(end);
             play.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
@@ -141,9 +197,10 @@ impl<'a> Play<'a> {
             }
             let Some(shard) = self.take() else { break };
             let each = pace(shard);
-            let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S);
-            let end = (at.saturating_add(millis(takes)), measured && each.is_some());
             let course = self.jobs.entry(shard.job_id).or_default();
+            let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(course.slowest_s);
+            let end = (at.saturating_add(millis(takes)), measured && each.is_some());
+            course.is_unmeasured |= each.is_none();
             if shard.is_queued_job && course.place.is_none() {
                 begun += 1;
                 course.place = Some(begun);
@@ -221,7 +278,7 @@ mod tests {
 
     fn line(shards: Vec<OpenShard>) -> Line {
         let pace = Pace { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
-        Line { shards, later: Vec::new(), paces: vec![pace], conclusion_s: Some(0.5) }
+        Line { shards, paces: vec![pace], conclusion_s: Some(0.5), ..Line::default() }
     }
 
     fn told(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
@@ -261,6 +318,28 @@ mod tests {
         let line = line(vec![unknown, shard(2, "lab", 1)]);
         assert_eq!(told(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
         assert_eq!(told(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
+    }
+
+    #[test]
+    fn a_missing_estimate_has_its_reason() {
+        let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
+        let line = line(vec![unknown, shard(2, "lab", 1)]);
+        let gaps = |lanes| {
+            let jobs = forecast(&line, NonZeroU32::new(lanes).unwrap(), at(0));
+            jobs.into_iter().map(|(_, job)| job.no_estimate).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(1), [Some(NoEstimate::Unmeasured), Some(NoEstimate::BehindUnmeasured)]);
+        assert_eq!(gaps(2), [Some(NoEstimate::Unmeasured), None]);
+    }
+
+    #[test]
+    fn an_episode_that_takes_long_moves_the_ends_of_those_behind_it() {
+        // Episodes take 2 s; this one has taken 60.
+        let slow = OpenShard { since: Some(at(-60)), is_queued_job: false, ..shard(1, "lab", 3) };
+        let more = OpenShard { is_queued_job: false, ..shard(1, "lab", 2) };
+        let line = line(vec![slow, more, shard(2, "other", 1)]);
+        // It ends after 60 s, two more of its shard and two of the next after 60 s each; then comes the other account.
+        assert_eq!(told(&line, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
     }
 
     #[test]

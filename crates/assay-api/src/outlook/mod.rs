@@ -5,5 +5,7 @@
 
 mod cache;
 mod forecast;
+mod stand_ins;
 
 pub use cache::Outlook;
+pub(crate) use forecast::Forecast;

@@ -9,7 +9,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::erased;
 use crate::artifacts::LIFETIME;
@@ -20,8 +21,16 @@ use crate::state::App;
 /// What is signed, beside the path.
 #[derive(Debug, Deserialize)]
 pub(super) struct Signature {
+    #[serde(deserialize_with = "as_written")]
     pub(super) expires: i64,
     pub(super) signature: String,
+}
+
+/// Reads the time only as the service writes it: of a signed address there is one text, without `+` and leading zeros.
+fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text);
+    seconds.ok_or_else(|| D::Error::custom("not a time as this service writes it"))
 }
 
 #[utoipa::path(

@@ -3,13 +3,14 @@
 use assay_model::lane::Fault;
 use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
-use assay_store::{NewVersion, Published};
+use assay_store::{NewVersion, Published, is_disk_full};
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::community::{Detail, detail};
+use crate::disk;
 use crate::http::{ApiError, Caller, Code, Json, OnceOnly, OverLimit};
 use crate::places::{PUBLISH_RETRY_S, Place};
 use crate::state::App;
@@ -49,25 +50,24 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     // Before the body: who has to wait is told so at once.
-    let place = app.publishing_places.enter(&caller.key.account)?;
-    let is_once = OnceOnly::of(&request).is_some();
-    if !is_once {
+    app.publishing_places.precheck(&caller.key.account)?;
+    if OnceOnly::of(&request).is_none() {
+        // A request that is sent again gets its first answer, whatever the account has by now.
         look_at_failures(&app, &caller.key.account).await?;
     }
-    let form = upload::receive(&app, request, SCENARIO_PARTS).await?;
-    if is_once {
-        // Only now: a request that is sent again has got its first answer.
-        look_at_failures(&app, &caller.key.account).await?;
-    }
+    let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
     let tags = tags(&form)?;
+    let place = app.publishing_places.enter(&caller.key.account)?;
+    // With the place: nothing of this account comes between looking and noting.
+    look_at_failures(&app, &caller.key.account).await?;
     // On a task of its own: a client that goes away does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.key.account.clone());
     let published = tokio::spawn(async move {
         let published = publish(&runner, account.clone(), (form, place), tags).await;
-        if published.as_ref().is_err_and(|error| !error.is_ours()) {
+        if published.as_ref().is_err_and(|failed| failed.counts) {
             runner.records.failed_to_publish(&account, runner.clock.now()).await?;
         }
-        published
+        published.map_err(|failed| failed.error)
     })
     .await;
     let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
@@ -77,8 +77,21 @@ pub(super) async fn handle(
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
 }
 
-/// Refuses an account whose scenarios were looked at for nothing too often. Its places are taken one at a time, so nothing
-/// comes between looking and noting.
+/// A publication that came to nothing.
+struct NotPublished {
+    error: ApiError,
+    /// Among those of which an account has only so many.
+    counts: bool,
+}
+
+impl<E: Into<ApiError>> From<E> for NotPublished {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        Self { counts: !error.is_ours(), error }
+    }
+}
+
+/// Refuses an account whose scenarios were looked at for nothing too often.
 async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError> {
     let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
     let failures = app.records.publishing_failures(account, now).await?;
@@ -111,7 +124,7 @@ async fn publish(
     account: AccountId,
     (form, place): (Form, Place),
     tags: Vec<String>,
-) -> Result<ScenarioId, ApiError> {
+) -> Result<ScenarioId, NotPublished> {
     let archive = form.archive().ok_or_else(|| {
         ApiError::invalid(FIELD, None, "scenario is missing: send a zip archive with scenario.toml in it")
     })?;
@@ -128,7 +141,10 @@ async fn publish(
         let picture = publisher.check(&draft)?;
         let Draft { scenario, .. } = &draft;
         let kept = files.keep(&scenario.digest, &scenario.folder, picture.as_deref());
-        kept.map_err(|e| DraftFailure::Broken(format!("its files can't be kept: {e}")))?;
+        kept.map_err(|e| match is_disk_full(&e) {
+            true => DraftFailure::Full,
+            false => DraftFailure::Broken(format!("its files can't be kept: {e}")),
+        })?;
         Ok(draft)
     })
     .await?;
@@ -146,17 +162,24 @@ async fn publish(
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DraftFailure> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<T, NotPublished> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?.map_err(failed)
+    let done = done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?;
+    // A check that ended for want of time used all of it, and a scenario can see to that: so it counts, without blame.
+    done.map_err(|failure| match failure {
+        DraftFailure::Busy => NotPublished { error: failed(failure), counts: true },
+        other => failed(other).into(),
+    })
 }
 
 fn failed(failure: DraftFailure) -> ApiError {
     match failure {
         DraftFailure::Busy => {
-            let message = "the machine is too busy to look at a scenario in 20 s; try again";
+            let message = "the scenario could not be checked in 20 s: the machine may be too busy, or the world too large; \
+                           try again later (this try counts against failed_publications_per_day)";
             ApiError::try_again(Code::Unavailable, message, PUBLISH_RETRY_S)
         }
+        DraftFailure::Full => disk::full(),
         DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
         DraftFailure::Fault(Fault { file, key, problem }) => {
             let place = key.as_ref().map_or_else(|| file.clone(), |key| format!("{file}: {key}"));

@@ -40,7 +40,7 @@ pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiErro
         tracing::error!(%error, "the records do not answer");
         return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
     }
-    if disk::room(&app).is_err() {
+    if disk::ensure_free_space(&app).is_err() {
         return Err(ApiError::new(Code::Unavailable, format!("not ready: {}", disk::FULL)));
     }
     let ApiSettings { isolation, runs_uploads, .. } = app.settings;

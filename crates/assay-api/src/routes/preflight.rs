@@ -27,9 +27,10 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Preflight>, ApiError> {
     // Before the body: who has to wait is told so at once.
-    let place = app.preflight_places.enter(&caller.key.account)?;
-    let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
+    app.preflight_places.precheck(&caller.key.account)?;
+    let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
+    let place = app.preflight_places.enter(&caller.key.account)?;
     let runner = app.clone();
     let task = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when the client goes away.

@@ -1,6 +1,6 @@
 //! What is kept, as clients see it.
 
-use assay_model::{EpisodeResult, JobReport, JobStatus, ScenarioCard, ScenarioId};
+use assay_model::{EpisodeResult, JobId, JobReport, JobStatus, ScenarioCard, ScenarioId};
 use assay_store::JobRecord;
 use serde::Serialize;
 
@@ -8,11 +8,20 @@ use crate::artifacts;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// The job object, with addresses of its evidence that are good for a while.
+/// The job object, with what was drawn since its verdict, and with addresses of its evidence that are good for a while.
 pub(super) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> Result<JobReport, ApiError> {
     let mut report = record.report(episodes);
+    if record.renders.total > 0 && !episodes.is_empty() {
+        let drawn = app.records.renders(record.header.job_id).await?;
+        for episode in &mut report.episode_details {
+            if let Some(drawn) = drawn.iter().find(|drawn| drawn.episode == episode.episode) {
+                episode.add_rendering(&drawn.files, &drawn.notes);
+            }
+        }
+    }
     let ahead = app.outlook.of(record).await?;
     (report.queue_position, report.eta_s) = (ahead.position, ahead.eta_s);
+    report.eta_reason = ahead.eta_reason(report.status).map(str::to_owned);
     report.waiting_for = ahead.waiting_for(report.status, &app.settings).map(str::to_owned);
     sign(app, &mut report);
     Ok(report)
@@ -20,25 +29,31 @@ pub(super) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult
 
 /// Puts addresses in the place of paths. What an address does not lead to is `null`.
 fn sign(app: &App, report: &mut JobReport) {
-    let (id, now, kept) = (report.job_id, app.clock.now(), report.evidence_removed_at.is_none());
+    let (id, kept) = (report.job_id, report.evidence_removed_at.is_none());
     for episode in &mut report.episode_details {
-        for file in &mut episode.evidence {
-            let name = artifacts::file_name(&file.name);
-            // What was removed has no address.
-            file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
-        }
-        let EpisodeResult { evidence, video_url, log_url, .. } = episode;
-        let url = |path: &Option<String>| {
-            let file = evidence.iter().find(|file| Some(&file.name) == path.as_ref());
-            file.and_then(|file| file.url.clone())
-        };
-        (*video_url, *log_url) = (url(video_url), url(log_url));
+        sign_episode(app, id, kept, episode);
     }
     report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
     let done = report.status == JobStatus::Completed && report.erased_at.is_none();
     let place = if report.mode == "arena" { "submissions" } else { "verify" };
     let page = |name: &str| done.then(|| app.settings.address(&format!("/{place}/{id}/{name}")));
     (report.report_url, report.attestation_url) = (page("report"), page("attestation"));
+}
+
+/// The same of an episode of the job `id`, whose evidence is `kept` or was removed.
+pub(super) fn sign_episode(app: &App, id: JobId, kept: bool, episode: &mut EpisodeResult) {
+    let now = app.clock.now();
+    for file in &mut episode.evidence {
+        let name = artifacts::file_name(&file.name);
+        // What was removed has no address.
+        file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
+    }
+    let EpisodeResult { evidence, video_url, log_url, .. } = episode;
+    let url = |path: &Option<String>| {
+        let file = evidence.iter().find(|file| Some(&file.name) == path.as_ref());
+        file.and_then(|file| file.url.clone())
+    };
+    (*video_url, *log_url) = (url(video_url), url(log_url));
 }
 
 /// A scenario in a list.

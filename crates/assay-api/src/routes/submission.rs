@@ -1,18 +1,19 @@
 //! A submission, as clients see it. While its season is open, nothing about a single episode leaves the server.
 
 use assay_model::{
-    AccountId, Blame, EpisodeResult, JobId, JobKind, JobProgress, JobStatus, ScenarioId, Statistics, Verdict,
-    reduced_error, round4,
+    AccountId, Blame, EpisodeResult, JobId, JobKind, JobStatus, PublishedProgress, ScenarioId, Statistics, Verdict,
+    error_class, round3, round4,
 };
 use assay_store::{JobRecord, JobState};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::erased;
+use super::present::sign_episode;
 use super::query::Query;
 use super::verify_report::with_result;
-use crate::artifacts;
 use crate::http::{ApiError, Caller, Code};
+use crate::published::Published;
 use crate::state::App;
 
 /// Episodes of a submission: as many as a scenario may ask for, and the showcase.
@@ -26,10 +27,11 @@ pub(super) struct Entry {
     scenario_id: ScenarioId,
     status: JobStatus,
     verdict: Option<Verdict>,
-    /// The scenario's `max_score` times the job's score.
+    /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after that.
     #[schema(minimum = 0.0)]
     score: Option<f64>,
     created_at: Timestamp,
+    /// When its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
     completed_at: Option<Timestamp>,
     name: String,
     season: u32,
@@ -48,40 +50,86 @@ pub(super) struct Detail {
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
     #[schema(minimum = 0.0, maximum = 1.0)]
     confidence: Option<f64>,
-    /// Why it FAILED, or the first error of the policy; only its type and line before the season is closed.
+    /// The first error of the policy; before the season is closed only its class: `policy_error`, `policy_timeout` or
+    /// `invalid`. Or why the submission FAILED.
     error_message: Option<String>,
     description: Option<String>,
     scenario_version: String,
-    progress: JobProgress,
+    progress: PublishedProgress,
     queue_position: Option<u32>,
     eta_s: Option<f64>,
+    /// Why `eta_s` is `null` while it has not ended.
+    eta_reason: Option<String>,
     waiting_for: Option<String>,
     warnings: Vec<String>,
-    statistics: Option<Statistics>,
+    statistics: Option<SubmissionStatistics>,
     blame: Option<Blame>,
     reason: Option<String>,
+    /// The extra episode on a public seed, with everything about it; once the submission is COMPLETED.
+    showcase: Option<EpisodeResult>,
 }
 
-/// A submission (of `account`) that was not erased.
-pub(super) async fn submission(app: &App, account: Option<&AccountId>, id: &str) -> Result<JobRecord, ApiError> {
+/// The statistics of a submission; see those of a job.
+#[derive(Serialize, utoipa::ToSchema)]
+struct SubmissionStatistics {
+    episodes: u32,
+    /// Episodes with a critical violation; `null` before the season is closed.
+    violations: Option<u32>,
+    /// Episodes that do not say whether every critical clause held; `null` before the season is closed.
+    without_evidence: Option<u32>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    violation_probability_upper: f64,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    confidence_level: f64,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    target: Option<f64>,
+    certified: Option<bool>,
+    episodes_needed: u32,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    max_violation_probability: f64,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    confidence: f64,
+}
+
+impl SubmissionStatistics {
+    fn new(of: &Statistics, is_open: bool) -> Self {
+        Self {
+            episodes: of.episodes,
+            violations: (!is_open).then_some(of.violations),
+            without_evidence: (!is_open).then_some(of.without_evidence),
+            violation_probability_upper: of.violation_probability_upper,
+            confidence_level: of.confidence_level,
+            target: of.target,
+            certified: of.certified,
+            episodes_needed: of.episodes_needed,
+            max_violation_probability: of.max_violation_probability,
+            confidence: of.confidence,
+        }
+    }
+}
+
+/// A submission (of `account`) that was not erased, as it is published.
+pub(super) async fn submission(app: &App, account: Option<&AccountId>, id: &str) -> Result<Published, ApiError> {
     let missing = || ApiError::not_found("submission");
     let id: JobId = id.parse().map_err(|_| missing())?;
     let found = app.records.job(account, id).await?;
     let found = found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)?;
     erased::none(&found)?;
-    Ok(found)
+    Ok(Published::of(app, found).await?)
 }
 
-pub(super) fn entry(record: &JobRecord) -> Entry {
+pub(super) fn entry(published: &Published) -> Entry {
+    let record = published.record();
     let report = record.report(&[]);
     let arena = record.header.arena.as_ref();
     let max_score = arena.map_or(0.0, |entry| f64::from(entry.max_score));
+    let score = |score: f64| if published.is_open() { round3(score) } else { score };
     Entry {
         id: report.job_id,
         scenario_id: report.scenario,
         status: report.status,
         verdict: report.verdict,
-        score: record.conclusion().map(|(found, _)| round4(max_score * found.score)),
+        score: record.conclusion().map(|(found, _)| round4(max_score * score(found.score))),
         created_at: report.created_at,
         completed_at: report.completed_at,
         name: report.policy_name,
@@ -90,43 +138,42 @@ pub(super) fn entry(record: &JobRecord) -> Entry {
     }
 }
 
-pub(super) async fn detail(app: &App, record: &JobRecord) -> Result<Detail, ApiError> {
+pub(super) async fn detail(app: &App, published: &Published) -> Result<Detail, ApiError> {
+    let (record, is_open) = (published.record(), published.is_open());
     let report = record.report(&[]);
-    let ahead = app.outlook.of(record).await?;
-    let (mut error_message, mut reason, mut video_url) = (report.error_message, report.reason, None);
+    let ahead = app.outlook.published(record.header.job_id, report.status, published.point()).await?;
+    let (mut error_message, mut reason, mut showcase) = (report.error_message, report.reason, None);
     if let JobState::Completed { outcome, .. } = &record.state {
-        let id = record.header.job_id;
-        let (showcase, episodes) = split(record, app.records.episodes(id, 0, MAX_EPISODES).await?);
-        video_url =
-            showcase.filter(|_| record.removed.evidence_at.is_none()).and_then(|episode| video(app, id, &episode));
-        if !is_public(app, record).await? {
-            error_message = episodes.iter().find_map(|episode| episode.error.as_ref()).map(reduced_error);
-            reason = outcome.conclusion.aggregate_reason();
+        let found = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
+        let (shown, episodes) = split(record, found);
+        showcase = shown.map(|episode| {
+            let mut episode = episode.rounded();
+            sign_episode(app, record.header.job_id, record.removed.evidence_at.is_none(), &mut episode);
+            episode
+        });
+        if is_open {
+            error_message = error_class(&episodes).map(str::to_owned);
+            reason = outcome.conclusion.published_reason().map(str::to_owned);
         }
     }
     Ok(Detail {
-        entry: entry(record),
-        video_url,
+        entry: entry(published),
+        video_url: showcase.as_ref().and_then(|episode| episode.video_url.clone()),
         confidence: report.statistics.map(|statistics| statistics.confidence),
         error_message,
         description: record.header.arena.as_ref().and_then(|entry| entry.description.clone()),
         scenario_version: report.scenario_version,
-        progress: report.progress,
+        progress: PublishedProgress::new(report.status, published.episodes_done(), report.progress.episodes_total),
         queue_position: ahead.position,
         eta_s: ahead.eta_s,
+        eta_reason: ahead.eta_reason(report.status).map(str::to_owned),
         waiting_for: ahead.waiting_for(report.status, &app.settings).map(str::to_owned),
         warnings: report.warnings,
-        statistics: report.statistics,
+        statistics: report.statistics.map(|statistics| SubmissionStatistics::new(&statistics, is_open)),
         blame: report.blame,
         reason,
+        showcase,
     })
-}
-
-/// Whether the submission's season is closed, so that its episodes may be shown.
-pub(super) async fn is_public(app: &App, record: &JobRecord) -> Result<bool, ApiError> {
-    let Some(entry) = &record.header.arena else { return Ok(false) };
-    let season = app.records.season(&record.header.scenario, Some(entry.season)).await?;
-    Ok(season.is_some_and(|season| season.is_closed()))
 }
 
 /// Which of a submission's runs is asked for.
@@ -158,8 +205,10 @@ pub(super) async fn released(
     run: Run,
     what: &str,
 ) -> Result<JobRecord, ApiError> {
-    let record = submission(app, caller.sees(), id).await?;
-    if !is_public(app, &record).await? {
+    let published = submission(app, caller.sees(), id).await?;
+    let is_open = published.is_open();
+    let record = published.into_record();
+    if is_open {
         let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
         let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
         return Err(ApiError::new(Code::Forbidden, message));
@@ -184,10 +233,4 @@ fn split(record: &JobRecord, mut episodes: Vec<EpisodeResult>) -> (Option<Episod
     let counted = record.header.plan.counted(&episodes).len();
     let showcase = episodes.drain(counted..).next();
     (showcase, episodes)
-}
-
-fn video(app: &App, id: JobId, episode: &EpisodeResult) -> Option<String> {
-    let file = episode.evidence.iter().find(|file| Some(&file.name) == episode.video_url.as_ref())?;
-    let path = app.signer.sign(id, &file.sha256, &artifacts::file_name(&file.name), app.clock.now());
-    Some(app.settings.address(&path))
 }

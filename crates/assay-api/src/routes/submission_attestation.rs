@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::submission::{Run, is_public, released, submission};
+use super::submission::{Run, released, submission};
 use super::verify_report::{signed, signed_text, with_result};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
@@ -64,11 +64,11 @@ pub(super) async fn handle(
         let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }
-    let record = submission(&app, caller.sees(), &id).await?;
-    caller.audit(&record.account, "read a statement");
-    let public = is_public(&app, &record).await?;
-    let job = with_result(record, THERE_IS_ONE)?;
-    if public {
+    let published = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&published.record().account, "read a statement");
+    let is_open = published.is_open();
+    let job = with_result(published.into_record(), THERE_IS_ONE)?;
+    if !is_open {
         return signed(&app, &job, SignedDocument::Statement).await;
     }
     let header = &job.header;

@@ -1,4 +1,5 @@
-//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that ended otherwise is a conflict.
+//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that is known to have ended otherwise
+//! is a conflict. One whose end is not published yet is cancelled like one that runs.
 
 use assay_model::JobStatus;
 use assay_store::Cancelled;
@@ -21,7 +22,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Detail>, ApiError> {
     no_body(request).await?;
-    let job = submission(&app, caller.rules(), &id).await?.header.job_id;
+    let job = submission(&app, caller.rules(), &id).await?.record().header.job_id;
     match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
             detail(&app, &submission(&app, caller.rules(), &id).await?).await.map(Json)

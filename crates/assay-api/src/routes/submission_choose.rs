@@ -1,5 +1,6 @@
 //! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
 
+use assay_model::JobStatus;
 use assay_store::Chosen;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
@@ -23,12 +24,14 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Detail>, ApiError> {
     no_body(request).await?;
-    let record = submission(&app, caller.rules(), &id).await?;
-    match app.records.choose(caller.rules(), record.header.job_id).await? {
-        Chosen::Done => detail(&app, &record).await.map(Json),
-        Chosen::NotCompleted => {
-            Err(ApiError::new(Code::Conflict, "only a COMPLETED submission can count: wait for its result"))
-        }
+    let published = submission(&app, caller.rules(), &id).await?;
+    let without_result = || ApiError::new(Code::Conflict, "only a COMPLETED submission can count: wait for its result");
+    if published.status() != JobStatus::Completed {
+        return Err(without_result());
+    }
+    match app.records.choose(caller.rules(), published.record().header.job_id).await? {
+        Chosen::Done => detail(&app, &published).await.map(Json),
+        Chosen::NotCompleted => Err(without_result()),
         Chosen::NotOpen => Err(ApiError::new(Code::Conflict, "its season takes no changes any more")),
         Chosen::NotFound => Err(ApiError::not_found("submission")),
     }

@@ -5,7 +5,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use super::submission::{is_public, submission};
+use super::submission::submission;
 use super::verify_erase::erase;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
@@ -24,10 +24,10 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let record = submission(&app, caller.rules(), &id).await?;
-    if !is_public(&app, &record).await? {
+    let published = submission(&app, caller.rules(), &id).await?;
+    if published.is_open() {
         let message = "the submission's season is not closed, and its end may have to run the policy again";
         return Err(ApiError::new(Code::Conflict, message));
     }
-    erase(&app, &caller, record.header.job_id).await
+    erase(&app, &caller, published.record().header.job_id).await
 }

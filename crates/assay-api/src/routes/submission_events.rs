@@ -1,4 +1,4 @@
-//! `GET /submissions/{id}/events`: what happens to a submission, as it happens; nothing about a single episode of it.
+//! `GET /submissions/{id}/events`: what happens to a submission, as it is published; nothing about a single episode of it.
 
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::submission::submission;
-use crate::events::{JobUpdate, follow};
+use crate::events::{JobUpdate, follow_submission};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
@@ -21,7 +21,8 @@ use crate::state::App;
         (
             status = 200, content_type = "text/event-stream", body = JobUpdate,
             description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
-                Changes of state and ends of episodes have an id; progress in between has none",
+                Every 15 s from `created_at` at most one, and none in between. A change of state has an id; what is \
+                expected has none",
         ),
         (status = 204, description = "The client has had the last event"),
         (status = 400), (status = 404), (status = 429),
@@ -33,7 +34,7 @@ pub(super) async fn handle(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let record = submission(&app, caller.sees(), &id).await?;
-    caller.audit(&record.account, "followed a submission");
-    follow(&app, &caller, &record, &headers).await
+    let published = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&published.record().account, "followed a submission");
+    follow_submission(&app, &caller, &published, &headers).await
 }

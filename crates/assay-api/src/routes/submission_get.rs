@@ -17,7 +17,7 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Detail>, ApiError> {
-    let record = submission(&app, caller.sees(), &id).await?;
-    caller.audit(&record.account, "read a submission");
-    detail(&app, &record).await.map(Json)
+    let published = submission(&app, caller.sees(), &id).await?;
+    caller.audit(&published.record().account, "read a submission");
+    detail(&app, &published).await.map(Json)
 }

@@ -1,7 +1,8 @@
 //! `POST /submissions`: takes a policy to the arena, answers 201 once it can't be lost.
 
 use assay_model::{
-    ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, Record, SHOWCASE_EPISODES, ScenarioId,
+    ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, SHOWCASE_EPISODES,
+    ScenarioId,
 };
 use assay_store::{NewJob, Season, Submitted, Work};
 use axum::Extension;
@@ -72,7 +73,7 @@ pub(super) async fn handle(
         // A request that is sent again gets its first answer, whatever the account has by now.
         quota::look(&app, &caller).await?;
     }
-    let form = upload::receive(&app, request, upload::SUBMISSION_PARTS).await?;
+    let form = upload::receive(&app, &caller, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form).await?;
     let season = open_season(&app, &wish.scenario).await?;
     fits(&app, &wish, &season).await?;
@@ -166,6 +167,7 @@ fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &KeptPolic
         replan_steps: None,
         // The showcase's. The others' seeds only the season knows.
         seed: PUBLIC_SEED,
+        policy_key: Some(PolicyKey::public()),
         // The showcase gets a video all the same.
         record: Record::None,
         plan: Plan {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::query::Query;
 use super::submission::{self, Entry};
 use crate::http::{ApiError, Caller, Json};
+use crate::published::Published;
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -55,5 +56,9 @@ pub(super) async fn handle(
     let account = Some(caller.key.account.clone());
     let filter = JobFilter { kind: JobKind::Submission, account, scenario, status: None, before, limit, offset };
     let (records, total) = app.records.jobs(&filter).await?;
-    Ok(Json(Page { submissions: records.iter().map(submission::entry).collect(), total, limit, offset }))
+    let mut submissions = Vec::with_capacity(records.len());
+    for record in records {
+        submissions.push(submission::entry(&Published::of(&app, record).await?));
+    }
+    Ok(Json(Page { submissions, total, limit, offset }))
 }

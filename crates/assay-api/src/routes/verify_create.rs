@@ -41,9 +41,13 @@ pub(super) struct VerifyForm {
     /// 1 to 1000 unless the operator chose another bound; 3 if absent, or what a certification needs.
     #[schema(minimum = 1, nullable = false)]
     num_episodes: Option<u32>,
-    /// Seed of all episodes: the same seed draws the same worlds; 0 if absent.
+    /// Seed of all episodes: the same seed draws the same worlds; random if absent.
     #[schema(nullable = false)]
     seed: Option<u64>,
+    /// Key of the seeds that the policy receives, as a job object has it: 64 hexadecimal digits. If absent, it follows from
+    /// `seed`, or is random where there is none.
+    #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-fA-F]{64}$", nullable = false)]
+    policy_key: Option<String>,
     /// Certify that violations are rarer than this.
     #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
     max_violation_probability: Option<f64>,
@@ -78,7 +82,7 @@ pub(super) async fn handle(
         // A request that is sent again gets its first answer, whatever the account has by now.
         quota::look(&app, &caller).await?;
     }
-    let form = upload::receive(&app, request, upload::VERIFY_PARTS).await?;
+    let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
     let policy = match wish.server {
         Some(_) => None,
@@ -150,6 +154,7 @@ fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&K
         policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
         replan_steps: wish.replan_steps,
         seed: wish.seed,
+        policy_key: Some(wish.policy_key.clone()),
         record: wish.record,
         plan: wish.plan,
         created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),

@@ -42,13 +42,13 @@ pub(super) async fn handle(
     Ok(response)
 }
 
-/// The tag of a job that has ended. Only a review or a removal changes it, and the addresses in it, which expire: with
-/// them it changes in time.
+/// The tag of a job that has ended. Only a review, a removal or what is drawn changes it, and the addresses in it, which
+/// expire: with them it changes in time.
 fn tag_of(app: &App, record: &JobRecord) -> String {
     let window = app.clock.now().as_second().div_euclid(LIFETIME.as_secs() / 2);
     let review = record.review.as_ref().map(|review| (review.at, &review.decision));
-    tag(format!("{} {:?} {review:?} {:?} {window}", record.header.job_id, record.state.status(), record.removed)
-        .as_bytes())
+    let JobRecord { header, removed, renders, .. } = record;
+    tag(format!("{} {:?} {review:?} {removed:?} {renders:?} {window}", header.job_id, record.state.status()).as_bytes())
 }
 
 pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {

@@ -1,5 +1,5 @@
 //! `POST /verify/{job_id}/replay`: an episode run again on this machine and compared with its recording to the bit. The
-//! answer waits for it: one replay runs at a time, for a limited time, and nothing of it is kept.
+//! answer waits for it: an account has one replay at a time, for a limited time, and nothing of it is kept.
 
 use assay_report::ReplayReport;
 use assay_store::JobRecord;

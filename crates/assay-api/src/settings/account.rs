@@ -23,6 +23,10 @@ pub struct AccountLimits {
     pub queued_sim_s: u64,
     /// Streams of events that are open at the same time.
     pub streams: usize,
+    /// Uploads under way at the same time, until they are answered.
+    pub uploads: u64,
+    /// What those announce together, in MiB, if there are several; of what the disk has for uploads, at most half.
+    pub uploading_mib: u64,
     /// Policies and evidence kept on the disk, in MiB.
     pub disk_mib: u64,
 }
@@ -37,6 +41,8 @@ impl Default for AccountLimits {
             active_jobs: 100,
             queued_sim_s: 1_000_000,
             streams: 100,
+            uploads: 8,
+            uploading_mib: 1024,
             disk_mib: 51_200,
         }
     }
@@ -55,6 +61,8 @@ impl AccountLimits {
         BadSetting::unless_in("failed_publications_per_day", failed, &(1..=1_000_000_000))?;
         BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
         BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
+        BadSetting::unless_in("uploads", self.uploads, &(1..=1_000_000))?;
+        BadSetting::unless_in("uploading_mib", self.uploading_mib, &(1..=1 << 40))?;
         BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;
         BadSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))
     }

@@ -12,11 +12,14 @@ pub struct DiskLimits {
     /// Free space, in MiB, that the disk of the data folder must have. With less, nothing that would be stored is taken in
     /// (503), and `/readyz` says so.
     pub min_free_mib: u64,
+    /// Space, in MiB, that the records hold on the disk from the start, so that results, cancellations and removals are still
+    /// written down when nothing else can be; 0 for none, at most 64.
+    pub records_reserve_mib: u64,
 }
 
 impl Default for DiskLimits {
     fn default() -> Self {
-        Self { min_free_mib: 1024 }
+        Self { min_free_mib: 1024, records_reserve_mib: 32 }
     }
 }
 
@@ -26,6 +29,7 @@ impl DiskLimits {
     /// # Errors
     /// [`BadSetting`] names the first that can't be.
     pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))
+        BadSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))?;
+        BadSetting::unless_in("records_reserve_mib", self.records_reserve_mib, &(0..=64))
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BadSetting;
+use super::{BadSetting, Seconds};
 
 /// The section `[limits.job]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -14,11 +14,17 @@ pub struct JobLimits {
     /// CPU seconds that the policy of one verification or submission may use in the worst case: those that the kernel
     /// grants it in an episode of its scenario, times the episodes.
     pub cpu_s: u64,
+    /// How long a policy may sleep in an episode, in s, while the simulator waits for its answers: this much in any
+    /// episode,
+    pub wall_budget_s: Seconds,
+    /// and this much more for each simulated second of the scenario's time limit. Over it the episode ends as
+    /// `policy_timeout`, code `wall_budget`.
+    pub wall_budget_per_simulated_s: u32,
 }
 
 impl Default for JobLimits {
     fn default() -> Self {
-        Self { max_episodes: 1000, cpu_s: 10_000_000 }
+        Self { max_episodes: 1000, cpu_s: 10_000_000, wall_budget_s: Seconds::new(60), wall_budget_per_simulated_s: 10 }
     }
 }
 
@@ -29,6 +35,8 @@ impl JobLimits {
     /// [`BadSetting`] names the first that can't be.
     pub fn validate(&self) -> Result<(), BadSetting> {
         BadSetting::unless_in("max_episodes", self.max_episodes, &(1..=1_000_000))?;
-        BadSetting::unless_in("cpu_s", self.cpu_s, &(1..=1 << 50))
+        BadSetting::unless_in("cpu_s", self.cpu_s, &(1..=1 << 50))?;
+        BadSetting::unless_in("wall_budget_s", self.wall_budget_s, &(Seconds::new(1)..=Seconds::new(86_400)))?;
+        BadSetting::unless_in("wall_budget_per_simulated_s", self.wall_budget_per_simulated_s, &(0..=10_000))
     }
 }

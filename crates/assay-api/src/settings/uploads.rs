@@ -17,6 +17,9 @@ pub struct Uploads {
     pub idle_s: Seconds,
     /// How long a client may take to send a whole body, however steadily it sends.
     pub total_s: Seconds,
+    /// Bytes per second that a body has to have on the average, once `idle_s` is over (408). A body that announces its length
+    /// has to be fast enough to come within `total_s`, too. 0: no least rate.
+    pub min_bytes_per_s: u64,
 }
 
 impl Default for Uploads {
@@ -26,6 +29,7 @@ impl Default for Uploads {
             max_scenario_bytes: 32 << 20,
             idle_s: Seconds::new(30),
             total_s: Seconds::new(900),
+            min_bytes_per_s: 4096,
         }
     }
 }
@@ -41,6 +45,7 @@ impl Uploads {
         let day = Seconds::new(86_400);
         let least = Seconds::from(std::time::Duration::from_millis(10));
         BadSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;
-        BadSetting::unless_in("total_s", self.total_s, &(least..=day))
+        BadSetting::unless_in("total_s", self.total_s, &(least..=day))?;
+        BadSetting::unless_in("min_bytes_per_s", self.min_bytes_per_s, &(0..=1 << 40))
     }
 }

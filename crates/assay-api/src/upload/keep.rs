@@ -5,10 +5,12 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use assay_store::is_disk_full;
 use tempfile::NamedTempFile;
 use tokio::sync::{RwLock, RwLockReadGuard, Semaphore};
 
 use super::receive::Form;
+use crate::disk;
 use crate::http::{ApiError, Code};
 use crate::state::App;
 use crate::upkeep;
@@ -135,9 +137,9 @@ pub(crate) async fn forget(app: &App, path: Option<String>) {
 
 /// A full disk passes; anything else is a fault.
 pub(crate) fn disk_error(error: &std::io::Error) -> ApiError {
-    if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+    if is_disk_full(error) {
         tracing::error!(%error, "the disk is full");
-        return ApiError::new(Code::Unavailable, "there is no room for uploads at the moment");
+        return disk::full();
     }
     ApiError::internal("the disk failed", error)
 }

@@ -2,6 +2,7 @@
 
 mod fields;
 mod keep;
+mod pace;
 mod receive;
 mod server;
 mod submission;

@@ -9,13 +9,15 @@ use assay_model::Secret;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body::Body as _;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::keep::{UPLOADS, disk_error};
+use super::pace::Pace;
 use crate::artifacts::Content;
-use crate::disk;
-use crate::http::{ApiError, Code, OnceOnly};
+use crate::disk::Reservation;
+use crate::http::{ApiError, Caller, Code, OnceOnly};
 use crate::state::App;
 
 /// Longest text part, in bytes.
@@ -37,6 +39,7 @@ const VERIFY_TEXTS: &[&str] = &[
     "scenario_id",
     "num_episodes",
     "seed",
+    "policy_key",
     "max_violation_probability",
     "confidence_level",
     "record",
@@ -77,6 +80,8 @@ pub(crate) struct Form {
     pub(super) texts: BTreeMap<&'static str, String>,
     /// What the policy server wants to see.
     pub(super) api_key: Option<Secret>,
+    /// For its file.
+    room: Option<Reservation>,
 }
 
 impl Form {
@@ -120,30 +125,49 @@ pub(super) struct Upload {
     pub(super) name: Option<String>,
 }
 
-/// Reads the whole form, or says which part is wrong.
-pub(crate) async fn receive(app: &App, request: Request, parts: Parts) -> Result<Form, ApiError> {
+/// Reads the whole form, or says which part is wrong. Room for all of it is reserved before its first byte is read, and
+/// kept as long as the form.
+pub(crate) async fn receive(app: &App, caller: &Caller, request: Request, parts: Parts) -> Result<Form, ApiError> {
     let parts = &parts;
     check_headers(app, request.headers(), parts)?;
-    disk::room(app)?;
+    let announced = request.body().size_hint().exact();
+    let reserved = announced.unwrap_or_else(|| most_bytes(app, parts));
+    let room = app.upload_room.reserve(app, &caller.key.account, reserved)?;
+    let (pace, request) = timed(app, announced, request);
     let limit = app.settings.uploads.total_s;
-    let form = tokio::time::timeout(limit.get(), read(app, request, parts)).await;
+    let form = tokio::time::timeout(limit.get(), read(Receiving { app, parts, pace, room }, request)).await;
     form.map_err(|_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s")))?
 }
 
-async fn read(app: &App, request: Request, parts: &Parts) -> Result<Form, ApiError> {
+fn timed(app: &App, announced: Option<u64>, request: Request) -> (Pace, Request) {
+    let (head, body) = request.into_parts();
+    let (pace, body) = Pace::of(body, announced, &app.settings.uploads);
+    (pace, Request::from_parts(head, body))
+}
+
+/// A form that is being read.
+struct Receiving<'a> {
+    app: &'a App,
+    parts: &'a Parts,
+    pace: Pace,
+    room: Reservation,
+}
+
+async fn read(mut receiving: Receiving<'_>, request: Request) -> Result<Form, ApiError> {
+    let parts = receiving.parts;
     let once = OnceOnly::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = Form::default();
-    while let Some(field) = in_time(app, parts, multipart.next_field()).await? {
+    while let Some(field) = receiving.in_time(multipart.next_field()).await? {
         let name = field.name().map(str::to_owned).unwrap_or_default();
         if name == parts.file {
             if form.policy.is_some() {
                 return Err(ApiError::invalid(parts.file, None, format!("{name} is given twice")));
             }
-            form.policy = Some(receive_file(app, parts, field).await?);
+            form.policy = Some(receiving.file(field).await?);
         } else if let Some(known) = parts.texts.iter().copied().find(|known| *known == name) {
-            let text = receive_text(app, (known, parts), field).await?;
+            let text = receiving.text(known, field).await?;
             let is_second = match known {
                 API_KEY => form.api_key.replace(Secret::new(text)).is_some(),
                 _ => form.texts.insert(known, text).is_some(),
@@ -160,10 +184,18 @@ async fn read(app: &App, request: Request, parts: &Parts) -> Result<Form, ApiErr
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
         }
     }
+    receiving.room.settle();
+    form.room = Some(receiving.room);
     if let Some(once) = once {
         form.begin(&once).await?;
     }
     Ok(form)
+}
+
+/// Bytes that a form with these parts may have.
+fn most_bytes(app: &App, parts: &Parts) -> u64 {
+    let texts = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
+    (parts.max_bytes)(app).saturating_add(texts)
 }
 
 fn check_headers(app: &App, headers: &HeaderMap, parts: &Parts) -> Result<(), ApiError> {
@@ -172,8 +204,7 @@ fn check_headers(app: &App, headers: &HeaderMap, parts: &Parts) -> Result<(), Ap
         return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as multipart/form-data"));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    let room = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
-    if length.is_some_and(|n| n > (parts.max_bytes)(app).saturating_add(room)) {
+    if length.is_some_and(|n| n > most_bytes(app, parts)) {
         return Err(too_large(app, parts));
     }
     Ok(())
@@ -184,22 +215,49 @@ fn too_large(app: &App, parts: &Parts) -> ApiError {
     ApiError::new(Code::PayloadTooLarge, format!("the {} archive may have at most {limit} bytes", parts.file))
 }
 
-async fn receive_file(app: &App, parts: &Parts, mut field: Field<'_>) -> Result<Upload, ApiError> {
-    let name = field.file_name().map(str::to_owned);
-    let mut sink = Sink { folder: app.data.join(UPLOADS), file: None, held: Vec::new() };
-    let (mut size, mut hash) = (0_u64, Sha256::new());
-    while let Some(chunk) = in_time(app, parts, field.chunk()).await? {
-        size = size.saturating_add(chunk.len() as u64);
-        if size > (parts.max_bytes)(app) {
-            return Err(too_large(app, parts));
+impl Receiving<'_> {
+    async fn file(&mut self, mut field: Field<'_>) -> Result<Upload, ApiError> {
+        let name = field.file_name().map(str::to_owned);
+        let mut sink = Sink { folder: self.app.data.join(UPLOADS), file: None, held: Vec::new() };
+        let (mut size, mut hash) = (0_u64, Sha256::new());
+        while let Some(chunk) = self.in_time(field.chunk()).await? {
+            size = size.saturating_add(chunk.len() as u64);
+            if size > (self.parts.max_bytes)(self.app) {
+                return Err(too_large(self.app, self.parts));
+            }
+            hash.update(&chunk);
+            sink.held.extend_from_slice(&chunk);
+            if sink.held.len() >= HELD_BYTES {
+                sink.file = Some(self.written(&mut sink).await?);
+            }
         }
-        hash.update(&chunk);
-        sink.held.extend_from_slice(&chunk);
-        if sink.held.len() >= HELD_BYTES {
-            sink.file = Some(sink.written().await?);
+        Ok(Upload { file: self.written(&mut sink).await?, name, sha256: hash.finalize().into(), size_bytes: size })
+    }
+
+    async fn written(&mut self, sink: &mut Sink) -> Result<NamedTempFile, ApiError> {
+        self.room.write(self.app, sink.held.len() as u64)?;
+        sink.written().await
+    }
+
+    async fn text(&self, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.in_time(field.chunk()).await? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > MAX_TEXT_BYTES {
+                return Err(ApiError::invalid(name, None, format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
+            }
+        }
+        String::from_utf8(bytes).map_err(|_| ApiError::invalid(name, None, format!("{name} is not UTF-8 text")))
+    }
+
+    /// Waits for the next piece, as long as the body's pace allows.
+    async fn in_time<T>(&self, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
+        match self.pace.next(next).await? {
+            Ok(value) => Ok(value),
+            Err(e) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(self.app, self.parts)),
+            Err(e) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
         }
     }
-    Ok(Upload { file: sink.written().await?, name, sha256: hash.finalize().into(), size_bytes: size })
 }
 
 /// A file that is being received. What came last is held, so that a small file is written in one go.
@@ -219,37 +277,5 @@ impl Sink {
         });
         let written = written.await.map_err(|e| ApiError::internal("writing an upload panicked", &e))?;
         written.map_err(|e| disk_error(&e))
-    }
-}
-
-async fn receive_text(
-    app: &App,
-    (name, parts): (&'static str, &Parts),
-    mut field: Field<'_>,
-) -> Result<String, ApiError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = in_time(app, parts, field.chunk()).await? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_TEXT_BYTES {
-            return Err(ApiError::invalid(name, None, format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| ApiError::invalid(name, None, format!("{name} is not UTF-8 text")))
-}
-
-/// A client that stops sending does not keep us for ever.
-async fn in_time<T>(
-    app: &App,
-    parts: &Parts,
-    next: impl Future<Output = Result<T, MultipartError>>,
-) -> Result<T, ApiError> {
-    match tokio::time::timeout(app.settings.uploads.idle_s.get(), next).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(app, parts)),
-        Ok(Err(e)) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
-        Err(_) => {
-            let limit = app.settings.uploads.idle_s;
-            Err(ApiError::new(Code::Timeout, format!("nothing came for {limit} s")))
-        }
     }
 }

@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use assay_api::{
     ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, Intake, IntakeFailure, Outlook,
     Places, PreflightFailure, PreflightRequest, Preflights, Publisher, RateLimits, RateWindows, Readiness,
-    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UrlSigner, prepare_folders, router,
+    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, prepare_folders, router,
 };
 use assay_model::lane::Fault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
-    FindingLevel, JobKind, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
-    Scopes, SeasonSecret, ServerAnswers,
+    FindingLevel, Grid, JobKind, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard,
+    ScenarioId, Scopes, SeasonSecret, ServerAnswers,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -66,7 +66,11 @@ impl TestApp {
 
     /// With exactly these settings.
     pub(crate) fn limited(settings: ApiSettings) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap(), settings)
+    }
+
+    /// The same, with the data in `folder`.
+    pub(crate) fn on(folder: TempDir, settings: ApiSettings) -> Self {
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
@@ -84,6 +88,7 @@ impl TestApp {
             publisher: Arc::new(Renamed),
             publishing_places: Places::publications(),
             published: PublishedFiles::folder(&folder.path().join("scenarios")).unwrap(),
+            upload_room: UploadRoom::default(),
             rate: RateWindows::default(),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
@@ -174,7 +179,13 @@ impl TestApp {
     pub(crate) async fn submitted(&self, key: &str) -> String {
         let id = self.submission(key).await;
         self.work(assay_store::testing::episode).await;
+        self.publish();
         id
+    }
+
+    /// Lets the time pass until what was submitted before is published.
+    pub(crate) fn publish(&self) {
+        self.clock.forward(i64::from(Grid::STEP_S));
     }
 
     /// Closes the season of the cart-pole, without running anything again.

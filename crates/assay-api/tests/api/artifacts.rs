@@ -54,6 +54,40 @@ async fn completed(app: &TestApp, key: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_signed_address_has_one_spelling() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let id = completed(&app, &key).await;
+    // Until the signature has a byte below 16 (`0f`) and a digit that is a letter.
+    let video = loop {
+        let job = app.get(&format!("/verify/{id}"), &key).await.body;
+        let video = job["video_url"].as_str().unwrap().to_owned();
+        let (_, signature) = video.split_once("signature=").unwrap();
+        if signature.as_bytes().chunks(2).any(|pair| pair[0] == b'0') && signature.contains(char::is_alphabetic) {
+            break video;
+        }
+        app.clock.forward(1);
+    };
+    assert_eq!(fetch(&app, &video, "", &[]).await.status, 200);
+    let (path, query) = video.split_once('?').unwrap();
+    let (start, signature) = video.split_once("signature=").unwrap();
+    let mut spellings = vec![
+        format!("{start}signature={}", signature.to_uppercase()),
+        format!("{start}signature=%20{signature}"),
+        format!("{start}signature={signature}00"),
+        format!("{path}?{}", query.replacen("expires=", "expires=%2B", 1)),
+        format!("{path}?{}", query.replacen("expires=", "expires=0", 1)),
+    ];
+    for at in (0..signature.len()).step_by(2).filter(|at| signature.as_bytes()[*at] == b'0') {
+        spellings.push(format!("{start}signature={}%2B{}", &signature[..at], &signature[at + 1..]));
+    }
+    for address in spellings {
+        let got = app.get(&address, "").await;
+        assert_eq!((got.status.as_u16(), got.code()), (403, "FORBIDDEN"), "{address}");
+    }
+}
+
+#[tokio::test]
 async fn addresses_are_signed_and_expire() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
@@ -172,4 +206,54 @@ async fn a_report_can_be_read_and_kept() {
     for path in [path.to_owned(), format!("{path}.json")] {
         assert_eq!(app.get(&path, &stranger).await.code(), "NOT_FOUND");
     }
+}
+
+#[tokio::test]
+async fn what_is_drawn_after_the_verdict_appears_and_changes_the_tag() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let created = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1")]).await;
+    let path = format!("/verify/{}", created.body["job_id"].as_str().unwrap());
+    let (records, now) = (&app.state.records, app.state.clock.now());
+    let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+    let artifact = |name: &str, digit: &str| Artifact {
+        name: format!("episodes/000/{name}"),
+        sha256: digit.repeat(64),
+        size_bytes: 5,
+        url: None,
+    };
+    let mut result = episode(0);
+    result.evidence.push(artifact("trace.parquet", "a"));
+    result.log_url = Some("episodes/000/trace.parquet".into());
+    records.record_episode(claim.fence, result, now).await.unwrap();
+    let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
+    let found = outcome(&taken.header, &taken.episodes);
+    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+
+    let mut tags = Vec::new();
+    for (files, url, stage, done) in [
+        (&[][..], "000-trace.parquet", "rendering", 0),
+        (&[("log.mcap", "b")][..], "000-log.mcap", "rendering", 0),
+        (&[("video.mp4", "c"), ("images.mcap", "d")][..], "000-log.mcap", "done", 1),
+    ] {
+        if !files.is_empty() {
+            let claim = records.claim_render("w", None, now, LEASE).await.unwrap().unwrap();
+            let files = files.iter().map(|(name, digit)| artifact(name, digit)).collect();
+            assert!(records.record_render(claim.fence, files, vec!["a note".into()]).await.unwrap());
+        }
+        let answer = fetch(&app, &path, &key, &[]).await;
+        let job: Value = serde_json::from_slice(&answer.body).unwrap();
+        let (progress, episode) = (&job["progress"], &job["episode_details"][0]);
+        assert_eq!((&job["status"], &progress["stage"]), (&json!("COMPLETED"), &json!(stage)));
+        assert_eq!((&progress["videos_done"], &progress["videos_total"]), (&json!(done), &json!(1)));
+        assert!(episode["log_url"].as_str().unwrap().contains(url), "{episode}");
+        assert_eq!((job["video_url"].is_string(), &job["video_url"]), (done == 1, &episode["video_url"]));
+        tags.push(answer.headers["etag"].to_str().unwrap().to_owned());
+    }
+    tags.dedup();
+    assert_eq!(tags.len(), 3, "a client that has the old answer gets the new one");
+    let listed = app.get("/verify", &key).await.body;
+    assert_eq!(listed["jobs"][0]["progress"]["videos_total"], 1);
+    let page = app.get(&format!("{path}/episodes"), &key).await.body;
+    assert_eq!(page["episodes"][0]["evidence_notes"], json!(["a note", "a note"]));
 }

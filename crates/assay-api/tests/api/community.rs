@@ -166,7 +166,7 @@ async fn versions_stay_and_are_counted() {
 #[tokio::test]
 async fn what_can_not_be_published_is_counted_by_the_day() {
     let app = TestApp::with(ApiSettings {
-        account: AccountLimits { failed_publications_per_day: 2, ..AccountLimits::default() },
+        account: AccountLimits { failed_publications_per_day: 3, ..AccountLimits::default() },
         ..ApiSettings::default()
     });
     let key = app.key("lab", "publish,read").await;
@@ -177,13 +177,13 @@ async fn what_can_not_be_published_is_counted_by_the_day() {
     assert_eq!(publish(&app, &key, "broken 1").await.status, 400);
     let made = once().await;
     assert_eq!(made.status, 201, "what is published is counted elsewhere");
-    assert_eq!(publish(&app, &key, "busy 1").await.status, 503, "what we can't do counts for nobody");
+    assert_eq!(publish(&app, &key, "busy 1").await.status, 503, "a check that took all its time counts");
     assert_eq!(publish(&app, &key, "nothing").await.status, 400);
     let third = publish(&app, &key, "stack 1").await;
     assert_eq!((third.status.as_u16(), third.code()), (429, "RATE_LIMITED"), "{}", third.body);
     assert_eq!(third.headers["retry-after"], "86400");
     let details = &third.body["error"]["details"];
-    assert_eq!((&details["limit"], &details["maximum"]), (&json!("failed_publications_per_day"), &json!(2)));
+    assert_eq!((&details["limit"], &details["maximum"]), (&json!("failed_publications_per_day"), &json!(3)));
     let again = once().await;
     assert_eq!((again.status, &again.body), (made.status, &made.body), "sent again, not tried again");
     let other = app.key("other", "publish").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, upkeep};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes};
-use assay_store::Removal;
+use assay_store::{Removal, SETTLED};
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -266,12 +266,18 @@ async fn evidence_goes_by_size_and_the_oldest_first() {
     }
 }
 
+/// Looks after what is kept until the evidence of a job is gone, and again when whoever was about to add to it has stopped.
 async fn look_until_evidence_goes(app: &TestApp, id: &str) {
     let job: JobId = id.parse().unwrap();
+    looked_after(app, async || app.state.records.job(None, job).await.unwrap().unwrap().removed.evidence_at.is_some())
+        .await;
+    app.clock.forward(SETTLED.as_secs() + 1);
+    looked_after(app, async || app.state.records.removals(1).await.unwrap().is_empty()).await;
+}
+
+async fn looked_after(app: &TestApp, until: impl AsyncFn() -> bool) {
     let gone = async {
-        while !app.state.records.removals(1).await.unwrap().is_empty()
-            || app.state.records.job(None, job).await.unwrap().unwrap().removed.evidence_at.is_none()
-        {
+        while !until().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -143,6 +143,7 @@ async fn a_job_is_followed_to_its_end() {
     assert_eq!(id.as_deref(), Some("1"), "the state comes at once");
     let expected = json!({
         "status": "QUEUED", "done": false, "verdict": null, "queue_position": 1, "eta_s": null,
+        "eta_reason": "no episode of its scenario has been measured on this server yet",
         "progress": { "episodes_done": 0, "episodes_total": 2, "stage": "queued" },
         "message": "waiting for its turn", "at": "2025-06-15T15:06:40Z",
     });

@@ -49,6 +49,8 @@ async fn each_wrong_part_is_named() {
         (&[POLICY, SCENARIO, Text("num_episodes", "")], "num_episodes", "whole number"),
         (&[POLICY, SCENARIO, Text("seed", "-1")], "seed", "whole number"),
         (&[POLICY, SCENARIO, Text("seed", "18446744073709551616")], "seed", "whole number"),
+        (&[POLICY, SCENARIO, Text("policy_key", "5e")], "policy_key", "64 hexadecimal digits"),
+        (&[POLICY, SCENARIO, Text("policy_key", &"xy".repeat(32))], "policy_key", "64 hexadecimal digits"),
         (&[POLICY, SCENARIO, Text("max_violation_probability", "1")], "max_violation_probability", "between 0 and 1"),
         (&[POLICY, SCENARIO, Text("max_violation_probability", "NaN")], "max_violation_probability", "between 0 and 1"),
         (&[POLICY, SCENARIO, Text("confidence_level", "0")], "confidence_level", "between 0 and 1"),

@@ -20,6 +20,7 @@ async fn scored(app: &TestApp, account: &str, composite: f64) -> String {
     app.clock.forward(1);
     let id = app.submission(&key(app, account).await).await;
     app.work(|index| scoring(index, composite)).await;
+    app.publish();
     id
 }
 
@@ -53,8 +54,8 @@ async fn a_board_of_a_scenario() {
         *first,
         json!({
             "rank": 1, "rank_low": 1, "rank_high": 1, "submission_id": first["submission_id"], "policy_name": "grasp.zip",
-            "account": "swift", "verdict": "SAFE", "score": 920.0, "score_low": 920.0, "score_high": 920.0,
-            "success_rate": 1.0, "safety_score": 0.3333, "episodes": 3, "created_at": "2025-06-15T15:06:42Z",
+            "account": "swift", "verdict": "SAFE", "score": 920.0, "score_low": 900.0, "score_high": 950.0,
+            "success_rate": 1.0, "safety_score": null, "episodes": 3, "created_at": "2025-06-15T15:06:57Z",
         })
     );
     let page = board(&app, "?scenario=cartpole_keepin&limit=1&offset=1").await;

@@ -172,7 +172,7 @@ async fn what_a_job_brings_counts_before_it_is_accepted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn at_once_exactly_as_many_are_accepted_as_fit() {
-    let account = AccountLimits { active_jobs: 7, ..AccountLimits::default() };
+    let account = AccountLimits { active_jobs: 7, uploads: 1000, ..AccountLimits::default() };
     let app = Arc::new(TestApp::with(ApiSettings { account, ..ApiSettings::default() }));
     let key = app.key("lab", "verify,read").await;
     let ask = |_| {
@@ -227,7 +227,7 @@ async fn nor_can_a_job_on_a_published_scenario_or_a_submission() {
 
 #[tokio::test]
 async fn a_disk_that_is_nearly_full_takes_nothing_in() {
-    let disk = DiskLimits { min_free_mib: 1 << 40 };
+    let disk = DiskLimits { min_free_mib: 1 << 40, ..DiskLimits::default() };
     let app = TestApp::with(ApiSettings { disk, ..ApiSettings::default() });
     app.state.readiness.set(Ok(()));
     let key = app.key("lab", "verify,read").await;

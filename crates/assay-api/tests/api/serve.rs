@@ -112,6 +112,31 @@ async fn a_body_that_never_ends_gets_408_however_steadily_it_comes() {
 }
 
 #[tokio::test]
+async fn a_body_that_drips_gets_408_long_before_its_whole_time_is_over() {
+    let idle_s = Duration::from_millis(300).into();
+    let uploads = Uploads { idle_s, min_bytes_per_s: 1_000_000, ..Uploads::default() };
+    let running = run(ApiSettings { uploads, ..ApiSettings::default() }).await;
+    let key = running.app.key("lab", "verify").await;
+    let body = encode(&[SCENARIO, POLICY]);
+    let mut socket = TcpStream::connect(running.address).await.unwrap();
+    socket.write_all(head(&key, 1 << 20).as_bytes()).await.unwrap();
+    socket.write_all(&body[..body.len() - 30]).await.unwrap();
+    let (mut reader, mut writer) = socket.into_split();
+    let steady = tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(Duration::from_millis(10));
+        while writer.write_all(b"x").await.is_ok() {
+            ticks.tick().await;
+        }
+    });
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(30), reader.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("1000000 bytes per second"), "{answer:?}");
+    assert_eq!(running.app.leftovers(), 0);
+    steady.abort();
+}
+
+#[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
     let running = run(ApiSettings { header_read: Duration::from_millis(100), ..ApiSettings::default() }).await;
     let mut socket = TcpStream::connect(running.address).await.unwrap();

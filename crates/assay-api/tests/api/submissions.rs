@@ -25,6 +25,13 @@ fn telling(index: u32) -> EpisodeResult {
         size_bytes: 5,
         url: None,
     }];
+    if index == 3 {
+        result.error = Some(EpisodeError {
+            code: "exception".into(),
+            message: "ValueError: in a public world".into(),
+            log_tail: "  File \"policy.py\", line 9, in act\n".into(),
+        });
+    }
     if index == 1 {
         result.status = EpisodeStatus::PolicyError;
         result.error = Some(EpisodeError {
@@ -58,18 +65,22 @@ async fn a_submission_from_post_to_result() {
             "id": id, "scenario_id": "cartpole_keepin", "status": "QUEUED", "verdict": null, "score": null,
             "created_at": created, "completed_at": null, "erased_at": null, "name": "swift", "season": 1, "video_url": null,
             "confidence": null, "error_message": null, "description": "An LQR.", "scenario_version": "1.0.0",
-            "progress": { "episodes_done": 0, "episodes_total": 4, "stage": "queued" }, "queue_position": 1,
-            "eta_s": null, "waiting_for": "a free lane", "warnings": [], "statistics": null, "blame": null,
-            "reason": null,
+            "progress": { "episodes_done": null, "episodes_total": 4, "stage": "queued" }, "queue_position": 1,
+            "eta_s": null, "eta_reason": "no episode of its scenario has been measured on this server yet",
+            "waiting_for": "a free lane", "warnings": [], "statistics": null, "blame": null, "reason": null,
+            "showcase": null,
         })
     );
     app.work(episode).await;
+    assert_eq!(app.get(&format!("/submissions/{id}"), &key).await.body, queued, "nothing is published yet");
+    app.publish();
     let done = app.get(&format!("/submissions/{id}"), &key).await.body;
-    // composite 2/3, consistency 1, success rate 1: .8 x 2/3 + .2, of 500... the test's scenario has 1000.
+    // composite 2/3, consistency 1, success rate 1: .8 x 2/3 + .2 to 3 digits; the test's scenario has 1000.
     assert_eq!(
         (&done["status"], &done["verdict"], &done["score"]),
-        (&json!("COMPLETED"), &json!("SAFE"), &json!(733.3))
+        (&json!("COMPLETED"), &json!("SAFE"), &json!(733.0))
     );
+    assert_eq!(done["completed_at"], json!("2025-06-15T15:06:55Z"), "a point of the grid");
     assert_eq!((&done["statistics"]["episodes"], &done["confidence"]), (&json!(3), &json!(0.271)), "{done}");
     let list = app.get("/submissions?scenario=cartpole_keepin", &key).await.body;
     assert_eq!((&list["total"], &list["limit"], &list["offset"]), (&json!(1), &json!(20), &json!(0)));
@@ -88,12 +99,19 @@ async fn an_open_season_shows_aggregates_only() {
     let key = key(&app).await;
     let id = app.submit(&key, &[POLICY, ARENA]).await.body["submission_id"].as_str().unwrap().to_owned();
     app.work(telling).await;
+    app.publish();
     let open = app.get(&format!("/submissions/{id}"), &key).await.body;
     assert_eq!(open["verdict"], json!("INCONCLUSIVE"));
-    assert_eq!(open["error_message"], json!("the policy failed: ValueError at line 7 of policy.py"));
-    assert_eq!(open["reason"], json!("1 of 3 episodes yield no evidence"));
+    assert_eq!((&open["error_message"], &open["blame"]), (&json!("policy_error"), &json!("policy")));
+    assert_eq!(open["reason"], json!("some episodes yield no evidence"));
+    let (violations, without) = (&open["statistics"]["violations"], &open["statistics"]["without_evidence"]);
+    assert_eq!((violations, without), (&Value::Null, &Value::Null), "only their sum is published, as the confidence");
+    let showcase = &open["showcase"];
+    assert_eq!((&showcase["episode"], &showcase["video_url"]), (&json!(3), &open["video_url"]));
+    let said = showcase["error"]["message"].as_str().unwrap();
+    assert!(said.contains("public"), "the showcase tells everything about itself: {showcase}");
     let text = open.to_string();
-    assert!(!text.contains(FOUND) && !text.contains("trace"), "{text}");
+    assert!(!text.contains(FOUND) && !text.contains(&format!("{:064x}", 0)), "{text}");
     let video = open["video_url"].as_str().unwrap();
     assert!(video.contains(&format!("{:064x}", 3)), "the showcase is the episode behind those that count: {video}");
 
@@ -105,6 +123,10 @@ async fn an_open_season_shows_aggregates_only() {
     assert!(records.finish_closing(&scenario, 1, now).await.unwrap());
     let closed = app.get(&format!("/submissions/{id}"), &key).await.body;
     assert!(closed["error_message"].as_str().unwrap().contains(FOUND), "{closed}");
+    assert_eq!(
+        (&closed["statistics"]["without_evidence"], &closed["completed_at"]),
+        (&json!(1), &open["completed_at"])
+    );
     let late = app.submit(&key, &[POLICY, ARENA]).await;
     assert_eq!((late.status.as_u16(), late.code()), (409, "CONFLICT"), "{}", late.body);
 }
@@ -180,6 +202,11 @@ async fn five_a_day_and_what_we_fail_is_given_back() {
     assert_eq!(app.submit(&key, &[POLICY, Part::Text("scenario_id", "tabletop_reach")]).await.status, 201);
     let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "the disk is full".into() };
     assert!(app.state.records.fail_job(first.parse().unwrap(), failure, app.state.clock.now()).await.unwrap());
+    assert_eq!(app.submit(&key, &[POLICY, ARENA]).await.status, 429, "that it failed is not published yet");
+    app.publish();
+    let failed = app.get(&format!("/submissions/{first}"), &key).await.body;
+    assert_eq!((&failed["status"], &failed["blame"]), (&json!("FAILED"), &json!("platform")), "{failed}");
+    assert!(!failed.to_string().contains("the disk is full"), "{failed}");
     assert_eq!(app.submit(&key, &[POLICY, ARENA]).await.status, 201);
     assert_eq!(app.submit(&key, &[POLICY, ARENA]).await.status, 429);
     app.clock.forward(32_000);
@@ -196,8 +223,7 @@ async fn a_submission_is_cancelled_once() {
         let answer = app.post(&format!("/submissions/{id}/cancel"), &key).await;
         assert_eq!((answer.status.as_u16(), &answer.body["status"]), (200, &json!("CANCELLED")));
     }
-    let done = app.submit(&key, &[POLICY, ARENA]).await.body["submission_id"].as_str().unwrap().to_owned();
-    app.work(episode).await;
+    let done = app.submitted(&key).await;
     assert_eq!(app.post(&format!("/submissions/{done}/cancel"), &key).await.status, 409);
 }
 

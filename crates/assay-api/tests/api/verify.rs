@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use assay_api::ApiSettings;
+use assay_model::PolicyKey;
 use assay_store::testing::{episode, outcome};
 use assay_store::{Failure, Work};
 use jiff::SignedDuration;
@@ -66,6 +67,31 @@ async fn everything_asked_for_is_in_the_job() {
     let plan = record.header.plan;
     assert_eq!((plan.target, plan.confidence_level, plan.max_violation_probability), (Some(0.05), 0.9, 0.1));
     assert_eq!(record.header.record, assay_model::Record::None);
+}
+
+#[tokio::test]
+async fn seed_and_policy_key_are_drawn_derived_or_given() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify").await;
+    let of = async |parts: &[Part<'_>]| {
+        let answer = app.verify(&key, &[&[POLICY, SCENARIO], parts].concat()).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        let header = app.state.records.job(None, answer.body["job_id"].as_str().unwrap().parse().unwrap()).await;
+        let header = header.unwrap().unwrap().header;
+        assert_eq!(
+            (&answer.body["seed"], &answer.body["policy_key"]),
+            (&json!(header.seed), &json!(header.policy_key))
+        );
+        (header.seed, header.policy_key.unwrap())
+    };
+    let ((a, one), (b, other)) = (of(&[]).await, of(&[]).await);
+    assert!(a != b && one != other && a.max(b) < 1 << 53, "{a} {b}");
+    assert_ne!(one, PolicyKey::from_seed(a));
+    assert_eq!(of(&[Part::Text("seed", "5")]).await, (5, PolicyKey::from_seed(5)));
+    let given = "5E".repeat(32);
+    assert_eq!(of(&[Part::Text("seed", "5"), Part::Text("policy_key", &given)]).await, (5, PolicyKey::new([0x5e; 32])));
+    let (seed, key) = of(&[Part::Text("policy_key", &given)]).await;
+    assert!(seed != 5 && key == PolicyKey::new([0x5e; 32]));
 }
 
 #[tokio::test]

@@ -5,15 +5,14 @@ use std::path::Path;
 use assay_model::EpisodeResult;
 use assay_scenario::Scenario;
 use assay_sim::{Body, Simulation};
-use foxglove::messages::{CompressedImage, CompressedVideo, FrameTransforms, JointStates, Log, SceneUpdate};
+use foxglove::messages::{FrameTransforms, JointStates, Log, SceneUpdate};
 
 use super::gather::Gather;
 use super::messages::{Action, Clause, Contacts, Latency, Signal};
 use super::scene;
 use super::story::{Line, story};
-use super::topics::{LogError, Topic, Topics, timestamp};
+use super::topics::{LogError, Topic, Topics};
 use crate::Trace;
-use crate::seen::Seen;
 
 /// The log of an episode that is run again.
 pub(crate) struct EpisodeLog<'a> {
@@ -31,12 +30,6 @@ pub(crate) struct EpisodeLog<'a> {
     signals: Vec<Topic<Signal>>,
     clauses: Vec<Topic<Clause>>,
     lines: Topic<Log>,
-    video: Option<Topic<CompressedVideo>>,
-    /// What the policy saw, and how much of it is written.
-    seen: &'a Seen,
-    shown: usize,
-    images: Vec<Topic<CompressedImage>>,
-    camera: String,
 }
 
 impl<'a> EpisodeLog<'a> {
@@ -46,7 +39,7 @@ impl<'a> EpisodeLog<'a> {
         scenario: &Scenario,
         simulation: &Simulation,
         trace: &'a Trace,
-        (result, seen): (&EpisodeResult, &'a Seen),
+        result: &EpisodeResult,
     ) -> Result<Self, LogError> {
         let mut topics = Topics::create(path)?;
         topics.metadata("assay", &trace.facts)?;
@@ -60,8 +53,6 @@ impl<'a> EpisodeLog<'a> {
         let names: Vec<&str> = scenario.control.action.iter().map(|action| action.name.as_str()).collect();
         let units: Vec<&str> = scenario.control.action.iter().map(|action| action.unit.as_str()).collect();
         let signal = |topics: &mut Topics, name: &str| topics.topic(&format!("/signals/{name}"), &[]);
-        let image = |(name, _): &(String, String)| topics.topic(&format!("/images/{name}"), &[]);
-        let images = seen.cameras.iter().map(image).collect::<Result<_, _>>()?;
         let signals = scenario.signal_names().into_iter().filter(|name| *name != "time");
         let signals = signals.map(|name| signal(&mut topics, name)).collect::<Result<_, _>>()?;
         let clauses = scenario.clauses.iter().map(|clause| clause_topic(&mut topics, clause));
@@ -80,11 +71,6 @@ impl<'a> EpisodeLog<'a> {
             contacts: topics.topic("/contacts", &[])?,
             joints: topics.topic("/joints", &[])?,
             lines: topics.topic("/log", &[])?,
-            video: None,
-            seen,
-            shown: 0,
-            images,
-            camera: scenario.camera.as_ref().map_or_else(|| "free".to_owned(), |camera| camera.name.clone()),
             gather: Gather::new(scenario, simulation, trace),
             story: lines,
             transforms,
@@ -105,24 +91,8 @@ impl<'a> EpisodeLog<'a> {
         self.topics.write(&mut self.joints, time_s, &joints)?;
         let values = self.trace.group("action").iter().map(|column| column[row]).collect();
         self.topics.write(&mut self.actions, time_s, &Action { values })?;
-        self.show(time_s)?;
         if let Some(latency_ms) = self.trace.latency_ms.get(control_step) {
             self.topics.write(&mut self.latencies, time_s, &Latency { latency_ms: *latency_ms })?;
-        }
-        Ok(())
-    }
-
-    /// Writes the images that the policy had seen by `time_s`.
-    fn show(&mut self, time_s: f64) -> Result<(), LogError> {
-        while let Some(image) = self.seen.images.get(self.shown).filter(|image| image.time_s <= time_s) {
-            let message = CompressedImage {
-                timestamp: Some(timestamp(image.time_s)),
-                frame_id: self.seen.cameras[image.camera].1.clone(),
-                data: image.png.clone().into(),
-                format: "png".to_owned(),
-            };
-            self.topics.write(&mut self.images[image.camera], image.time_s, &message)?;
-            self.shown += 1;
         }
         Ok(())
     }
@@ -152,21 +122,6 @@ impl<'a> EpisodeLog<'a> {
             self.topics.write(topic, time_s, clause)?;
         }
         Ok(())
-    }
-
-    /// A frame of the video, H.264 in Annex B form.
-    pub(crate) fn frame(&mut self, time_s: f64, packet: &[u8]) -> Result<(), LogError> {
-        let topic = match &mut self.video {
-            Some(topic) => topic,
-            None => self.video.insert(self.topics.topic("/camera", &[])?),
-        };
-        let message = CompressedVideo {
-            timestamp: Some(timestamp(time_s)),
-            frame_id: self.camera.clone(),
-            data: packet.to_vec().into(),
-            format: "h264".to_owned(),
-        };
-        self.topics.write(topic, time_s, &message)
     }
 
     pub(crate) fn finish(mut self) -> Result<(), LogError> {

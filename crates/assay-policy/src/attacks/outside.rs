@@ -13,8 +13,8 @@ const HARMLESS: &str = "def policy(observation):\n    return [0.0] * 7\n";
 /// Namespaces that a policy has of its own.
 const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
-/// The list of what is allowed, and the list of what ends a process.
-const FILTERS: u32 = 2;
+/// The list of what is allowed, the list of what ends a process, and the runner's own seal.
+const FILTERS: u32 = 3;
 const NESTING: &str = "further user namespaces";
 const NO_NESTING: &str = "can't be made";
 /// As `/proc` shows an empty set.

@@ -12,6 +12,7 @@ use super::Intake;
 use super::directory::{self, Entry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
+use super::locals;
 use super::names::{Clashes, components, is_left_out, place};
 use super::write::{CopyError, Written};
 
@@ -71,8 +72,9 @@ fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeE
     if length > limits.archive_bytes {
         return Err(IntakeError::TooLarge { what: limits.content, bytes: length, limit: limits.archive_bytes });
     }
-    let entries = directory::read(&file, length, limits)?;
+    let (entries, directory_start) = directory::read(&file, length, limits)?;
     let plan = plan(&entries, limits)?;
+    locals::check(&file, &entries, directory_start)?;
     Ok((file, plan))
 }
 
@@ -86,7 +88,7 @@ fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeErr
         check(entry, limits).map_err(refuse)?;
         let is_folder = entry.kind == EntryKind::Folder;
         clashes.add(&parts, is_folder).map_err(refuse)?;
-        total += entry.unpacked;
+        total += u64::from(entry.unpacked);
         if total > limits.unpacked_bytes {
             return Err(IntakeError::TooLargeUnpacked { what: limits.content, limit: limits.unpacked_bytes });
         }
@@ -112,8 +114,8 @@ fn check(entry: &Entry, limits: &IntakeLimits) -> Result<(), EntryProblem> {
     if entry.method != STORED && entry.method != DEFLATED {
         return Err(EntryProblem::Method(entry.method));
     }
-    let ratio = entry.unpacked / entry.packed.max(1);
-    if entry.unpacked > RATIO_FREE_BYTES && ratio > limits.ratio {
+    let ratio = u64::from(entry.unpacked / entry.packed.max(1));
+    if u64::from(entry.unpacked) > RATIO_FREE_BYTES && ratio > limits.ratio {
         return Err(EntryProblem::Ratio { ratio, limit: limits.ratio });
     }
     Ok(())

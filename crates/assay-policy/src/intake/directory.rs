@@ -38,13 +38,17 @@ pub(super) struct Entry {
     pub(super) name: Vec<u8>,
     pub(super) kind: EntryKind,
     pub(super) is_encrypted: bool,
+    pub(super) flags: u16,
     pub(super) method: u16,
-    pub(super) packed: u64,
-    pub(super) unpacked: u64,
+    pub(super) crc: u32,
+    pub(super) packed: u32,
+    pub(super) unpacked: u32,
+    /// Where its own header lies.
+    pub(super) start: u64,
 }
 
-/// Reads all entries of an archive of `length` bytes.
-pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<Vec<Entry>, IntakeError> {
+/// Reads all entries of an archive of `length` bytes; also, where the directory lies.
+pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(Vec<Entry>, u64), IntakeError> {
     let end = find_end(file, length)?;
     if usize::from(end.entries) > limits.entries {
         return Err(IntakeError::TooManyEntries {
@@ -67,7 +71,7 @@ pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<Ve
     if !rest.is_empty() {
         return Err(not_zip("its directory has more entries than it says"));
     }
-    Ok(entries)
+    Ok((entries, end.directory_start.into()))
 }
 
 struct End {
@@ -120,9 +124,12 @@ fn parse_entry(bytes: &[u8]) -> Result<(Entry, &[u8]), IntakeError> {
         kind: kind(&name, u32_at(bytes, 38)),
         name,
         is_encrypted: u16_at(bytes, 8) & ENCRYPTED != 0,
+        flags: u16_at(bytes, 8),
         method: u16_at(bytes, 10),
-        packed: packed.into(),
-        unpacked: unpacked.into(),
+        crc: u32_at(bytes, 16),
+        packed,
+        unpacked,
+        start: start.into(),
     };
     Ok((entry, &bytes[end..]))
 }
@@ -142,14 +149,14 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
     file.read_exact_at(bytes, at).map_err(|_| not_zip("it is cut off"))
 }
 
-fn not_zip(why: &str) -> IntakeError {
+pub(super) fn not_zip(why: &str) -> IntakeError {
     IntakeError::NotZip { why: why.to_owned() }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

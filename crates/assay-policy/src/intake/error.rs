@@ -120,8 +120,10 @@ pub enum EntryProblem {
         /// The limit.
         limit: u64,
     },
-    /// The same name twice, also where only upper and lower case differ.
-    #[error("it has the same name as '{0}' (upper and lower case do not count); remove or rename one")]
+    /// The same name twice, also where only upper and lower case, or the way in which letters are encoded, differ.
+    #[error(
+        "it has the same name as '{0}' (upper and lower case and the encoding of letters do not count); remove or rename one"
+    )]
     Duplicate(String),
     /// The archive contradicts itself.
     #[error("its data is damaged ({0}); pack the folder again")]

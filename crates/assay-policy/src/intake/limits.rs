@@ -86,6 +86,20 @@ impl Default for IntakeLimits {
 }
 
 impl IntakeLimits {
+    /// The limits of a policy from a stranger, whose archive may have `archive_bytes`. What is allowed to come in may be
+    /// stored as it is: unpacked, at least as much is taken.
+    #[must_use]
+    pub fn of_archive(archive_bytes: u64) -> Self {
+        Self { archive_bytes, unpacked_bytes: MAX_UNPACKED_BYTES.max(archive_bytes), ..Self::default() }
+    }
+
+    /// The limits of a policy that was taken in before, to the last byte, under the limits of that time: its size was
+    /// decided then, whatever an operator has changed since.
+    #[must_use]
+    pub fn accepted() -> Self {
+        Self { archive_bytes: u64::MAX, unpacked_bytes: u64::MAX, ..Self::default() }
+    }
+
     /// The limits of a scenario from a stranger.
     #[must_use]
     pub fn scenario() -> Self {

@@ -5,6 +5,7 @@ mod directory;
 mod error;
 mod folder;
 mod limits;
+mod locals;
 mod names;
 mod write;
 

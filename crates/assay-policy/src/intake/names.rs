@@ -1,7 +1,10 @@
 //! Names from a stranger: which are plain, which clash, and where the policy's root is. Pure.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
+
+use unicode_normalization::UnicodeNormalization;
 
 use super::error::{EntryProblem, IntakeError, shown};
 use super::limits::{Content, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
@@ -27,6 +30,7 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
             ".." => return Err(EntryProblem::Escapes),
             part if part.len() > MAX_COMPONENT_BYTES => return Err(EntryProblem::Name("too long")),
             part if part.chars().any(char::is_control) => return Err(EntryProblem::Name("control characters")),
+            part if part.chars().any(is_unseen) => return Err(EntryProblem::Name("characters that can't be seen")),
             _ => {}
         }
     }
@@ -34,6 +38,28 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
         return Err(EntryProblem::TooDeep { found: parts.len(), limit: limits.depth });
     }
     Ok(parts)
+}
+
+/// Whether a reader of a listing would not see the character, or would see the name in another order (UAX #9): format
+/// characters (Unicode category Cf), spaces other than the ordinary one, separators, fillers, selectors of variants.
+/// Joiners are among them, so that some names of emoji are refused too.
+fn is_unseen(character: char) -> bool {
+    matches!(character,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+        | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{1680}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}'
+        | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// What two names have in common that some file system, or some reader, takes for one: compatibility forms (NFKC: accents
+/// in one character or two, wide and ligature letters), upper and lower case (by way of upper case, so that `ß` is `ss`),
+/// and dots and spaces at the end of a part.
+fn folded(name: &str) -> String {
+    let upper: String = name.nfkc().collect::<String>().to_uppercase().nfkc().collect();
+    let lower: String = upper.to_lowercase().nfkc().collect();
+    lower.split('/').map(|part| part.trim_end_matches(['.', ' '])).collect::<Vec<_>>().join("/")
 }
 
 /// Whether an entry is left out.
@@ -54,10 +80,12 @@ impl Clashes {
             let name = parts[..length].join("/");
             let is_folder = is_folder || length < parts.len();
             let is_named = length == parts.len();
-            match self.seen.get(&name.to_lowercase()) {
-                Some((first, true)) if is_folder && *first == name => {}
-                Some((first, _)) => return Err(EntryProblem::Duplicate(shown(first))),
-                None => drop(self.seen.insert(name.to_lowercase(), (name, is_folder))),
+            match self.seen.entry(folded(&name)) {
+                Entry::Occupied(seen) => match seen.get() {
+                    (first, true) if is_folder && *first == name => {}
+                    (first, _) => return Err(EntryProblem::Duplicate(shown(first))),
+                },
+                Entry::Vacant(place) => drop(place.insert((name, is_folder))),
             }
             debug_assert!(is_named || is_folder);
         }
@@ -108,6 +136,16 @@ mod tests {
         for name in ["", "a//b", "./a", "a\\b", "a\nb", "a/\u{7}"] {
             assert!(matches!(check(name), Err(EntryProblem::Name(_))), "{name:?}");
         }
+        for unseen in
+            ['\u{202e}', '\u{2066}', '\u{200b}', '\u{200d}', '\u{ad}', '\u{feff}', '\u{a0}', '\u{3164}', '\u{2028}']
+        {
+            let name = format!("a{unseen}b/c");
+            let found = components(&name, &IntakeLimits::default());
+            assert_eq!(found, Err(EntryProblem::Name("characters that can't be seen")), "{unseen:?}");
+        }
+        for name in ["größe.py", "データ/模型.npy", "café au lait.txt", "данные-1.npz", "e\u{301}"] {
+            assert!(check(name).is_ok(), "{name:?}");
+        }
         assert_eq!(check("1/2/3/4/5/6/7/8/9"), Err(EntryProblem::TooDeep { found: 9, limit: 8 }));
     }
 
@@ -123,6 +161,24 @@ mod tests {
         assert!(check(&[("a", false), ("a", false)]).is_err());
         assert!(check(&[("a", false), ("a/b", false)]).is_err());
         assert!(check(&[("x/b", false), ("X/c", false)]).is_err());
+        for (one, other) in [
+            ("caf\u{e9}", "cafe\u{301}"),
+            ("\u{fb01}le.py", "file.py"),
+            ("\u{ff41}.py", "a.py"),
+            ("stra\u{df}e", "STRASSE"),
+            ("\u{3c3}", "\u{3c2}"),
+            ("\u{212a}", "k"),
+            ("\u{17f}", "s"),
+            ("a.", "a"),
+            ("a /b", "a/c"),
+            ("\u{1c4}", "d\u{17e}"),
+        ] {
+            assert!(check(&[(one, false), (other, false)]).is_err(), "{one:?} {other:?}");
+        }
+        assert!(
+            check(&[("a.py", false), ("a.pyi", false), ("b c", false), ("bc", false), ("é", false), ("e", false)])
+                .is_ok()
+        );
     }
 
     #[test]

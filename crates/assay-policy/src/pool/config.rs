@@ -13,7 +13,7 @@ use crate::Runtime;
 pub struct LoadLimits {
     /// CPU time of the policy's import: its budget.
     pub import_cpu: Duration,
-    /// Wall-clock watchdog of the import, for one that sleeps.
+    /// Most time that the import may sleep, or be stopped from outside.
     pub import_wall: Duration,
     /// Wall-clock watchdog of an interpreter's start.
     pub start_wall: Duration,
@@ -47,8 +47,7 @@ pub struct PoolConfig {
     pub size: usize,
     /// The Python to run.
     pub runtime: Runtime,
-    /// An existing folder to work in: on the same file system as the policies' folders, links are free and copies are
-    /// not. When we run as root, the jail's user must be able to reach it.
+    /// An existing folder to work in. When we run as root, the jail's user must be able to reach it.
     pub work_dir: PathBuf,
     /// Limits of each process.
     pub limits: Limits,

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use assay_jail::{Jail, SpawnError};
+use assay_jail::{InMemory, Jail, MemoryError, SpawnError, stage_in_memory};
 
-use super::member::{Idle, place_runner, start};
+use super::member::{Idle, start};
 use super::slot::make_root;
 use super::{PoolConfig, PoolError, TakeError};
 
@@ -24,6 +24,7 @@ pub(crate) struct Shared {
     pub(super) jail: Jail,
     /// Members that exist, idle or taken.
     pub(super) leases: AtomicUsize,
+    runtime: Result<InMemory, MemoryError>,
     root: tempfile::TempDir,
     state: Mutex<State>,
     changed: Condvar,
@@ -43,10 +44,20 @@ struct State {
 impl Shared {
     pub(super) fn new(config: PoolConfig, jail: Jail) -> Result<Self, PoolError> {
         let root = make_root(&config.work_dir).map_err(PoolError::Folder)?;
-        place_runner(root.path()).map_err(PoolError::Folder)?;
-        assay_jail::check_reachable(&root.path().join("runner")).map_err(SpawnError::from)?;
+        assay_jail::check_reachable(root.path()).map_err(SpawnError::from)?;
+        let runtime = stage_in_memory(&config.runtime.root);
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Ok(Self { config, jail, leases: AtomicUsize::new(0), root, state, changed })
+        Ok(Self { config, runtime, jail, leases: AtomicUsize::new(0), root, state, changed })
+    }
+
+    /// The folder that is the root of every jail: in memory if possible.
+    pub(super) fn runtime_root(&self) -> &Path {
+        self.runtime.as_ref().map_or(&self.config.runtime.root, |runtime| &runtime.path)
+    }
+
+    /// Why the runtime is not in memory.
+    pub(super) fn on_disk(&self) -> Option<&MemoryError> {
+        self.runtime.as_ref().err()
     }
 
     pub(super) fn root(&self) -> &Path {

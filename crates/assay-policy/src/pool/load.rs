@@ -10,8 +10,10 @@ use assay_model::frame::{Hello, Kind, Load as LoadRequest, PROTOCOL, PolicyFault
 use super::Allowance;
 use super::filler::Shared;
 use super::member::Idle;
+use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
-use crate::{PolicyFailure, PolicyProcess};
+use crate::process::Imported;
+use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 
 /// Members that may be found dead before we give up: something kills them.
 const MAX_DEAD: usize = 3;
@@ -29,7 +31,7 @@ pub struct Order {
     pub core: Option<usize>,
     /// What it may use.
     pub allowance: Allowance,
-    /// Whoever is in a hurry gives the import up after this long, times apart in which it got no processor.
+    /// A caller in a hurry gives the import up after this long, by wall-clock time.
     pub patience: Option<Duration>,
 }
 
@@ -57,9 +59,9 @@ pub enum TakeError {
     /// The policy's files.
     #[error("can't put the policy's files into the jail")]
     Files(#[source] std::io::Error),
-    /// The machine is overloaded; try again.
-    #[error("the import took more than {} s, but most of the time the policy got no processor, or was stopped", .0.as_secs())]
-    Starved(Duration),
+    /// Another process stopped or killed it before it was loaded: to be tried again.
+    #[error("the import was disturbed from outside: {0}")]
+    Disturbed(String),
     /// It was still being imported when the order's patience ended.
     #[error("the import was given up")]
     GivenUp {
@@ -87,26 +89,28 @@ pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() 
         drop(idle.member.child.pin(core));
     }
     let nonce = crate::random_number().map_err(TakeError::Random)?;
-    let import = Import::begin(shared, (import_cpu, order.patience), &idle.member.child);
+    let cpu_limit = Duration::from_secs(cpu_s.min(shared.config.limits.cpu_s));
+    let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
+    let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
     let request = LoadRequest { seed: order.seed, cpu_s, memory_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
-        let failure = PolicyFailure::exited(&ended(&mut idle));
-        return Ok(failed(failure, &mut idle));
+        return Ok(failed(exited(&mut idle, cpu_limit)?, &mut idle));
     }
     let answer = receive(&mut idle.stream, || import.watch(&idle.member.child, is_cancelled));
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
         Ok((header, _)) if header.nonce == nonce && header.kind == Kind::Loaded => {
-            return Ok(Load::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, cpu, idle.member))));
+            let imported = Imported { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
+            return Ok(Load::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
         Ok((header, payload)) if header.nonce == nonce && header.kind == Kind::Error => {
-            serde_json::from_slice::<PolicyFault>(&payload)
-                .map_or_else(|_| protocol("an unreadable error"), |fault| PolicyFailure::told(&fault))
+            PolicyFault::of_runner(&payload)
+                .map_or_else(|| protocol("an error that is not the runner's"), |fault| PolicyFailure::told(&fault))
         }
         Ok(_) => protocol("an unexpected frame"),
         Err(ReceiveError::Frame(error)) => protocol(&error.to_string()),
-        Err(ReceiveError::Closed) => PolicyFailure::exited(&ended(&mut idle)),
+        Err(ReceiveError::Closed) => exited(&mut idle, cpu_limit)?,
         Err(ReceiveError::Watch(Stop::Failed(failure))) => failure,
         Err(ReceiveError::Watch(Stop::GivenUp)) => return Err(TakeError::GivenUp { cpu }),
         Err(ReceiveError::Watch(Stop::Ours(error))) => return Err(error),
@@ -125,14 +129,24 @@ fn protocol(what: &str) -> PolicyFailure {
     PolicyFailure::seen("protocol", format!("the policy wrote to the stream that only its runner may use: {what}"))
 }
 
+/// It ended without an answer: its own fault, unless another process killed it.
+fn exited(idle: &mut Idle, cpu_limit: Duration) -> Result<PolicyFailure, TakeError> {
+    let exit = ended(idle);
+    match killed_from_outside(&exit, Some(cpu_limit)) {
+        Some(evidence) => Err(TakeError::Disturbed(evidence)),
+        None => Ok(PolicyFailure::exited(&exit, Some(cpu_limit))),
+    }
+}
+
 fn ended(idle: &mut Idle) -> assay_jail::Exit {
     let child = &mut idle.member.child;
     child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| child.kill())
 }
 
-/// A member that has said HELLO.
+/// A member that has said HELLO. Those that other processes killed tell nothing about the runner.
 fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, TakeError> {
     let mut log = String::new();
+    let mut disturbed = None;
     for _ in 0..MAX_DEAD {
         let mut idle = shared.next()?;
         if let Err(error) = idle.member.child.compete() {
@@ -144,20 +158,34 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
             false => (Instant::now() > end).then_some(None),
         });
         match hello {
-            Ok((header, payload)) if header.kind == Kind::Hello && is_known(&payload) => return Ok(idle),
+            Ok((header, payload)) if header.kind == Kind::Hello => match greeting(shared, &payload) {
+                Ok(()) => return Ok(idle),
+                Err(why) => {
+                    idle.member.child.kill();
+                    (log, disturbed) = (why.to_owned(), None);
+                }
+            },
             Err(ReceiveError::Watch(Some(error))) => return Err(error),
             _ => {
                 let exit = ended(&mut idle);
+                disturbed = killed_from_outside(&exit, None);
                 log = crate::failure::log_text(&idle.member.child.output_tail());
                 log = format!("{exit:?} {}", log.trim());
             }
         }
     }
-    Err(TakeError::Runner { log })
+    Err(disturbed.map_or(TakeError::Runner { log }, TakeError::Disturbed))
 }
 
-fn is_known(payload: &[u8]) -> bool {
-    serde_json::from_slice::<Hello>(payload).is_ok_and(|hello| hello.protocol == PROTOCOL)
+/// Checks what a member says before it has seen anything of a stranger's: until then only the runner and the libraries of
+/// its read-only root have run in it, so that it can be believed. Nothing is handed to one that is not sealed.
+fn greeting(shared: &Shared, payload: &[u8]) -> Result<(), &'static str> {
+    match serde_json::from_slice::<Hello>(payload) {
+        Ok(hello) if hello.protocol != PROTOCOL => Err("it speaks another protocol"),
+        Ok(hello) if shared.jail.has_landlock() && !hello.sealed => Err("it did not seal itself with Landlock"),
+        Ok(_) => Ok(()),
+        Err(_) => Err("its greeting is not readable"),
+    }
 }
 
 enum Stop {
@@ -170,20 +198,27 @@ enum Stop {
 struct Import {
     start: Instant,
     cpu_at_start: Duration,
-    delay_at_start: Duration,
     cpu_limit: Duration,
-    wall_limit: Duration,
+    /// Most time asleep.
+    sleep_limit: Duration,
+    sleep: SleepWatch,
     patience: Option<Duration>,
 }
 
 impl Import {
-    fn begin(shared: &Shared, (cpu_limit, patience): (Duration, Option<Duration>), child: &Child) -> Self {
+    fn begin(
+        shared: &Shared,
+        (cpu_limit, patience): (Duration, Option<Duration>),
+        (child, mut sleep): (&Child, SleepWatch),
+    ) -> Self {
+        let start = Instant::now();
+        sleep.begin(start);
         Self {
-            start: Instant::now(),
+            start,
             cpu_at_start: child.cpu_time().unwrap_or_default(),
-            delay_at_start: child.run_delay().unwrap_or_default(),
             cpu_limit,
-            wall_limit: shared.config.load.import_wall,
+            sleep_limit: shared.config.load.import_wall,
+            sleep,
             patience,
         }
     }
@@ -192,7 +227,7 @@ impl Import {
         child.cpu_time().unwrap_or_default().saturating_sub(self.cpu_at_start)
     }
 
-    fn watch(&self, child: &Child, is_cancelled: &dyn Fn() -> bool) -> Option<Stop> {
+    fn watch(&mut self, child: &Child, is_cancelled: &dyn Fn() -> bool) -> Option<Stop> {
         if is_cancelled() {
             return Some(Stop::Ours(TakeError::Cancelled));
         }
@@ -203,17 +238,21 @@ impl Import {
                 "importing policy.py took more than {limit} s of CPU time; move work into reset()"
             ));
         }
-        let waited = self.start.elapsed();
-        let starved = || child.run_delay().unwrap_or_default().saturating_sub(self.delay_at_start);
-        if self.patience.is_some_and(|patience| waited > patience && waited.saturating_sub(starved()) > patience) {
+        // Whatever keeps it: a caller in a hurry gives up by wall-clock time.
+        if self.patience.is_some_and(|patience| self.start.elapsed() > patience) {
             return Some(Stop::GivenUp);
         }
-        if waited < self.wall_limit {
-            return None;
+        self.sleep.sample(Instant::now(), || child.activity());
+        if self.sleep.stopped() > self.sleep_limit {
+            let evidence = format!("its process was stopped for {} s", self.sleep_limit.as_secs());
+            return Some(Stop::Ours(TakeError::Disturbed(evidence)));
         }
-        if starved() > waited / 2 || child.is_stopped() {
-            return Some(Stop::Ours(TakeError::Starved(waited)));
-        }
-        timeout(format!("importing policy.py did not end within {} s; does it wait for something?", waited.as_secs()))
+        // One that waits for a processor is waited for: a busy machine delays it, and nothing else.
+        (self.sleep.asleep() > self.sleep_limit)
+            .then(|| {
+                let limit = self.sleep_limit.as_secs();
+                timeout(format!("importing policy.py slept for {limit} s; does it wait for something?"))
+            })
+            .flatten()
     }
 }

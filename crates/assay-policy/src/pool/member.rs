@@ -1,19 +1,18 @@
 //! One warm interpreter: its process, its end of the stream, its slot.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use assay_jail::{Bind, Child, Profile, SpawnError, Spec};
 use assay_model::Isolation;
 
-use super::PoolConfig;
 use super::filler::Shared;
 use super::slot::Slot;
 use crate::stream::PolicyStream;
 
 /// The file that speaks frames on the policy's side, part of this program so that the two always fit.
 pub(super) const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
+/// Its name in its folder.
 pub(super) const RUNNER_NAME: &str = "runner.py";
 /// Its arguments: the policy's folder, and how many threads it may have.
 const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
@@ -79,31 +78,22 @@ pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnErro
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
     let (stream, theirs) = PolicyStream::pipes().map_err(failed("make pipes"))?;
     let threads = if shared.jail.isolation() == Isolation::Namespaces { THREADS } else { THREADS_UNCOUNTED };
-    let mut spec = spec(&shared.config, &shared.root().join("runner"), slot.path(), threads);
+    let mut spec = spec(shared, &slot, threads);
     (spec.stdin, spec.stdout) = (Some(theirs.stdin), Some(theirs.stdout));
     let child = shared.jail.spawn(spec)?;
     Ok(Idle { stream, member: Member { child, slot, _lease: Lease::new(shared) } })
 }
 
-fn spec(config: &PoolConfig, runner: &Path, slot: &Path, threads: &str) -> Spec {
+fn spec(shared: &Shared, slot: &Slot, threads: &str) -> Spec {
     let mut spec = Spec::new(Profile::Policy, COMMAND);
     spec.argv.push(threads.into());
     spec.seals_itself = true;
     spec.binds = vec![
-        Bind::read_only(&config.runtime.root, "/"),
-        Bind::read_only(runner, "/runner"),
-        Bind::read_only(slot, "/policy"),
+        Bind::read_only(shared.runtime_root(), "/"),
+        Bind::read_only(slot.runner(), "/runner"),
+        Bind::read_only(slot.policy(), "/policy"),
     ];
     spec.env = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    spec.limits = config.limits;
+    spec.limits = shared.config.limits;
     spec
-}
-
-/// Writes the runner where members see it.
-pub(super) fn place_runner(root: &Path) -> std::io::Result<()> {
-    let folder = root.join("runner");
-    super::slot::make_open(&folder)?;
-    let file = folder.join(RUNNER_NAME);
-    std::fs::write(&file, RUNNER)?;
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644))
 }

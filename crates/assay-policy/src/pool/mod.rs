@@ -2,7 +2,7 @@
 //! a millisecond.
 //!
 //! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`. [`Pool::take`]
-//! links the policy's files into the slot and says LOAD. One long-lived thread spawns all members (the jail's children
+//! copies the policy's files into the slot and says LOAD. One long-lived thread spawns all members (the jail's children
 //! die with the thread that spawned them) and lives until the last of them is gone. A member serves one policy once.
 
 mod config;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use assay_jail::{Jail, JailError, SpawnError};
+use assay_jail::{Jail, JailError, MemoryError, SpawnError};
 
 pub use config::{Allowance, LoadLimits, PoolConfig};
 use filler::Shared;
@@ -81,6 +81,13 @@ impl Pool {
     /// [`PoolError::Thread`] when no thread can be started.
     pub fn prepare(&self, order: Order) -> Result<Prepared, PoolError> {
         Prepared::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
+    }
+
+    /// Tells why the runtime is on a disk and not in memory, if so: then two jails can pass bits by the names that they ask for
+    /// in it.
+    #[must_use]
+    pub fn on_disk(&self) -> Option<&MemoryError> {
+        self.shared.on_disk()
     }
 
     /// How many interpreters wait for a policy (some may still be importing numpy).

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use assay_jail::jail_uid;
 
+use super::member::{RUNNER, RUNNER_NAME};
+
 const OPEN: u32 = 0o755;
+const OPEN_FILE: u32 = 0o644;
 /// For us and the jail's group: other people of the host have no business in there.
 const OWN: u32 = 0o750;
 const PREFIX: &str = "pool-";
@@ -38,12 +41,13 @@ fn sweep(work_dir: &Path) {
 }
 
 /// A new folder that jails can read, whatever the umask.
-pub(super) fn make_open(path: &Path) -> Result<(), Error> {
+fn make_open(path: &Path) -> Result<(), Error> {
     std::fs::create_dir(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(OPEN))
 }
 
-/// A member's folder; gone when dropped.
+/// A member's folders, which no other member sees, not even the same file in: names that one asks for and does not find,
+/// and numbers of links, would tell another something. Gone when dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     path: PathBuf,
@@ -52,21 +56,33 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn make(path: PathBuf) -> Result<Self, Error> {
         make_open(&path)?;
-        Ok(Self { path })
+        let slot = Self { path };
+        make_open(&slot.policy())?;
+        make_open(&slot.runner())?;
+        let file = slot.runner().join(RUNNER_NAME);
+        std::fs::write(&file, RUNNER)?;
+        std::fs::set_permissions(&file, Permissions::from_mode(OPEN_FILE))?;
+        Ok(slot)
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// What the jail shows as `/policy`.
+    pub(super) fn policy(&self) -> PathBuf {
+        self.path.join("policy")
     }
 
-    /// Puts the files of `policy_dir` there: as links where possible.
+    /// What the jail shows as `/runner`.
+    pub(super) fn runner(&self) -> PathBuf {
+        self.path.join("runner")
+    }
+
+    /// Copies the files of `policy_dir` there.
     pub(super) fn fill(&self, policy_dir: &Path) -> Result<(), Error> {
         let (mut open, mut files) = (vec![PathBuf::new()], 0);
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(policy_dir.join(&folder))? {
                 let entry = entry?;
                 let name = folder.join(entry.file_name());
-                let target = self.path.join(&name);
+                let target = self.policy().join(&name);
                 let kind = entry.file_type()?;
                 files += 1;
                 if files > MAX_FILES {
@@ -75,7 +91,7 @@ impl Slot {
                 if kind.is_dir() {
                     make_open(&target)?;
                     open.push(name);
-                } else if kind.is_file() && std::fs::hard_link(entry.path(), &target).is_err() {
+                } else if kind.is_file() {
                     std::fs::copy(entry.path(), &target)?;
                 }
             }

@@ -10,6 +10,8 @@ mod array;
 mod chunk;
 mod endpoint;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub mod guard;
 mod hidden;
 mod http;

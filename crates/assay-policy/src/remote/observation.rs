@@ -2,6 +2,9 @@
 
 use assay_model::frame::{ArraySpec, Dtype, Init};
 
+/// Bytes of an observation's time and remaining time.
+const TIMES_BYTES: usize = 16;
+
 /// An episode, as a server may know it.
 #[derive(Debug, Clone)]
 pub(crate) struct Episode {
@@ -43,7 +46,7 @@ impl Episode {
 
     /// Bytes of an observation's payload.
     pub(crate) fn payload_bytes(&self) -> usize {
-        16 + self.specs.iter().map(bytes).sum::<usize>()
+        self.specs.iter().map(bytes).fold(TIMES_BYTES, usize::saturating_add)
     }
 
     /// The images among the arrays.
@@ -58,7 +61,7 @@ impl<'a> Observation<'a> {
         if payload.len() != episode.payload_bytes() {
             return None;
         }
-        let (times, data) = payload.split_at(16);
+        let (times, data) = payload.split_at(TIMES_BYTES);
         let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).ok();
         Some(Self { episode, step, time: number(&times[..8])?, time_remaining: number(&times[8..])?, data })
     }
@@ -99,4 +102,29 @@ fn bytes(spec: &ArraySpec) -> usize {
         Dtype::U8 => 1,
     };
     spec.shape.iter().fold(size, |product: usize, n| product.saturating_mul(*n as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_model::frame::{ArraySpec, Dtype, Init};
+
+    use super::{Episode, Observation};
+
+    #[test]
+    fn arrays_larger_than_any_memory_fit_no_payload() {
+        let huge = |name: &str| ArraySpec { name: name.to_owned(), dtype: Dtype::F64, shape: vec![u32::MAX; 3] };
+        let init = Init {
+            seed: 0,
+            scenario: "x".to_owned(),
+            instruction: None,
+            observation: vec![huge("a"), huge("b")],
+            action_dim: 1,
+        };
+        let episode = Episode::new("0".to_owned(), init);
+        assert_eq!(episode.payload_bytes(), usize::MAX);
+        // As many as the sum of their lengths has when it wraps.
+        for bytes in [0, 14, 15, 16, 64] {
+            assert!(Observation::new(&episode, 0, &vec![0; bytes]).is_none(), "{bytes}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use assay_jail::Activity;
 use assay_model::Secret;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -195,7 +196,7 @@ impl RemotePolicy {
         {
             task.abort();
         }
-        PolicyEnd { exit: None, log_tail: String::new(), answers: Some(self.log.read()) }
+        PolicyEnd { exit: None, log_tail: String::new(), cpu_limit: None, answers: Some(self.log.read()) }
     }
 }
 
@@ -228,9 +229,11 @@ impl PolicyConnection for RemotePolicy {
         None
     }
 
-    fn run_delay(&self) -> Option<Duration> {
+    fn activity(&self) -> Option<Activity> {
         None
     }
+
+    fn kill(&mut self) {}
 
     fn finish(mut self: Box<Self>) -> PolicyEnd {
         self.end(CLOSE_LIMIT)

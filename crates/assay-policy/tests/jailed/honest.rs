@@ -173,7 +173,7 @@ fn cpu_clocks_are_seen_from_outside() {
     driver.step(0);
     let spent = driver.process.cpu_time().unwrap() - before;
     assert!(spent >= Duration::from_millis(50) && spent < Duration::from_millis(500), "{spent:?}");
-    assert!(driver.process.run_delay().is_some());
+    assert!(driver.process.activity().is_some());
     driver.finish();
     assert!(matches!(bench.load("again", &[("policy.py", FUNCTION)]), Load::Ready(_)));
     bench.close();

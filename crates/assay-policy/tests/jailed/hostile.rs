@@ -1,12 +1,13 @@
 //! What the table of attacks (`attacks/attacks.toml`) does not show: how soon the end comes, what is kept of a log, and
 //! what the author is told.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
 use assay_jail::ExitReason;
 use assay_policy::{Order, TakeError};
-use assay_testkit::{jailed, wait_for};
+use assay_testkit::{Jailed, jailed, wait_for};
 
 /// A policy that tries something at its first step and returns 7 numbers: whether each attempt succeeded.
 fn attempts(attempts: &[&str]) -> String {
@@ -88,14 +89,78 @@ fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
     wait_for("an import", Duration::from_secs(30), || {
         let folders = std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let mut slots = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|slot| slot.unwrap().path());
-        slots.any(|slot| slot.join("policy.py").is_file()).then_some(())
+        slots.any(|slot| slot.join("policy/policy.py").is_file()).then_some(())
     });
     let processes = jailed(bench.folder.path(), &[]);
     processes.iter().find(|process| process.command.starts_with("/py/bin/python3")).unwrap().stop();
-    assert!(matches!(loading.wait(), Err(TakeError::Starved(_))));
+    assert!(matches!(loading.wait(), Err(TakeError::Disturbed(_))));
 
     let order = Order { patience: Some(Duration::from_millis(100)), ..bench.order(&dir, 2) };
     assert!(matches!(bench.pool().prepare(order).unwrap().wait(), Err(TakeError::GivenUp { .. })));
+    bench.close();
+}
+
+#[test]
+fn threads_that_wait_for_each_other_buy_no_patience() {
+    let bench = Bench::new(1, |_| {});
+    // Fourteen threads without the interpreter's lock on one processor: for each second of the clock they wait for thirteen.
+    let text = "import hashlib, threading, time\nblock = bytes(1 << 20)\nend = time.monotonic() + 1\n\
+                def spin():\n    while time.monotonic() < end:\n        hashlib.sha256(block).digest()\n\
+                threads = [threading.Thread(target=spin) for _ in range(14)]\n\
+                [thread.start() for thread in threads]\n[thread.join() for thread in threads]\ntime.sleep(60)\n";
+    let dir = bench.policy("spins", &[("policy.py", text)]);
+    let order = Order { patience: Some(Duration::from_millis(1500)), core: Some(0), ..bench.order(&dir, 1) };
+    let began = std::time::Instant::now();
+    let given_up = bench.pool().prepare(order).unwrap().wait();
+    assert!(matches!(given_up, Err(TakeError::GivenUp { .. })), "{given_up:?}");
+    // The threads' waiting alone is 13 s or more.
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    bench.close();
+}
+
+#[test]
+fn an_interpreter_that_is_not_sealed_gets_no_policy() {
+    let bench = Bench::new(0, |_| {});
+    let dir = bench.policy("harmless", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
+    // A Python that loses the ruleset before the runner sees it.
+    let root = bench.folder.path().join("python");
+    let copied = std::process::Command::new("cp").arg("-a").arg(bench.config().runtime.root).arg(&root).status();
+    assert!(copied.unwrap().success());
+    let found = std::fs::read_dir(root.join("py/lib")).unwrap().map(|entry| entry.unwrap().path());
+    let library = found.into_iter().find(|path| path.join("os.py").is_file()).unwrap();
+    std::fs::write(library.join("sitecustomize.py"), "import os\nos.environ.pop('ASSAY_SEAL_FD', None)\n").unwrap();
+    let mut config = bench.config();
+    config.runtime.root = root;
+    let has_landlock = assay_jail::Jail::of(config.isolation).unwrap().has_landlock();
+    let pool = assay_policy::Pool::new(config).unwrap();
+    match pool.take(&dir, 1, None) {
+        Err(TakeError::Runner { log }) => assert!(has_landlock && log.contains("did not seal itself"), "{log}"),
+        other => assert!(!has_landlock, "a policy was loaded: {other:?}"),
+    }
+    drop(pool);
+    bench.close();
+}
+
+#[test]
+fn interpreters_that_others_kill_say_nothing_about_the_runner() {
+    let bench = Bench::new(0, |_| {});
+    let dir = bench.policy("harmless", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
+    let is_over = AtomicBool::new(false);
+    let taken = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                let found = jailed(bench.folder.path(), &[]);
+                found.iter().filter(|process| process.is_interpreter()).for_each(Jailed::kill);
+            }
+        });
+        let taken = bench.pool().take(&dir, 1, None);
+        is_over.store(true, Ordering::SeqCst);
+        taken
+    });
+    match taken {
+        Err(TakeError::Disturbed(evidence)) => assert!(evidence.contains("killed from outside"), "{evidence}"),
+        other => panic!("{other:?}"),
+    }
     bench.close();
 }
 

@@ -8,12 +8,14 @@
 mod dsse;
 mod key;
 mod keys;
+mod rendering;
 mod statement;
 mod verify;
 
 pub use dsse::{Envelope, EnvelopeError, PAYLOAD_TYPE};
 pub use key::{KeyError, PublicKey, SigningKey};
 pub use keys::{KnownKey, PublishedKeys};
+pub use rendering::{RENDERING_PREDICATE_TYPE, RenderingPredicate, RenderingStatement, check_rendering};
 pub use statement::{
     Digest, Engine, Evidence, Measured, PREDICATE_TYPE, Predicate, ResourceDescriptor, STATEMENT_TYPE, ScenarioRef,
     Service, Statement, StatementError, Times,

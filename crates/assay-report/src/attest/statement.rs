@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_model::{Blame, JobReport, PolicyIdentity, ReviewReason, Verdict};
+use assay_model::{Blame, JobReport, PolicyIdentity, PolicyKey, ReviewReason, Verdict};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,8 @@ pub struct Predicate {
     pub engine: Option<Engine>,
     pub service: Service,
     pub seed: u64,
+    #[serde(default)]
+    pub policy_key: Option<PolicyKey>,
     pub measured: Measured,
     pub verdict: Option<Verdict>,
     pub blame: Option<Blame>,
@@ -185,6 +187,7 @@ impl Statement {
                 engine: engine(report, timestep_s),
                 service: Service { name: "assay".to_owned(), version: version.to_owned() },
                 seed: report.seed,
+                policy_key: report.policy_key.clone(),
                 measured: measured(report)?,
                 verdict: report.verdict,
                 blame: report.blame,
@@ -219,7 +222,7 @@ fn subject(report: &JobReport, evidence: &[Evidence]) -> Result<ResourceDescript
     Ok(ResourceDescriptor { name: file.name.clone(), digest: sha256(&file.sha256) })
 }
 
-fn sha256(hash: &str) -> Digest {
+pub(super) fn sha256(hash: &str) -> Digest {
     Digest::from([("sha256".to_owned(), hash.to_owned())])
 }
 

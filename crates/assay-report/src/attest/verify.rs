@@ -52,13 +52,22 @@ pub struct Checked {
 /// # Errors
 /// [`AttestError`] says what does not hold.
 pub fn check(file: &[u8], keys: &PublishedKeys, keyid: Option<&str>) -> Result<Checked, AttestError> {
+    let (payload, key) = signed(file, keys, keyid)?;
+    Ok(Checked { statement: parse(&payload)?, key })
+}
+
+/// The payload of the envelope in `file`, and the known key that signed it.
+pub(super) fn signed(
+    file: &[u8],
+    keys: &PublishedKeys,
+    keyid: Option<&str>,
+) -> Result<(Vec<u8>, KnownKey), AttestError> {
     let envelope = Envelope::parse(file)?;
     let wanted = |key: &&KnownKey| keyid.is_none_or(|keyid| key.keyid == keyid);
     for known in keys.keys.iter().filter(wanted) {
         let key = known.key().map_err(|_| AttestError::Key(known.keyid.clone()))?;
         if envelope.signed_by(&key)? {
-            let statement = parse(&envelope.payload()?)?;
-            return Ok(Checked { statement, key: known.clone() });
+            return Ok((envelope.payload()?, known.clone()));
         }
     }
     Err(AttestError::Signature(if keyid.is_some() { "the key with this id" } else { "any of the known keys" }))

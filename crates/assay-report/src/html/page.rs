@@ -1,7 +1,7 @@
 //! What the page's template shows, as text and numbers that are ready to be set.
 
 use askama::Template;
-use assay_model::{JobReport, Level, PolicyIdentity, Quadrants, Verdict, sanitise};
+use assay_model::{JobReport, Level, PolicyIdentity, PolicyKey, Quadrants, Verdict, sanitise};
 
 use super::charts::BoundChart;
 use super::episode::EpisodeView;
@@ -172,6 +172,7 @@ fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
         ("Scenario digest", format!("sha256 {}", clean(&report.scenario_digest))),
         ("Episodes", format!("{} of {}", report.progress.episodes_done, report.num_episodes)),
         ("Seed", report.seed.to_string()),
+        ("Policy key", report.policy_key.as_ref().map_or_else(|| "-".to_owned(), PolicyKey::to_hex)),
         ("Job", report.job_id.to_string()),
         ("Accepted", report.created_at.to_string()),
         ("Completed", report.completed_at.map_or_else(|| "-".to_owned(), |t| t.to_string())),

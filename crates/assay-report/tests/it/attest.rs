@@ -43,6 +43,7 @@ fn a_statement_says_what_the_report_says() {
     assert_eq!((&predicate["verdict"], &predicate["policyIdentity"]), (&"UNSAFE".into(), &"measured".into()));
     assert_eq!((&predicate["measured"]["episodes"], &predicate["measured"]["violations"]), (&3.into(), &1.into()));
     assert_eq!(predicate["engine"]["timestepS"], 0.002);
+    assert_eq!((&predicate["seed"], &predicate["policyKey"]), (&7.into(), &"a5".repeat(32).into()));
     assert!(predicate["note"].as_str().unwrap().contains("only recomputation"));
     check_policy(&checked.statement, &"c3".repeat(32)).unwrap();
     assert!(matches!(check_policy(&checked.statement, &"c4".repeat(32)), Err(AttestError::Policy { .. })));

@@ -3,8 +3,8 @@
 
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation,
-    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, Record, StageResult, Termination,
-    Violation, conclude,
+    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, PolicyKey, Record, StageResult,
+    Termination, Violation, conclude,
 };
 
 const SEED: u64 = 7;
@@ -134,6 +134,7 @@ fn clean(index: u32) -> EpisodeResult {
         error: None,
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
+        replaced_attempts: Vec::new(),
     }
 }
 
@@ -195,6 +196,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         policy_identity: PolicyIdentity::Measured,
         replan_steps: None,
         seed: SEED,
+        policy_key: Some(PolicyKey::new([0xa5; 32])),
         record: Record::All,
         plan: Plan { episodes, target, confidence_level: 0.95, max_violation_probability: 0.1 },
         created_at: "2026-01-15T09:30:00Z".parse().unwrap(),

@@ -91,7 +91,7 @@ fn a_violation_can_be_found_from_every_side() {
         "class=\"span-bad\"",
         "If the limits were others",
         "Latency of the policy",
-        "assay verify my_policy --scenario tabletop_reach --episodes 3 --seed 7",
+        "assay verify my_policy --scenario tabletop_reach --episodes 3 --seed 7 --policy-key a5a5",
     ] {
         assert!(html.contains(part), "{part} is missing");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::draw::is_range;
 use crate::schema::Document;
 use crate::{MAX_ITEMS, Motion, ScenarioError};
 
@@ -31,10 +32,10 @@ pub(super) fn check_actors(document: &Document, drawn: &[String]) -> Result<(), 
                 }
             }
             Motion::Walk { x, y, speed, pause_s } => {
-                for (key, [low, high], least) in
+                for (key, range, least) in
                     [("x", *x, f64::MIN), ("y", *y, f64::MIN), ("speed", *speed, 0.01), ("pause_s", *pause_s, 0.0)]
                 {
-                    if !(low.is_finite() && high.is_finite() && low <= high && low >= least) {
+                    if !(is_range(range) && range[0] >= least) {
                         return fail(
                             key,
                             "must be [low, high], two numbers with low <= high; speeds from 0.01 m/s".to_owned(),

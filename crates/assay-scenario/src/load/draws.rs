@@ -1,6 +1,6 @@
 //! Checks of what an episode draws: distributions, placements and what is set from them.
 
-use crate::draw::arithmetic;
+use crate::draw::{arithmetic, is_range};
 use crate::schema::Document;
 use crate::{Distribution, MAX_ITEMS, Placement, Scalar, ScenarioError, Target};
 
@@ -17,7 +17,7 @@ pub(super) fn parameters(table: &toml::Table) -> Result<Vec<(String, Distributio
             }
             let distribution: Distribution = value.clone().try_into().map_err(|_| fail(remedy))?;
             let valid = match &distribution {
-                Distribution::Uniform { uniform: [low, high] } => low.is_finite() && high.is_finite() && low <= high,
+                Distribution::Uniform { uniform } => is_range(*uniform),
                 Distribution::Normal { normal: [mean, sd], clip: [low, high] } => {
                     mean.is_finite()
                         && sd.is_finite()
@@ -72,12 +72,11 @@ pub(super) fn check_draws(document: &Document) -> Result<Vec<String>, ScenarioEr
 
 fn check_placement(placement: &Placement, key: &str) -> Result<(), ScenarioError> {
     let fail = |field: &str, problem: &str| Err(ScenarioError::value(format!("{key}.{field}"), problem));
-    let range = |[low, high]: [f64; 2]| low.is_finite() && high.is_finite() && low <= high;
     if placement.bodies.is_empty() {
         return fail("bodies", "must name at least one body");
     }
     for (field, limits) in [("x", placement.x), ("y", placement.y), ("yaw", placement.yaw.unwrap_or_default())] {
-        if !range(limits) {
+        if !is_range(limits) {
             return fail(field, "must be [low, high], two numbers with low <= high");
         }
     }

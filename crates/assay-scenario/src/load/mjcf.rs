@@ -49,7 +49,7 @@ fn check_file(path: &Path) -> Result<(), String> {
     check_text(&text)
 }
 
-fn check_text(text: &str) -> Result<(), String> {
+pub(crate) fn check_text(text: &str) -> Result<(), String> {
     let mut reader = Reader::from_str(text);
     loop {
         let event = reader.read_event();

@@ -216,6 +216,7 @@ const RULES: &[Mistake] = &[
 const DRAWS: &[Mistake] = &[
     ("{ uniform = [0.03, 0.10] }", "{ uniform = [0.10, 0.03] }", &["parameters.lean", "uniform = [low, high]"]),
     ("{ uniform = [0.03, 0.10] }", "{ uniform = [nan, 0.03] }", &["parameters.lean", "uniform = [low, high]"]),
+    ("{ uniform = [0.03, 0.10] }", "{ uniform = [-1e308, 1e308] }", &["parameters.lean", "uniform = [low, high]"]),
     ("{ uniform = [0.03, 0.10] }", "{ uniform = [0.03] }", &["parameters.lean", "uniform = [low, high]"]),
     ("{ uniform = [0.03, 0.10] }", "{ gamma = [0.03, 0.10] }", &["parameters.lean", "uniform = [low, high]"]),
     ("{ uniform = [0.03, 0.10] }", "{ uniform = [0.03, 0.10], clip = [0, 1] }", &["parameters.lean", "uniform"]),
@@ -258,6 +259,7 @@ const ROBOTS: &[Mistake] = &[
     ("cutoff = 0.2", "cutoff = nan", &["signals.post_clearance.cutoff", "positive"]),
     ("x = [0.36, 0.54]", "x = [0.54, 0.36]", &["placement[0].x", "low <= high"]),
     ("x = [0.36, 0.54]", "x = [0.36, inf]", &["placement[0].x", "low <= high"]),
+    ("x = [0.36, 0.54]", "x = [-1.7e308, 1.7e308]", &["placement[0].x", "low <= high"]),
     ("y = [-0.14, 0.10]", "y = [nan, 0.10]", &["placement[0].y", "low <= high"]),
     ("spacing = 0.10", "spacing = -0.10", &["placement[0].spacing", "0 or more"]),
     ("spacing = 0.10", "spacing = nan", &["placement[0].spacing", "0 or more"]),

@@ -6,6 +6,7 @@ mod time;
 
 use std::collections::HashMap;
 
+use crate::aggregate::Derived;
 use crate::error::BindError;
 use crate::fold::Fold;
 use crate::leaf::Leaf;
@@ -31,6 +32,8 @@ pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Resul
         leaves: vec![],
         ops: vec![],
         facts: vec![],
+        derived: vec![],
+        width: signals.len(),
         memo: HashMap::new(),
     };
     let root = low.node(formula.root, Form { positive: true, crisp: false })?;
@@ -39,13 +42,16 @@ pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Resul
         Activity::Always => None,
         Activity::Op(op) => Some(op),
     };
-    let span = low.facts.iter().map(|facts| facts.span).max().unwrap_or(0);
+    // Each window keeps its samples.
+    let kept = low.derived.iter().filter_map(|derived| derived.width).fold(0, usize::saturating_add);
+    let span = low.facts.iter().map(|facts| facts.span).max().unwrap_or(0).saturating_add(kept);
     if span > MAX_HORIZON_STEPS {
         let steps = u64::try_from(span).unwrap_or(u64::MAX);
         return Err(BindError::Horizon { steps, limit: MAX_HORIZON_STEPS });
     }
-    let Lower { leaves, ops, facts, .. } = low;
-    Ok(Plan { leaves, ops, facts, root, active, body, used: columns, width: signals.len() })
+    let Lower { leaves, ops, facts, derived, width, .. } = low;
+    let used = columns.into_iter().chain(width..width + derived.len()).collect();
+    Ok(Plan { leaves, ops, facts, root, active, body, used, width, derived })
 }
 
 /// Which of a node's forms: itself or its negation, as a margin or as a plain truth.
@@ -73,6 +79,9 @@ struct Lower<'a> {
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     facts: Vec<Facts>,
+    derived: Vec<Derived>,
+    /// Columns of a sample, before the derived ones.
+    width: usize,
     memo: HashMap<(Id, Form), OpId>,
 }
 
@@ -119,11 +128,14 @@ impl Lower<'_> {
                     Pair::Since => self.since(outer, steps, left, right),
                 }
             }
-            Node::Compare(comparison, a, b) => self.predicate(comparison, a, b, form),
+            Node::Compare(comparison, a, b) => self.predicate(comparison, a, b, form)?,
             // The parser lets no number stand for a truth.
-            Node::Number(_) | Node::Signal(_) | Node::Minus(_) | Node::Abs(_) | Node::Arithmetic(..) => {
-                self.add(Op::Fixed(f64::NEG_INFINITY))
-            }
+            Node::Number(_)
+            | Node::Signal(_)
+            | Node::Minus(_)
+            | Node::Abs(_)
+            | Node::Arithmetic(..)
+            | Node::Aggregate(..) => self.add(Op::Fixed(f64::NEG_INFINITY)),
         };
         self.memo.insert((id, form), op);
         Ok(op)

@@ -1,12 +1,14 @@
 //! Comparisons of arithmetic to flat programs.
 use super::{Form, Lower};
+use crate::aggregate::{Derived, Source};
+use crate::error::BindError;
 use crate::leaf::{Instruction, Leaf, Reading};
 use crate::plan::{Op, OpId};
-use crate::syntax::{Arithmetic, Comparison, Id, Node};
+use crate::syntax::{Aggregate, Arithmetic, Comparison, Id, Interval, Node};
 
 impl Lower<'_> {
     /// A comparison as a margin that is positive where it, or its negation, holds.
-    pub(super) fn predicate(&mut self, comparison: Comparison, a: Id, b: Id, form: Form) -> OpId {
+    pub(super) fn predicate(&mut self, comparison: Comparison, a: Id, b: Id, form: Form) -> Result<OpId, BindError> {
         use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
         let holds = match (comparison, form.positive) {
             (op, true) => op,
@@ -19,8 +21,8 @@ impl Lower<'_> {
         };
         let mut code = Vec::new();
         let (first, second) = if matches!(holds, Le | Lt) { (b, a) } else { (a, b) };
-        self.number(first, &mut code);
-        self.number(second, &mut code);
+        self.number(first, &mut code)?;
+        self.number(second, &mut code)?;
         code.push(Instruction::Sub);
         if matches!(holds, Eq | Ne) {
             code.push(Instruction::Abs);
@@ -31,11 +33,11 @@ impl Lower<'_> {
         let reading =
             if form.crisp { Reading::Crisp { strict: matches!(holds, Gt | Lt | Ne) } } else { Reading::Robust };
         self.leaves.push(Leaf::new(code, reading));
-        self.add(Op::Leaf(self.leaves.len() - 1))
+        Ok(self.add(Op::Leaf(self.leaves.len() - 1)))
     }
 
     /// Appends the code of a number; what does not depend on signals is computed here.
-    fn number(&self, id: Id, code: &mut Vec<Instruction>) {
+    fn number(&mut self, id: Id, code: &mut Vec<Instruction>) -> Result<(), BindError> {
         use Instruction::Constant;
         let start = code.len();
         match self.formula.nodes[id] {
@@ -44,7 +46,7 @@ impl Lower<'_> {
             Node::Minus(kid) | Node::Abs(kid) => {
                 let step =
                     if matches!(self.formula.nodes[id], Node::Abs(_)) { Instruction::Abs } else { Instruction::Minus };
-                self.number(kid, code);
+                self.number(kid, code)?;
                 match code[start..] {
                     [Constant(value)] => {
                         code[start] = Constant(if step == Instruction::Abs { value.abs() } else { -value });
@@ -54,8 +56,8 @@ impl Lower<'_> {
             }
             Node::Arithmetic(op, a, b) => {
                 let step = instruction(op);
-                self.number(a, code);
-                self.number(b, code);
+                self.number(a, code)?;
+                self.number(b, code)?;
                 match code[start..] {
                     [Constant(a), Constant(b)] => {
                         code.truncate(start);
@@ -64,9 +66,32 @@ impl Lower<'_> {
                     _ => code.push(step),
                 }
             }
+            Node::Aggregate(aggregate, interval, kid) => {
+                let column = self.derived(aggregate, interval, kid)?;
+                code.push(Instruction::Load(column));
+            }
             // The parser lets no truth stand for a number.
             _ => code.push(Constant(f64::NAN)),
         }
+        Ok(())
+    }
+
+    /// The column of an aggregate.
+    fn derived(&mut self, aggregate: Aggregate, interval: Interval, kid: Id) -> Result<usize, BindError> {
+        let source = match aggregate {
+            Aggregate::Mean => {
+                let mut code = Vec::new();
+                self.number(kid, &mut code)?;
+                Source::Number(Leaf::new(code, Reading::Robust))
+            }
+            Aggregate::Duration | Aggregate::Count => {
+                let form = Form { positive: true, crisp: true };
+                Source::Truth { holds: self.node(kid, form)?, fails: self.node(kid, form.negated())? }
+            }
+        };
+        let width = self.interval(interval)?.width();
+        self.derived.push(Derived { aggregate, width, source, period_s: self.period_s });
+        Ok(self.width + self.derived.len() - 1)
     }
 }
 

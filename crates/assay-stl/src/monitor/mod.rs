@@ -12,6 +12,7 @@ mod stream;
 
 use std::sync::Arc;
 
+use crate::aggregate::History;
 use crate::fold::Fold;
 use crate::leaf::Leaf;
 use crate::outcome::{End, Outcome};
@@ -36,6 +37,7 @@ impl Running {
 pub struct Monitor {
     plan: Arc<Plan>,
     pushed: usize,
+    history: History,
     engine: Engine,
 }
 
@@ -55,9 +57,9 @@ impl Monitor {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
         let engine = limit(&plan).unwrap_or_else(|| match Outer::new(&plan) {
             Some(outer) => Engine::Fold(Box::new(outer)),
-            None => Engine::Record(vec![Vec::new(); plan.width]),
+            None => Engine::Record(vec![Vec::new(); plan.columns()]),
         });
-        Self { plan, pushed: 0, engine }
+        Self { history: History::new(&plan), plan, pushed: 0, engine }
     }
 
     /// Takes the next sample (signals in the order given to [`Formula::bind`](crate::Formula::bind); a missing one
@@ -68,6 +70,7 @@ impl Monitor {
     #[inline]
     pub fn push(&mut self, sample: &[f64]) -> Running {
         self.pushed += 1;
+        let sample = if self.history.is_empty() { sample } else { self.history.extend(&self.plan, sample) };
         match &mut self.engine {
             Engine::Limit { leaves, least } => {
                 *least = leaves.iter().fold(*least, |least, leaf| Fold::Min.of(leaf.at(sample), least));

@@ -8,6 +8,24 @@ use crate::syntax::{Interval, UNBOUNDED};
 impl Parser<'_> {
     /// The optional `[a:b]` after a temporal operator, which is counted here.
     pub(super) fn temporal_interval(&mut self) -> Result<Interval, ParseError> {
+        if self.aggregates > 0 {
+            self.at -= 1;
+            return Err(self.unexpected("no temporal operator inside of `mean`, `duration` or `count`"));
+        }
+        self.bound_window()
+    }
+
+    /// The optional `[0:b]` after an aggregate: the samples behind, up to the present one.
+    pub(super) fn aggregate_interval(&mut self) -> Result<Interval, ParseError> {
+        let start = self.peek();
+        let interval = self.bound_window()?;
+        if interval.from != 0.0 {
+            return Err(error(start, "a window that begins at 0"));
+        }
+        Ok(interval)
+    }
+
+    fn bound_window(&mut self) -> Result<Interval, ParseError> {
         self.temporal += 1;
         if self.temporal > MAX_TEMPORAL {
             return Err(self.unexpected(&format!("at most {MAX_TEMPORAL} temporal operators in a formula")));

@@ -6,8 +6,8 @@ pub(crate) mod precedence;
 use crate::error::ParseError;
 use crate::lex::{Kind, Token, tokens};
 use crate::limits::{MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES};
-use crate::syntax::{Arithmetic, Formula, Id, Node, Temporal, UNBOUNDED};
-use operators::{Infix, Sort, temporal};
+use crate::syntax::{Aggregate, Arithmetic, Formula, Id, Node, Temporal, UNBOUNDED};
+use operators::{Infix, Sort, aggregate, temporal};
 
 const OPERAND: &str = "a signal, a number, `not`, a temporal operator or `(`";
 const NUMERIC: &str = "a number, a signal or `(`";
@@ -29,7 +29,8 @@ impl Formula {
             return Err(ParseError { column: 1, expected, found: format!("{} bytes", text.len()) });
         }
         let formula = Formula { nodes: Vec::new(), root: 0, signals: Vec::new() };
-        let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0, temporal: 0, constants, formula };
+        let mut parser =
+            Parser { tokens: tokens(text)?, at: 0, depth: 0, temporal: 0, aggregates: 0, constants, formula };
         let (root, kind) = parser.expression(0)?;
         if kind == Sort::Number {
             return Err(parser.unexpected(COMPARE));
@@ -47,6 +48,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     temporal: usize,
+    /// Aggregates around the cursor.
+    aggregates: usize,
     constants: &'a [(&'a str, f64)],
     formula: Formula,
 }
@@ -180,6 +183,9 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected(OPERAND));
         }
         let token = self.take();
+        if let (Some(op), Kind::Symbol("[" | "(")) = (aggregate(word), self.peek().kind) {
+            return Ok((self.aggregate(op)?, Sort::Number));
+        }
         match word {
             "abs" => {
                 let [kid] = self.arguments()?;
@@ -214,6 +220,17 @@ impl<'a> Parser<'a> {
             signals.push(name.to_owned());
             signals.len() - 1
         })
+    }
+
+    /// The window of an aggregate and what it looks at.
+    fn aggregate(&mut self, op: Aggregate) -> Result<Id, ParseError> {
+        let interval = self.aggregate_interval()?;
+        self.symbol("(", "`(`")?;
+        self.aggregates += 1;
+        let kid = self.operand_of(if op == Aggregate::Mean { Sort::Number } else { Sort::Truth }, 0)?;
+        self.aggregates -= 1;
+        self.symbol(")", "`)`")?;
+        self.add(Node::Aggregate(op, interval, kid))
     }
 
     /// `(a, b, ..)`, exactly `N` of them.

@@ -1,7 +1,7 @@
 //! The words and symbols between and before operands.
 use super::precedence;
 use crate::lex::Kind;
-use crate::syntax::{Arithmetic, Comparison, Logic, Pair, Temporal};
+use crate::syntax::{Aggregate, Arithmetic, Comparison, Logic, Pair, Temporal};
 
 /// Whether an expression is a number or a truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,15 @@ impl Infix {
     pub(super) fn chains(self) -> bool {
         !matches!(self, Infix::Compare(_) | Infix::Pair(_) | Infix::Logic(Logic::Implies))
     }
+}
+
+pub(super) fn aggregate(word: &str) -> Option<Aggregate> {
+    Some(match word {
+        "mean" => Aggregate::Mean,
+        "duration" => Aggregate::Duration,
+        "count" => Aggregate::Count,
+        _ => return None,
+    })
 }
 
 pub(super) fn temporal(word: &str) -> Option<Temporal> {

@@ -19,7 +19,11 @@ pub(crate) fn text(f: &F) -> String {
     match f {
         F::Atom(0, op, c) => format!("(a {op} {c})"),
         F::Atom(1, op, c) => format!("(b {op} {c})"),
-        F::Atom(_, op, c) => format!("(a - 2 * b {op} {c})"),
+        F::Atom(2, op, c) => format!("(a - 2 * b {op} {c})"),
+        F::Atom(3, op, c) => format!("(2 * mean[0:2](a - b) {op} {c})"),
+        F::Atom(4, op, c) => format!("(duration[0:3](a > b or b >= 2) - 1 {op} {c})"),
+        F::Atom(5, op, c) => format!("(count(b >= 1) {op} {c})"),
+        F::Atom(_, op, c) => format!("(count[0:4](mean[0:1](a) > 0) + b {op} {c})"),
         F::Not(k) => format!("not {}", text(k)),
         F::Logic(op, l, r) => format!("({} {op} {})", text(l), text(r)),
         F::Temporal(op, w, k) => format!("({op}{} {})", window(*w), text(k)),
@@ -45,7 +49,7 @@ fn windows() -> impl Strategy<Value = Window> {
 
 pub(crate) fn formulas() -> impl Strategy<Value = F> {
     let op = prop_oneof![Just(">="), Just("<="), Just(">"), Just("<"), Just("=="), Just("!=")];
-    let atom = (0..3_u8, op, -3..4_i8).prop_map(|(s, op, c)| F::Atom(s, op, c));
+    let atom = (0..7_u8, op, -3..4_i8).prop_map(|(s, op, c)| F::Atom(s, op, c));
     atom.prop_recursive(4, 12, 2, |inner| {
         let logic = prop_oneof![Just("and"), Just("or"), Just("implies"), Just("iff"), Just("xor")];
         let temporal = prop_oneof![
@@ -180,13 +184,34 @@ impl Trace<'_> {
         let x = match signal {
             0 => *a,
             1 => *b,
-            _ => a - 2.0 * b,
+            2 => a - 2.0 * b,
+            _ => self.aggregate(signal, i) + if signal == 6 { *b } else { 0.0 },
         };
         match op {
             ">=" | ">" => x - c,
             "<=" | "<" => c - x,
             "==" => -(x - c).abs(),
             _ => (x - c).abs(),
+        }
+    }
+
+    fn aggregate(&self, signal: u8, i: usize) -> f64 {
+        let mean = |steps: usize, j: usize, x: &dyn Fn(usize) -> f64| {
+            let places = j.saturating_sub(steps)..=j;
+            let count = places.clone().count();
+            places.map(x).sum::<f64>() / count as f64
+        };
+        let begins = |p: &dyn Fn(usize) -> bool, first: usize| {
+            (first..=i).filter(|j| p(*j) && (*j == 0 || !p(j - 1))).count() as f64
+        };
+        match signal {
+            3 => 2.0 * mean(2, i, &|j| self.a[j] - self.b[j]),
+            4 => {
+                let holds = |j: &usize| self.a[*j] > self.b[*j] || self.b[*j] >= 2.0;
+                (i.saturating_sub(3)..=i).filter(holds).count() as f64 - 1.0
+            }
+            5 => begins(&|j| self.b[j] >= 1.0, 0),
+            _ => begins(&|j| mean(1, j, &|j| self.a[j]) > 0.0, i.saturating_sub(4)),
         }
     }
 

@@ -36,8 +36,13 @@ impl Arena for SqliteRecords {
         self.write("choosing a submission", move |db| submissions::choose(db, account.as_ref(), id)).await
     }
 
-    async fn standing(&self, scenario: &ScenarioId, season: u32) -> Result<Vec<JobRecord>, StoreError> {
-        self.read("reading what counts in a season", |db| submissions::standing(db, scenario, season))
+    async fn standing(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        published_by: Option<Timestamp>,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        self.read("reading what counts in a season", |db| submissions::standing(db, scenario, season, published_by))
     }
 
     async fn begin_closing(

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Judgement, Review};
+use assay_model::{AccountId, Artifact, AttemptNote, EpisodeResult, JobId, Judgement, Review};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::row::value;
-use super::{SqliteRecords, conclusions, jobs, keys, reconcile, reviews, shards};
+use super::shards::{Kind, Wanted};
+use super::{SqliteRecords, conclusions, jobs, keys, notes, reconcile, reviews, shards};
 use crate::{
     Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
     Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, Signed, SignedDocument, StoreError,
@@ -98,7 +99,28 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         let worker = worker.to_owned();
-        self.write("claiming a shard", move |db| shards::claim(db, &worker, false, now, lease)).await
+        self.write("claiming a shard", move |db| shards::claim(db, &worker, &Wanted::any(Kind::Any), now, lease)).await
+    }
+
+    async fn claim_shard_of_others(
+        &self,
+        worker: &str,
+        accounts: &[AccountId],
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let (worker, wanted) = (worker.to_owned(), Wanted::but(accounts));
+        self.write("claiming a shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
+    }
+
+    async fn claim_secret_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let (worker, wanted) = (worker.to_owned(), Wanted::any(Kind::Secret));
+        self.write("claiming a submission's shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
     }
 
     async fn claim_server_shard(
@@ -108,7 +130,8 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         let worker = worker.to_owned();
-        self.write("claiming a policy server's shard", move |db| shards::claim(db, &worker, true, now, lease)).await
+        let wanted = Wanted::any(Kind::Remote);
+        self.write("claiming a policy server's shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
@@ -122,6 +145,15 @@ impl Records for SqliteRecords {
         now: Timestamp,
     ) -> Result<Recorded, StoreError> {
         self.write("recording a result", move |db| shards::record(db, fence, &result, now)).await
+    }
+
+    async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError> {
+        self.write("noting an attempt", move |db| notes::add(db, fence, &note)).await
+    }
+
+    async fn postpone_shard(&self, fence: Fence, not_before: Timestamp, reason: &str) -> Result<Returned, StoreError> {
+        let reason = reason.to_owned();
+        self.write("postponing a shard", move |db| shards::postpone(db, fence, not_before, &reason)).await
     }
 
     async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError> {

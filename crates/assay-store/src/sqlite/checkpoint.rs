@@ -1,10 +1,13 @@
 //! Moves the write-ahead log into the database file, off the commit path.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
+
+use super::reserve::Reserve;
 
 /// Pages of 4 KiB that are not moved yet, below which the log is left alone. After each move the next commit waits for the
 /// disk twice, since it begins the log anew.
@@ -15,6 +18,8 @@ const TOO_LONG_PAGES: i64 = 16 * 1024;
 const PAUSE: Duration = Duration::from_millis(200);
 /// A short log is moved as well once nothing was written for this long.
 const IDLE: Duration = Duration::from_secs(30);
+/// How often space that the records could not hold is tried for again.
+const HOLD_AGAIN: Duration = Duration::from_secs(5);
 
 /// Wakes the checkpointing thread; dropping it ends the thread.
 #[derive(Debug)]
@@ -24,9 +29,11 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(db: Connection) -> Result<Self, std::io::Error> {
+    pub(super) fn start(db: Connection, reserve: Arc<Reserve>) -> Result<Self, std::io::Error> {
         let (nudges, nudged) = sync_channel(1);
-        let thread = std::thread::Builder::new().name("assay-db-checkpoint".into()).spawn(move || run(&db, &nudged))?;
+        let thread = std::thread::Builder::new()
+            .name("assay-db-checkpoint".into())
+            .spawn(move || run(&db, &nudged, &reserve))?;
         Ok(Self { nudges: Some(nudges), thread: Some(thread) })
     }
 
@@ -50,29 +57,48 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(db: &Connection, nudged: &Receiver<()>) {
+fn run(db: &Connection, nudged: &Receiver<()>, reserve: &Reserve) {
     let mut pending = false;
     loop {
-        let wait = if pending { IDLE } else { Duration::MAX };
+        let wait = match (reserve.is_held(), pending) {
+            (false, _) => HOLD_AGAIN,
+            (true, true) => IDLE,
+            (true, false) => Duration::MAX,
+        };
+        // A log that is cut gives its blocks away, and the next commit would have to ask for them.
+        let anew = if reserve.is_wanted() { "RESTART" } else { "TRUNCATE" };
         match nudged.recv_timeout(wait) {
             Ok(()) => {
                 pending = true;
                 // The file keeps the length that it once had; how much of it counts, the database knows.
                 let (pages, moved) = checkpoint(db, "NOOP").unwrap_or_default();
                 if pages - moved >= WORTH_IT_PAGES {
-                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { "TRUNCATE" });
+                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { anew });
+                    renew(reserve);
                     std::thread::sleep(PAUSE);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
-                checkpoint(db, "TRUNCATE");
-                pending = false;
+                // It may be that a full disk kept the log from being moved.
+                let moved = checkpoint(db, if reserve.is_held() { anew } else { "PASSIVE" }).is_some();
+                renew(reserve);
+                pending = pending && !moved;
             }
             Err(RecvTimeoutError::Disconnected) => {
                 checkpoint(db, "PASSIVE");
                 return;
             }
         }
+    }
+}
+
+/// Holds what the records lost of their reserve, and says once when that fails, and when it is whole again.
+fn renew(reserve: &Reserve) {
+    let was_held = reserve.is_held();
+    match (was_held, reserve.renew()) {
+        (true, Err(error)) => tracing::warn!(%error, "the records' reserve of disk space can't be held; tried again"),
+        (false, Ok(())) => tracing::info!("the records hold their reserve of disk space again"),
+        _ => {}
     }
 }
 
@@ -97,7 +123,8 @@ mod tests {
         let db = open();
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.execute_batch("CREATE TABLE t (x BLOB)").unwrap();
-        let checkpointer = Checkpointer::start(open()).unwrap();
+        let reserve = Arc::new(Reserve::of(&folder.path().join("db")).unwrap());
+        let checkpointer = Checkpointer::start(open(), reserve).unwrap();
         let insert = |bytes: i64| {
             db.execute("INSERT INTO t VALUES (zeroblob(?1))", [bytes]).unwrap();
             checkpointer.nudge();

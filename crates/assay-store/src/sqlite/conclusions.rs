@@ -6,6 +6,8 @@ use rusqlite::Connection;
 
 use super::fail::Sql;
 use super::jobs::{self, expect_one};
+use super::line;
+use super::renders;
 use super::row::{change, first, json, micros, parsed, to_json, value};
 use super::shards::until;
 use crate::{
@@ -112,8 +114,10 @@ pub(super) fn complete(
     if change(db, sql, values)? == 0 {
         return Ok(false);
     }
+    line::measure_conclusion(db, fence.job_id, now)?;
     let sql = "INSERT INTO signed (job_id, report, statement) VALUES (?1, ?2, ?3)";
     change(db, sql, (fence.job_id.to_string(), &signed.report, &signed.statement))?;
+    renders::queue(db, &fence.job_id.to_string())?;
     Ok(true)
 }
 

@@ -1,23 +1,30 @@
 //! The table of jobs: accepting, reading, listing, ending.
 
-use assay_model::{AccountId, EpisodeResult, JobEvent, JobId, JobKind, JobStatus};
+use assay_model::{AccountId, EpisodeResult, JobEvent, JobHeader, JobId, JobKind, JobStatus};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Sql, is_taken};
-use super::quotas;
 use super::row::{
     Column, Place, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
     to_json, value,
 };
-use crate::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, Removed, StoreError};
+use super::{published, quotas, renders};
+use crate::{
+    Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, Removed, RenderCounts, StoreError,
+};
 
 /// What [`read`] reads, in its order.
 pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
                        conclusion, fingerprint, failure, \
                        erased_at, evidence_removed_at, policy_removed_at, \
                        (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
-                       ORDER BY number DESC LIMIT 1) AS review";
+                       ORDER BY number DESC LIMIT 1) AS review, \
+                       (SELECT count(*) FROM renders WHERE renders.job_id = jobs.job_id) AS renders, \
+                       (SELECT count(*) FROM renders WHERE renders.job_id = jobs.job_id AND state <> 'DONE') \
+                       AS renders_open, \
+                       (SELECT count(*) FROM renders WHERE renders.job_id = jobs.job_id AND part = 'LOG' \
+                       AND state <> 'DONE') AS renders_without_log";
 
 pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
     let episodes = job.header.episodes_to_run();
@@ -54,15 +61,24 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
     // One worker alone can count the connections that a server allows.
     let remote = job.policy_path.is_none();
     let size = if remote { episodes } else { job.shard_episodes.get() };
-    let shards = episodes.div_ceil(size);
+    let shards = shards(&job.header, size);
     let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote)
                VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6)";
-    for shard in 0..shards {
-        let start = shard * size;
-        let end = start.saturating_add(size).min(episodes);
-        change(db, sql, (&id, shard, job.account.as_str(), start, end, remote))?;
+    for (shard, (start, end)) in (0..).zip(&shards) {
+        change(db, sql, (&id, shard, job.account.as_str(), *start, *end, remote))?;
     }
-    Ok(shards)
+    Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
+}
+
+/// First episode and end of each shard. The showcase has one of its own, the first: its worlds are public and the others'
+/// are not, and the time at which it runs must reveal nothing of them.
+fn shards(header: &JobHeader, size: u32) -> Vec<(u32, u32)> {
+    let (counted, episodes) = (header.plan.episodes, header.episodes_to_run());
+    let cut = |start: u32, end: u32| {
+        let starts = (start..end).step_by(usize::try_from(size.max(1)).unwrap_or(usize::MAX));
+        starts.map(move |first| (first, first.saturating_add(size).min(end)))
+    };
+    cut(counted, episodes).chain(cut(0, counted)).collect()
 }
 
 pub(super) fn get(db: &Connection, account: Option<&AccountId>, id: JobId) -> Sql<Option<JobRecord>> {
@@ -134,8 +150,13 @@ pub(super) fn cancel(db: &Connection, account: Option<&AccountId>, id: JobId, no
     let Some(from) = first(db, owned, (id.to_string(), account.map(AccountId::as_str)), status)? else {
         return Ok(Cancelled::NotFound);
     };
-    let Ok(to) = from.after(JobEvent::Cancelled) else { return Ok(Cancelled::Already(from)) };
-    end(db, id, (from, to), now, None)?;
+    match from.after(JobEvent::Cancelled) {
+        Ok(to) => end(db, id, (from, to), now, None)?,
+        Err(_) if from != JobStatus::Cancelled && published::is_hidden_end(db, id, now)? => {
+            published::withdraw(db, id, from, now)?;
+        }
+        Err(_) => return Ok(Cancelled::Already(from)),
+    }
     Ok(Cancelled::Done)
 }
 
@@ -163,7 +184,8 @@ fn end(
     expect_one(changed, "a job that was just read in this state")?;
     let sql = "UPDATE shards SET state = 'ABANDONED', worker = NULL, lease_until = NULL
                WHERE job_id = ?1 AND state IN ('QUEUED', 'LEASED')";
-    change(db, sql, [id.to_string()]).map(drop)
+    change(db, sql, [id.to_string()])?;
+    renders::forget(db, &id.to_string())
 }
 
 /// The changes of one transaction see each other, so a row that was just read cannot have moved.
@@ -220,6 +242,11 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
             erased_at: time_or_null(row, column(11, "erased_at"))?,
             evidence_at: time_or_null(row, column(12, "evidence_removed_at"))?,
             policy_at: time_or_null(row, column(13, "policy_removed_at"))?,
+        },
+        renders: RenderCounts {
+            total: field(row, column(15, "renders"))?,
+            open: field(row, column(16, "renders_open"))?,
+            without_log: field(row, column(17, "renders_without_log"))?,
         },
     })
 }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use assay_model::{AccountId, JobId, ScenarioId};
+use assay_model::{AccountId, Grid, JobId, ScenarioId};
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::SqliteRecords;
 use super::fail::Sql;
-use super::row::{Column, all, change, first, micros, parsed, text, time_or_null, value};
-use crate::{Fence, Line, Lines, OpenShard, Pace, StoreError};
+use super::row::{Column, all, change, first, micros, parsed, text, time, time_or_null, value};
+use super::{SqliteRecords, published};
+use crate::{Fence, HiddenSubmission, Line, Lines, OpenShard, Pace, StoreError};
 
 /// A pace is a mean over about so many episodes, once there were so many.
 const WINDOW: u32 = 20;
@@ -19,24 +19,23 @@ const WINDOW: u32 = 20;
 const LATER: u32 = 10;
 /// Rows of the line that are read before others may have the processor.
 const ROWS_AT_ONCE: usize = 32;
-/// Conclusions that are looked at for how long one takes.
-const CONCLUSIONS: u32 = 20;
 
 #[async_trait]
 impl Lines for SqliteRecords {
-    async fn line(&self, limit: u32) -> Result<Line, StoreError> {
+    async fn line(&self, limit: u32, now: Timestamp) -> Result<Line, StoreError> {
         // Many rows: not on a thread that others wait for.
-        self.read_apart("looking at the line", move |db| line(db, limit)).await
+        self.read_apart("looking at the line", move |db| line(db, limit, now)).await
     }
 
     async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError> {
-        let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 AND job_id <= ?2";
+        let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 AND job_id <= ?2
+                   AND kind <> 'submission'";
         let after = after.map(|job| job.to_string()).unwrap_or_default();
         self.ask("counting the jobs ahead", |db| value(db, sql, (after, last.to_string())))
     }
 }
 
-fn line(db: &Connection, limit: u32) -> Sql<Line> {
+fn line(db: &Connection, limit: u32, now: Timestamp) -> Sql<Line> {
     let lacks = "s.end_episode - s.first_episode - CASE j.episodes_done WHEN 0 THEN 0 ELSE
                     (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
                      AND e.episode < s.end_episode) END";
@@ -45,14 +44,15 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
     // Found through its index: those that are done stay in the table, and they are the most.
     let sql = format!(
         "SELECT {columns} FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.state = 'LEASED'
-                       ORDER BY s.job_id, s.shard"
+                           AND j.kind <> 'submission' ORDER BY s.job_id, s.shard"
     );
     let mut shards = all(db, &sql, [], |row| names.shard(row, true))?;
     let sql = format!(
         "SELECT {columns} FROM
                            (SELECT job_id, shard FROM shards INDEXED BY shards_queued WHERE state = 'QUEUED'
                             ORDER BY job_id, shard LIMIT ?1) AS first
-                       CROSS JOIN shards AS s USING (job_id, shard) CROSS JOIN jobs AS j USING (job_id)"
+                       CROSS JOIN shards AS s USING (job_id, shard) CROSS JOIN jobs AS j USING (job_id)
+                       WHERE j.kind <> 'submission'"
     );
     let mut rows = 0_usize;
     let mut queued = all(db, &sql, [limit], |row| {
@@ -65,7 +65,8 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
     })?;
     queued.sort_by_key(|shard| shard.job_id);
     shards.extend(queued);
-    let sql = "SELECT job_id FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 ORDER BY job_id LIMIT ?2";
+    let sql = "SELECT job_id FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 AND kind <> 'submission'
+               ORDER BY job_id LIMIT ?2";
     let later = match shards.last() {
         Some(last) if rows >= limit as usize => {
             all(db, sql, (last.job_id.to_string(), limit.saturating_mul(LATER)), |row| {
@@ -74,14 +75,63 @@ fn line(db: &Connection, limit: u32) -> Sql<Line> {
         }
         _ => Vec::new(),
     };
-    let paces = all(db, "SELECT scenario, remote, seconds FROM paces", [], |row| {
+    let mut paces = all(db, "SELECT scenario, remote, seconds FROM paces", [], |row| {
         Ok(Pace { scenario: parsed(row, "scenario")?, remote: row.get("remote")?, seconds: row.get("seconds")? })
     })?;
-    let sql = "SELECT avg(done.at - judging.at) / 1e6 FROM
-                   (SELECT job_id, number, at FROM events WHERE status = 'COMPLETED' ORDER BY event DESC LIMIT ?1) AS done
-                   JOIN events AS judging ON judging.job_id = done.job_id AND judging.number = done.number - 1
-                   WHERE judging.status = 'JUDGING'";
-    Ok(Line { shards, later, paces, conclusion_s: value(db, sql, [CONCLUSIONS])? })
+    let hidden = hidden(db, &mut names, limit, now)?;
+    for scenario in names.scenarios.values() {
+        if !paces.iter().any(|pace: &Pace| !pace.remote && pace.scenario == **scenario) {
+            paces.extend(of_showcases(db, scenario, now)?);
+        }
+    }
+    let conclusion_s = first(db, "SELECT seconds FROM conclusion_pace", [], |row| Ok(row.get(0)?))?;
+    Ok(Line { shards, hidden, later, paces, conclusion_s })
+}
+
+/// The submissions whose end is not published.
+fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) -> Sql<Vec<HiddenSubmission>> {
+    let columns = "job_id, account, scenario, num_episodes, created_at, started_at, completed_at,
+                   (SELECT max(at) FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING')
+                       AS judging_at";
+    let longest = SignedDuration::from_secs(i64::from(Grid::STEP_S + Grid::SETTLE_S));
+    let since = now.saturating_sub(longest).map_or(i64::MIN, micros);
+    let published_at = published::at("jobs");
+    let sql = format!(
+        "SELECT {columns} FROM jobs INDEXED BY submissions_open
+         WHERE kind = 'submission' AND status IN ('QUEUED', 'RUNNING', 'JUDGING')
+         UNION ALL
+         SELECT {columns} FROM jobs INDEXED BY jobs_with_policy
+         WHERE completed_at >= ?2 AND completed_at IS NOT NULL AND policy_path IS NOT NULL
+               AND policy_removed_at IS NULL AND kind = 'submission' AND status <> 'CANCELLED' AND {published_at} > ?3
+         ORDER BY job_id LIMIT ?1"
+    );
+    all(db, &sql, (limit, since, micros(now)), |row| {
+        let (account, _) = names.account(row, Column::nth(1, "account"))?;
+        Ok(HiddenSubmission {
+            job_id: parsed(row, "job_id")?,
+            account,
+            scenario: names.scenario(row, Column::nth(2, "scenario"))?,
+            episodes: row.get("num_episodes")?,
+            created_at: time(row, "created_at")?,
+            started_at: time_or_null(row, "started_at")?,
+            judging_at: time_or_null(row, "judging_at")?,
+        })
+    })
+}
+
+/// How long an episode of a scenario takes on which only submissions ran: from their showcases, once those are published.
+fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> Sql<Option<Pace>> {
+    let published_at = published::at("jobs");
+    let sql = format!(
+        "SELECT avg(seconds) FROM (
+             SELECT (SELECT result ->> 'wall_time_s' FROM episodes
+                     WHERE episodes.job_id = jobs.job_id AND episode = num_episodes - 1) AS seconds
+             FROM jobs WHERE scenario = ?1 AND season IS NOT NULL AND kind = 'submission' AND status = 'COMPLETED'
+                             AND {published_at} <= ?2
+             ORDER BY season DESC, job_id DESC LIMIT ?3)"
+    );
+    let seconds: Option<f64> = value(db, &sql, (scenario.as_str(), micros(now), WINDOW))?;
+    Ok(seconds.map(|seconds| Pace { scenario: scenario.clone(), remote: false, seconds }))
 }
 
 /// Texts that many rows share.
@@ -131,19 +181,36 @@ impl Names<'_> {
     }
 }
 
-/// Measures the episode that the shard's holder has just recorded.
+/// Measures the episode that the shard's holder has just recorded, unless it is a submission's: how long those take would
+/// show in what is expected of every job.
 pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> Sql<()> {
-    let sql = "SELECT s.job_id, j.scenario, s.remote, s.since FROM shards AS s JOIN jobs AS j USING (job_id)
+    let sql = "SELECT s.job_id, j.scenario, s.remote, s.since, j.kind = 'submission' AS is_hidden
+               FROM shards AS s JOIN jobs AS j USING (job_id)
                WHERE s.job_id = ?1 AND s.shard = ?2 AND s.since IS NOT NULL";
     let found = first(db, sql, (fence.job_id.to_string(), fence.shard), |row| {
-        Ok((row.get::<_, String>("scenario")?, row.get::<_, bool>("remote")?, time_or_null(row, "since")?))
+        let pace = (row.get::<_, String>("scenario")?, row.get::<_, bool>("remote")?);
+        Ok((pace, time_or_null(row, "since")?, row.get::<_, bool>("is_hidden")?))
     })?;
-    let Some((scenario, remote, Some(since))) = found else { return Ok(()) };
-    let seconds = now.duration_since(since).as_secs_f64().max(0.0);
-    let sql = "INSERT INTO paces (scenario, remote, episodes, seconds) VALUES (?1, ?2, 1, ?3)
-               ON CONFLICT DO UPDATE SET episodes = episodes + 1,
-                                         seconds = seconds + (?3 - seconds) / min(episodes + 1, ?4)";
-    change(db, sql, (scenario, remote, seconds, WINDOW))?;
+    let Some(((scenario, remote), Some(since), is_hidden)) = found else { return Ok(()) };
+    if !is_hidden {
+        let seconds = now.duration_since(since).as_secs_f64().max(0.0);
+        let sql = "INSERT INTO paces (scenario, remote, episodes, seconds) VALUES (?1, ?2, 1, ?3)
+                   ON CONFLICT DO UPDATE SET episodes = episodes + 1,
+                                             seconds = seconds + (?3 - seconds) / min(episodes + 1, ?4)";
+        change(db, sql, (scenario, remote, seconds, WINDOW))?;
+    }
     let sql = "UPDATE shards SET since = ?3 WHERE job_id = ?1 AND shard = ?2";
     change(db, sql, (fence.job_id.to_string(), fence.shard, micros(now))).map(drop)
+}
+
+/// Measures the conclusion that was just drawn, unless it is a submission's.
+pub(super) fn measure_conclusion(db: &Connection, job: JobId, now: Timestamp) -> Sql<()> {
+    let sql = "SELECT (SELECT max(recorded_at) FROM episodes WHERE episodes.job_id = jobs.job_id) AS judging_at
+               FROM jobs WHERE job_id = ?1 AND kind <> 'submission'";
+    let since = first(db, sql, [job.to_string()], |row| time_or_null(row, "judging_at"))?.flatten();
+    let Some(since) = since else { return Ok(()) };
+    let seconds = now.duration_since(since).as_secs_f64().max(0.0);
+    let sql = "INSERT INTO conclusion_pace (one, jobs, seconds) VALUES (1, 1, ?1)
+               ON CONFLICT DO UPDATE SET jobs = jobs + 1, seconds = seconds + (?1 - seconds) / min(jobs + 1, ?2)";
+    change(db, sql, (seconds, WINDOW)).map(drop)
 }

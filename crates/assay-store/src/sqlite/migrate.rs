@@ -24,6 +24,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0012_publishing_failures.sql"),
     include_str!("migrations/0013_totals.sql"),
     include_str!("migrations/0014_signed.sql"),
+    include_str!("migrations/0015_attempts.sql"),
+    include_str!("migrations/0016_renders.sql"),
+    include_str!("migrations/0018_open_seasons.sql"),
 ];
 
 /// The schema that this version needs.

@@ -5,7 +5,7 @@
 //! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs`, `seasons.rs`, `submissions.rs`, `reconcile.rs`, `answers.rs` and
+//! `conclusions.rs`, `renders.rs`, `seasons.rs`, `submissions.rs`, `published.rs`, `reconcile.rs`, `answers.rs` and
 //! `community.rs`; the tables in `migrations/`.
 
 mod answers;
@@ -23,11 +23,15 @@ mod known_keys;
 mod line;
 mod lock;
 mod migrate;
+mod notes;
 mod open;
+mod published;
 mod quotas;
 mod readers;
 mod reconcile;
 mod removals;
+mod renders;
+mod reserve;
 mod reviews;
 mod row;
 mod seasons;

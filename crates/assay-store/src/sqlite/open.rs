@@ -16,6 +16,7 @@ use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
+use super::reserve::{MAX_LOG_BYTES, Reserve};
 use super::writer::{Outlives, Writer};
 use crate::{KeyId, KeyRecord, StoreError};
 
@@ -32,6 +33,7 @@ pub struct SqliteRecords {
     writer: Writer,
     readers: Arc<Readers>,
     known_keys: KnownKeys,
+    reserve: Arc<Reserve>,
     _lock: Option<DataLock>,
 }
 
@@ -82,10 +84,28 @@ impl SqliteRecords {
     fn assemble(db: Connection, file: PathBuf, lock: Option<DataLock>) -> Result<Self, StoreError> {
         let second = connect(&file).map_err(|e| database("opening the database", e))?;
         let thread = |e| StoreError::file("start a thread for", &file, e);
-        let checkpointer = Checkpointer::start(second).map_err(thread)?;
+        let reserve = Reserve::of(&file).map_err(|e| StoreError::file("open", &file, e))?;
+        let reserve = Arc::new(reserve);
+        let checkpointer = Checkpointer::start(second, Arc::clone(&reserve)).map_err(thread)?;
         let writer = Writer::start(db, checkpointer).map_err(thread)?;
         let known_keys = KnownKeys::new(StateFile::of(&file));
-        Ok(Self { writer, readers: Arc::new(Readers::new(file)), known_keys, _lock: lock })
+        Ok(Self { writer, readers: Arc::new(Readers::new(file)), known_keys, reserve, _lock: lock })
+    }
+
+    /// Holds `bytes` of the disk for the records from now on, so that they commit when nothing else can be written: as
+    /// many bytes of pages, a page being 4 KiB; at most 64 MiB are kept for long. Where there is no room, it is tried again until
+    /// there is.
+    ///
+    /// # Errors
+    /// There is no room yet, or the file system can't allocate space ahead.
+    pub fn hold_reserve(&self, bytes: u64) -> Result<(), StoreError> {
+        self.reserve.hold(bytes).map_err(|e| StoreError::file("hold disk space for", self.readers.file(), e))
+    }
+
+    /// Whether all of [`Self::hold_reserve`] is held.
+    #[must_use]
+    pub fn holds_reserve(&self) -> bool {
+        self.reserve.is_held()
     }
 
     pub(super) fn changed(&self) -> tokio::sync::watch::Receiver<()> {
@@ -171,6 +191,7 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "foreign_keys", true)?;
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    db.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // What a savepoint must remember is small; a file for it would be a change that the next fsync waits for.
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);

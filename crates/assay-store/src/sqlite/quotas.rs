@@ -1,13 +1,13 @@
 //! What accounts have, beside what they may have. The counts are kept by triggers (see their migration).
 
-use assay_model::AccountId;
+use assay_model::{AccountId, Grid, JobId};
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::SqliteRecords;
 use super::fail::Sql;
-use super::row::{first, value};
+use super::row::{change, first, micros, value};
+use super::{SqliteRecords, published};
 use crate::quota::day;
 use crate::{AccountUse, JobAsk, NewJob, Quotas, StoreError};
 
@@ -47,5 +47,40 @@ pub(super) fn of(db: &Connection, account: &AccountId, now: Timestamp) -> Sql<Ac
     let found = first(db, sql, [account.as_str()], read)?.unwrap_or_default();
     let sql = "SELECT jobs FROM account_days WHERE account = ?1 AND day = ?2";
     let today = first(db, sql, (account.as_str(), day(now)), |row| Ok(row.get::<_, i64>(0)?))?;
-    Ok(AccountUse { jobs_today: today.unwrap_or(0).unsigned_abs(), ..found })
+    let hidden = hidden(db, account, now)?;
+    Ok(AccountUse {
+        jobs_today: today.unwrap_or(0).unsigned_abs() + hidden.jobs_today,
+        active_jobs: found.active_jobs + hidden.active_jobs,
+        queued_sim_s: found.queued_sim_s + hidden.queued_sim_s,
+        ..found
+    })
+}
+
+/// What submissions have given back whose end is not published yet: it counts until then.
+fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> Sql<AccountUse> {
+    let longest = SignedDuration::from_secs(i64::from(Grid::STEP_S + Grid::SETTLE_S));
+    let since = now.saturating_sub(longest).map_or(i64::MIN, micros);
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(sim_s), 0),
+                coalesce(sum(status = 'FAILED' AND failure ->> 'blame' = 'platform'
+                             AND created_at / 86400000000 = ?4), 0)
+         FROM jobs INDEXED BY jobs_with_policy
+         WHERE completed_at >= ?2 AND completed_at IS NOT NULL AND policy_path IS NOT NULL
+               AND policy_removed_at IS NULL AND account = ?1 AND kind = 'submission' AND status <> 'CANCELLED'
+               AND {} > ?3",
+        published::at("jobs")
+    );
+    let read = |row: &Row<'_>| {
+        let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.unsigned_abs());
+        Ok(AccountUse { active_jobs: number(0)?, queued_sim_s: number(1)?, jobs_today: number(2)?, stored_bytes: 0 })
+    };
+    Ok(first(db, &sql, (account.as_str(), since, micros(now), day(now)), read)?.unwrap_or_default())
+}
+
+/// Counts a job again that was given back when it FAILED.
+pub(super) fn take_back(db: &Connection, id: JobId) -> Sql<()> {
+    let sql = "UPDATE account_days SET jobs = jobs + 1 WHERE (account, day) IN (
+                   SELECT account, created_at / 86400000000 FROM jobs
+                   WHERE job_id = ?1 AND status = 'FAILED' AND failure ->> 'blame' = 'platform')";
+    change(db, sql, [id.to_string()]).map(drop)
 }

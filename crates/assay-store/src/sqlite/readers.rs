@@ -1,6 +1,6 @@
 //! Connections that only read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -23,6 +23,11 @@ pub(super) struct Readers {
 impl Readers {
     pub(super) fn new(file: PathBuf) -> Self {
         Self { file, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// The database.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Runs `query` on a connection; all its statements see one state of the database.

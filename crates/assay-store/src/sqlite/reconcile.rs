@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
 use super::fail::Sql;
-use super::jobs;
 use super::row::{all, change, first, micros, parsed, time_or_null};
+use super::{jobs, notes, renders};
 use crate::{Failure, MAX_LAPSES, Reconciled, Work};
 
 pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<Reconciled> {
@@ -26,10 +26,13 @@ pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<Reconciled> {
             settle(db, work, lapses, now, &mut done)?;
         }
     }
+    renders::reconcile(db, now)?;
     let sql = "SELECT min(until) AS next FROM (
                    SELECT min(lease_until) AS until FROM shards WHERE state = 'LEASED'
                    UNION ALL
-                   SELECT min(judge_lease_until) FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NOT NULL)";
+                   SELECT min(judge_lease_until) FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NOT NULL
+                   UNION ALL
+                   SELECT min(lease_until) FROM renders WHERE state = 'LEASED')";
     done.next_expiry = first(db, sql, [], |row| time_or_null(row, "next"))?.flatten();
     Ok(done)
 }
@@ -51,6 +54,7 @@ fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut R
 /// False when an earlier shard of the same job has just failed it.
 fn requeue_shard(db: &Connection, work: Work) -> Sql<bool> {
     let Work::Shard { job_id, shard } = work else { return Ok(false) };
+    notes::lease_expired(db, job_id, shard)?;
     let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, lapses = lapses + 1
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED'";
     Ok(change(db, sql, (job_id.to_string(), shard))? == 1)
@@ -67,7 +71,8 @@ fn requeue_conclusion(db: &Connection, work: Work) -> Sql<bool> {
 pub(super) fn expire_all(db: &Connection) -> Sql<()> {
     change(db, "UPDATE shards SET lease_until = 0 WHERE state = 'LEASED'", [])?;
     let sql = "UPDATE jobs SET judge_lease_until = 0 WHERE status = 'JUDGING' AND judge_worker IS NOT NULL";
-    change(db, sql, []).map(drop)
+    change(db, sql, [])?;
+    renders::expire_all(db)
 }
 
 pub(super) fn claimable(db: &Connection, limit: u32) -> Sql<Vec<Work>> {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::fail::Sql;
 use super::jobs::{expect_one, status};
 use super::row::{all, change, first, micros, parsed, time_or_null, value};
-use super::{SqliteRecords, conclusions};
+use super::{SqliteRecords, conclusions, renders};
 use crate::{Erased, Removal, Removals, Removed, SETTLED, StoreError};
 
 /// What a season that is not closed may still have to run or to show is needed, however old.
@@ -25,7 +25,14 @@ impl Removals for SqliteRecords {
     async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
         let sql = "UPDATE jobs SET evidence_removed_at = ?2, removing = 1
                    WHERE job_id = ?1 AND completed_at IS NOT NULL AND evidence_removed_at IS NULL";
-        let decide = move |db: &Connection| Ok(change(db, sql, (id.to_string(), micros(now)))? == 1);
+        let decide = move |db: &Connection| {
+            let id = id.to_string();
+            let decided = change(db, sql, (&id, micros(now)))? == 1;
+            if decided {
+                renders::stop(db, &id)?;
+            }
+            Ok(decided)
+        };
         self.write("dropping evidence", decide).await
     }
 
@@ -57,7 +64,8 @@ impl Removals for SqliteRecords {
     async fn removed(&self, id: JobId, now: Timestamp) -> Result<(), StoreError> {
         let settled = now.saturating_sub(SETTLED).unwrap_or(Timestamp::MIN);
         let sql = "UPDATE jobs SET removing = 0
-                   WHERE job_id = ?1 AND completed_at <= ?2 AND coalesce(erased_at, 0) <= ?2";
+                   WHERE job_id = ?1 AND completed_at <= ?2
+                         AND max(coalesce(erased_at, 0), coalesce(evidence_removed_at, 0)) <= ?2";
         let done = move |db: &Connection| change(db, sql, (id.to_string(), micros(settled))).map(drop);
         self.write("noting a removal", done).await
     }
@@ -86,6 +94,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     // The same policy again, at the end of a season.
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
     conclusions::forget_signed(db, &id)?;
+    renders::erase(db, &id)?;
     Ok(Erased::Done)
 }
 

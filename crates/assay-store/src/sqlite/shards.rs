@@ -1,6 +1,6 @@
 //! The table of shards, and the results written against them.
 
-use assay_model::{Blame, EpisodeResult, JobEvent, JobId};
+use assay_model::{AccountId, Blame, EpisodeResult, JobEvent, JobId, SHOWCASE_EPISODES};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -8,6 +8,7 @@ use super::fail::Sql;
 use super::jobs::{self, expect_one, status};
 use super::line::measure;
 use super::row::{all, change, first, json, micros, parsed, to_json, value};
+use super::{notes, renders};
 use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, StoreError};
 
 /// Longest reason kept with a shard, in bytes.
@@ -18,36 +19,73 @@ const MAX_REASON_BYTES: usize = 2048;
 /// the index, so the length of the queue does not matter.
 const NEXT: &str = "
     WITH RECURSIVE waiting (account) AS (
-        SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1
+        SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2
         UNION ALL
         SELECT (SELECT min(account) FROM shards
-                WHERE state = 'QUEUED' AND remote = ?1 AND account > waiting.account)
+                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account > waiting.account)
         FROM waiting WHERE waiting.account IS NOT NULL
     ), heads AS (
         SELECT account,
                (SELECT min(job_id) FROM shards
-                WHERE state = 'QUEUED' AND remote = ?1 AND account = waiting.account) AS job_id,
+                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = waiting.account) AS job_id,
                (SELECT count(*) FROM shards
                 WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held,
                (SELECT turn FROM account_use WHERE account = waiting.account) AS turn
-        FROM waiting WHERE account IS NOT NULL
+        FROM waiting WHERE account IS NOT NULL AND account NOT IN (SELECT value FROM json_each(?3))
     )
     SELECT job_id, (SELECT min(shard) FROM shards
-                    WHERE state = 'QUEUED' AND remote = ?1 AND account = heads.account
+                    WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = heads.account
                           AND job_id = heads.job_id) AS shard
     FROM heads ORDER BY held, turn, job_id LIMIT 1";
 
-/// A shard of a policy server's job where `remote`, otherwise one of the others.
+/// Which shards a claim may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Of any job whose policy we run.
+    Any,
+    /// The next of those, if its worlds are secret.
+    Secret,
+    /// Of jobs of policy servers.
+    Remote,
+}
+
+/// Which shards a worker takes.
+pub(super) struct Wanted {
+    kind: Kind,
+    /// Accounts whose shards are left to other workers, a JSON list.
+    but: String,
+}
+
+impl Wanted {
+    /// Of any account.
+    pub(super) fn any(kind: Kind) -> Self {
+        Self { kind, but: "[]".to_owned() }
+    }
+
+    /// Of any job whose policy we run, and of none of these accounts.
+    pub(super) fn but(accounts: &[AccountId]) -> Self {
+        let accounts: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
+        Self { kind: Kind::Any, but: serde_json::Value::from(accounts).to_string() }
+    }
+}
+
+/// A shard of those that are wanted.
 pub(super) fn claim(
     db: &Connection,
     worker: &str,
-    remote: bool,
+    wanted: &Wanted,
     now: Timestamp,
     lease: SignedDuration,
 ) -> Sql<Option<Claim>> {
-    let next = first(db, NEXT, [remote], |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
+    let kind = wanted.kind;
+    let next = first(db, NEXT, (kind == Kind::Remote, micros(now), &wanted.but), |row| {
+        Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?))
+    })?;
     let Some((job_id, shard)) = next else { return Ok(None) };
     let id = job_id.to_string();
+    if kind == Kind::Secret && !is_secret(db, &id, shard)? {
+        return Ok(None);
+    }
     let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
                WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
     expect_one(change(db, sql, (&id, shard, worker, until(now, lease), micros(now)))?, "a queued shard")?;
@@ -68,6 +106,13 @@ pub(super) fn claim(
     first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
 }
 
+/// Whether the shard runs in the secret worlds of a season.
+fn is_secret(db: &Connection, id: &str, shard: u32) -> Sql<bool> {
+    let sql = "SELECT j.kind = 'submission' AND s.first_episode < j.num_episodes - ?3
+               FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
+    value(db, sql, (id, shard, SHOWCASE_EPISODES))
+}
+
 fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> Sql<Claim> {
     let (start, end): (u32, u32) = (row.get("first_episode")?, row.get("end_episode")?);
     let sql = "SELECT episode FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
@@ -80,6 +125,7 @@ fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> Sql<
         episodes: (start..end).filter(|episode| !done.contains(episode)).collect(),
         failures: row.get("failures")?,
         last_failure: row.get("last_failure")?,
+        notes: notes::of(db, job_id, start, end)?.into_iter().filter(|note| !done.contains(&note.episode())).collect(),
     })
 }
 
@@ -116,6 +162,8 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
         return Ok(Recorded::Duplicate);
     }
     insert(db, &id, fence, result, now)?;
+    notes::forget(db, &id, result.episode)?;
+    renders::expect(db, &id, result)?;
     measure(db, fence, now)?;
     let range = end_plan(db, &id, result)?.map_or(range.clone(), |end| range.start..end);
     let left_in_job = count_episode(db, &id)?;
@@ -148,6 +196,7 @@ fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<Option<u32
     }
     let end = result.episode + 1;
     change(db, "DELETE FROM episodes WHERE job_id = ?1 AND episode >= ?2", (id, end))?;
+    renders::cut(db, id, end)?;
     let sql = "UPDATE shards SET state = 'ABANDONED', worker = NULL, lease_until = NULL
                WHERE job_id = ?1 AND first_episode >= ?2 AND state IN ('QUEUED', 'LEASED')";
     change(db, sql, (id, end))?;
@@ -200,6 +249,15 @@ pub(super) fn release(db: &Connection, fence: Fence) -> Sql<Returned> {
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     let changed = change(db, sql, (fence.job_id.to_string(), fence.shard, fence.attempt))?;
     Ok(if changed == 1 { Returned::Requeued } else { Returned::Fenced })
+}
+
+pub(super) fn postpone(db: &Connection, fence: Fence, not_before: Timestamp, reason: &str) -> Sql<Returned> {
+    let sql =
+        "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, not_before = ?4, last_failure = ?5
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
+    let reason = assay_model::sanitise(reason, MAX_REASON_BYTES);
+    let values = (fence.job_id.to_string(), fence.shard, fence.attempt, micros(not_before), reason);
+    Ok(if change(db, sql, values)? == 1 { Returned::Requeued } else { Returned::Fenced })
 }
 
 pub(super) fn give_up(db: &Connection, fence: Fence, reason: &str, now: Timestamp) -> Sql<Returned> {

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::fail::Sql;
 use super::jobs::{self, COLUMNS};
+use super::published;
 use super::row::{all, change, first, json, micros, parsed, value};
 use super::seasons;
 use crate::{Chosen, JobRecord, NewJob, SeasonState, StoreError, Submitted};
@@ -19,9 +20,15 @@ pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) 
     if season.is_none_or(|season| season.state != SeasonState::Open) {
         return Ok(Submitted::NotOpen);
     }
-    let sql = "SELECT count(*) FROM jobs
-               WHERE account = ?1 AND kind = 'submission' AND scenario = ?2 AND created_at >= ?3 AND status <> 'FAILED'";
-    if value::<u32>(db, sql, (account, scenario.as_str(), micros(day)))? >= daily {
+    let published_at = published::at("jobs");
+    // One that FAILED counts until that is published: otherwise the next one would show when it did.
+    let sql = format!(
+        "SELECT count(*) FROM jobs
+         WHERE account = ?1 AND kind = 'submission' AND scenario = ?2 AND created_at >= ?3
+               AND (status <> 'FAILED' OR {published_at} > ?4)"
+    );
+    let now = micros(job.header.created_at);
+    if value::<u32>(db, &sql, (account, scenario.as_str(), micros(day), now))? >= daily {
         return Ok(Submitted::TooMany);
     }
     Ok(Submitted::Accepted { shards: jobs::create(db, job)? })
@@ -50,18 +57,26 @@ pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) ->
     Ok(Chosen::Done)
 }
 
-pub(super) fn standing(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<Vec<JobRecord>> {
+pub(super) fn standing(
+    db: &Connection,
+    scenario: &ScenarioId,
+    season: u32,
+    published_by: Option<Timestamp>,
+) -> Sql<Vec<JobRecord>> {
+    let (published_at, later_published) = (published::at("jobs"), published::at("later"));
     let sql = format!(
         "SELECT {COLUMNS} FROM jobs
-         WHERE scenario = ?1 AND season = ?2 AND kind = 'submission' AND status = 'COMPLETED' AND job_id = coalesce(
+         WHERE scenario = ?1 AND season = ?2 AND kind = 'submission' AND status = 'COMPLETED'
+               AND (?3 IS NULL OR {published_at} <= ?3) AND job_id = coalesce(
              (SELECT job_id FROM choices
               WHERE choices.account = jobs.account AND choices.scenario = ?1 AND choices.season = ?2),
              (SELECT max(job_id) FROM jobs AS later
               WHERE later.scenario = ?1 AND later.season = ?2 AND later.kind = 'submission'
-                    AND later.account = jobs.account AND later.status = 'COMPLETED'))
+                    AND later.account = jobs.account AND later.status = 'COMPLETED'
+                    AND (?3 IS NULL OR {later_published} <= ?3)))
          ORDER BY job_id"
     );
-    all(db, &sql, (scenario.as_str(), season), jobs::read)
+    all(db, &sql, (scenario.as_str(), season, published_by.map(micros)), jobs::read)
 }
 
 pub(super) fn reruns(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<Vec<(JobId, JobRecord)>> {

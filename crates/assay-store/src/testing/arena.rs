@@ -1,10 +1,11 @@
 //! Seasons and submissions.
 
-use assay_model::{ArenaEntry, Blame, JobKind, SHOWCASE_EPISODES, SeasonSecret};
+use assay_model::{ArenaEntry, Artifact, Blame, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
-    Chosen, Failure, JobFilter, NewJob, NewSeason, Records, Rerun, SeasonOpened, SeasonPins, SeasonState, Submitted,
+    AccountCaps, Cancelled, Chosen, Failure, JobAsk, JobFilter, JobQuota, NewJob, NewSeason, Records, Rerun,
+    SeasonOpened, SeasonPins, SeasonState, SignedDocument, Submitted,
 };
 
 const DAILY: u32 = 2;
@@ -90,7 +91,17 @@ pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
     assert!(matches!(other, Submitted::Accepted { .. }), "each account has its own");
     let ours = Failure { blame: Blame::Platform, message: "the disk is full".into() };
     assert!(records.fail_job(submission(1, "lab", 1).header.job_id, ours, at(1)).await.unwrap());
-    let again = records.submit(submission(5, "lab", 1), DAILY, at(0)).await.unwrap();
+    let later = |number, second| {
+        let mut later = submission(number, "lab", 1);
+        later.header.created_at = at(second);
+        later
+    };
+    assert_eq!(
+        records.submit(later(5, 14), DAILY, at(0)).await.unwrap(),
+        Submitted::TooMany,
+        "the failure is not published yet"
+    );
+    let again = records.submit(later(5, 15), DAILY, at(0)).await.unwrap();
     assert!(matches!(again, Submitted::Accepted { .. }), "what we failed to do is given back");
     records.cancel_job(None, submission(2, "lab", 1).header.job_id, at(1)).await.unwrap();
     assert_eq!(records.submit(submission(6, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::TooMany);
@@ -117,7 +128,7 @@ pub(super) async fn the_latest_counts_or_the_chosen(records: &dyn Records) {
     }
     records.submit(submission(4, "lab", 1), 100, at(0)).await.unwrap();
     let standing = async || {
-        let found = records.standing(&scenario, 1).await.unwrap();
+        let found = records.standing(&scenario, 1, None).await.unwrap();
         found.into_iter().map(|job| job.header.policy_name).collect::<Vec<_>>()
     };
     assert_eq!(standing().await, ["policy 2", "policy 3"], "the one that has no result yet does not count");
@@ -159,4 +170,73 @@ pub(super) async fn a_season_closes_after_its_last_runs(records: &dyn Records) {
     assert_eq!(reruns.len(), 1);
     assert_eq!((reruns[0].0, reruns[0].1.header.kind()), (submission(1, "lab", 1).header.job_id, JobKind::Rerun));
     assert_eq!(reruns[0].1.episodes_done, 2, "without a showcase");
+}
+
+pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    let (scenario, lab) = (season(1).scenario, "lab".parse().unwrap());
+    let mut new = submission(1, "lab", 1);
+    let caps = AccountCaps { jobs_per_day: 99, active_jobs: 99, queued_sim_s: 9999, stored_bytes: u64::MAX };
+    new.quota = Some(JobQuota { caps, ask: JobAsk { sim_s: 30, stored_bytes: 1000 } });
+    let id = new.header.job_id;
+    records.submit(new, DAILY, at(0)).await.unwrap();
+    records.create_job(job(2, "lab", 1, 1)).await.unwrap();
+    let line = records.line(100, at(1)).await.unwrap();
+    assert_eq!(line.shards.iter().map(|shard| shard.job_id).collect::<Vec<_>>(), [job(2, "lab", 1, 1).header.job_id]);
+    assert_eq!((line.hidden.len(), line.hidden[0].job_id, line.hidden[0].started_at), (1, id, None));
+
+    assert_eq!(records.claim_secret_shard("w", at(1), LEASE).await.unwrap(), None, "the showcase comes first");
+    let showcase = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    assert!(!showcase.is_secret() && showcase.episodes == [2], "and has a shard of its own: {showcase:?}");
+    records.record_episode(showcase.fence, episode(2), at(2)).await.unwrap();
+    let secret = records.claim_secret_shard("w", at(2), LEASE).await.unwrap().unwrap();
+    assert!(secret.is_secret() && secret.episodes == [0, 1], "{secret:?}");
+    assert_eq!(records.claim_secret_shard("w", at(2), LEASE).await.unwrap(), None, "a verification is next");
+    for (index, second) in [(0, 2), (1, 9)] {
+        let evidence = vec![Artifact { name: "trace".into(), sha256: "00".repeat(32), size_bytes: 77, url: None }];
+        let result = assay_model::EpisodeResult { evidence, ..episode(index) };
+        records.record_episode(secret.fence, result, at(second)).await.unwrap();
+    }
+    let line = records.line(100, at(10)).await.unwrap();
+    assert_eq!((line.paces, line.conclusion_s), (vec![], None), "how long they took is not measured");
+    let claim = records.claim_conclusion("w", at(13), LEASE).await.unwrap().unwrap();
+    let found = outcome(&claim.header, &claim.episodes);
+    assert!(records.complete_job(claim.fence, found, signed(), at(13)).await.unwrap());
+
+    let seen = async |second| {
+        let line = records.line(100, at(second)).await.unwrap();
+        let usage = records.account_use(&lab, at(second)).await.unwrap();
+        let standing = records.standing(&scenario, 1, Some(at(second))).await.unwrap().len();
+        (line.hidden.len(), line.conclusion_s, usage.active_jobs, usage.queued_sim_s, usage.stored_bytes, standing)
+    };
+    // It ended at 13 s, and that is published at 15 s.
+    assert_eq!(seen(14).await, (1, None, 2, 30, 1000, 0));
+    assert_eq!(seen(15).await, (0, None, 1, 0, 1000, 1));
+    let paces = async |second| records.line(100, at(second)).await.unwrap().paces;
+    assert_eq!(paces(14).await, []);
+    assert!((paces(15).await[0].seconds - 0.1).abs() < 1e-9, "the time of the published showcase");
+}
+
+pub(super) async fn an_end_that_is_not_published_can_be_cancelled(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    completed(records, submission(1, "lab", 1)).await;
+    let id = submission(1, "lab", 1).header.job_id;
+    let status = async |id| records.job(None, id).await.unwrap().unwrap().state.status();
+    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), Cancelled::Done, "it ended at 4 s");
+    assert_eq!(status(id).await, JobStatus::Cancelled);
+    assert_eq!(records.signed(id, SignedDocument::Statement).await.unwrap(), None);
+    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), Cancelled::Already(JobStatus::Cancelled));
+    assert_eq!(records.standing(&season(1).scenario, 1, None).await.unwrap(), []);
+
+    completed(records, submission(2, "lab", 1)).await;
+    let id = submission(2, "lab", 1).header.job_id;
+    assert_eq!(records.cancel_job(None, id, at(15)).await.unwrap(), Cancelled::Already(JobStatus::Completed));
+
+    records.submit(submission(3, "lab", 1), 100, at(0)).await.unwrap();
+    let id = submission(3, "lab", 1).header.job_id;
+    let ours = Failure { blame: Blame::Platform, message: "the disk is full".into() };
+    assert!(records.fail_job(id, ours, at(1)).await.unwrap());
+    assert_eq!(records.cancel_job(None, id, at(2)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.account_use(&"lab".parse().unwrap(), at(20)).await.unwrap().jobs_today, 3);
+    assert_eq!(records.submit(submission(4, "lab", 1), 3, at(0)).await.unwrap(), Submitted::TooMany, "it counts");
 }

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use assay_model::{
-    EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, Record, Scopes,
-    Termination, conclude,
+    EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, PolicyKey, Record,
+    Scopes, Termination, conclude,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,6 +35,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             policy_identity: PolicyIdentity::Measured,
             replan_steps: Some(4),
             seed: u64::MAX - number,
+            policy_key: Some(PolicyKey::new([3; 32])),
             record: Record::Violations,
             plan: Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 },
             created_at: at(0),
@@ -76,6 +77,7 @@ pub fn episode(index: u32) -> EpisodeResult {
         error: None,
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
+        replaced_attempts: Vec::new(),
     }
 }
 

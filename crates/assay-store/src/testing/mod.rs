@@ -3,6 +3,7 @@
 
 mod answers;
 mod arena;
+mod attempts;
 mod certifications;
 mod community;
 mod conclusions;
@@ -15,6 +16,7 @@ mod line;
 mod queue;
 mod quotas;
 mod removals;
+mod renders;
 mod reviews;
 mod sessions;
 mod shards;
@@ -59,6 +61,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         leases::a_heartbeat_keeps_the_shard,
         leases::lapses_are_bounded,
         leases::an_ended_job_loses_its_workers,
+        attempts::a_violation_outlives_the_worker_that_saw_it,
+        attempts::notes_are_bounded_and_violations_are_always_kept,
+        attempts::a_postponed_shard_waits_and_counts_no_failure,
+        attempts::shards_of_other_accounts_can_be_asked_for,
         conclusions::are_drawn_once,
         conclusions::a_dead_worker_is_replaced,
         conclusions::a_judgement_only_adds,
@@ -83,6 +89,12 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         removals::erase_all_but_the_record,
         removals::erase_what_was_signed,
         removals::go_by_age,
+        renders::follow_the_verdict,
+        renders::a_dead_renderer_is_replaced,
+        renders::failing_too_often_leaves_a_note,
+        renders::go_with_their_job,
+        renders::end_with_a_certification,
+        renders::can_be_asked_for,
         answers::are_given_again,
         answers::come_with_their_job,
         answers::block_nobody_for_ever,
@@ -92,6 +104,8 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         arena::kinds_are_listed_apart,
         arena::the_latest_counts_or_the_chosen,
         arena::a_season_closes_after_its_last_runs,
+        arena::what_runs_in_secret_worlds_shows_when_it_is_published,
+        arena::an_end_that_is_not_published_can_be_cancelled,
         community::versions_stay_what_they_are,
         community::deleted_names_are_not_given_again,
         community::are_counted_by_the_day,

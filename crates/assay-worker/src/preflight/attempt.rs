@@ -6,34 +6,43 @@ use std::time::{Duration, Instant};
 
 use assay_model::frame::Dtype;
 use assay_model::lane::{Probe, Probed, Run};
-use assay_model::{EpisodeError, EpisodeSeeds};
+use assay_model::{EpisodeError, EpisodeSeeds, PUBLIC_SEED, PolicyKey};
 use assay_policy::remote::Answers;
 
 use super::facts::is_deterministic;
 use super::{PreflightJob, watch};
 use crate::engine::core_of;
 use crate::finisher::end_policy;
-use crate::lane_process::{LaneError, LaneProcess};
+use crate::lane_process::{LaneError, LaneProcess, Unheard, nanos};
 use crate::policy::{Arrived, Upcoming};
-use crate::session::{SessionError, not_started_error, platform};
+use crate::results::not_started_error;
+use crate::session::{SessionError, platform};
 use crate::{Cancel, Engine};
 
 /// Steps of a try.
 pub(super) const STEPS: u32 = 25;
 /// A try takes no further step after this long.
 const TRY_WALL_MS: u32 = 700;
-/// An import that takes longer, times apart in which it got no processor, is not waited for: the answer is due within 3 s,
-/// and an episode may spend more on it.
+/// An import that takes longer, whatever keeps it, is not waited for: the answer is due within 3 s, and an episode may
+/// spend more on it.
 pub(super) const IMPORT_PATIENCE: Duration = Duration::from_millis(1500);
-/// The same for the tries after the first: what takes longer is not repeated.
-const REPEAT_PATIENCE: Duration = Duration::from_millis(300);
+/// CPU time of an import that is not repeated.
+const REPEAT_CPU: Duration = Duration::from_millis(300);
+/// The tries after the first end when the preflight has taken this long.
+const REPEATS_END: Duration = Duration::from_secs(5);
+/// With less time left, no further try is begun.
+const LEAST_REPEAT: Duration = Duration::from_millis(300);
 /// A try whose steps take longer is not waited for either: one answer of it does, for a try takes no step after
 /// [`TRY_WALL_MS`].
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
 /// How often a policy that is being imported is looked at.
 const TICK: Duration = Duration::from_millis(1);
-/// The seed of the episode that is tried.
-const SEED: u64 = 0;
+/// How long a try is waited for, by the wall clock.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    import: Duration,
+    answer: Duration,
+}
 
 /// What was seen.
 #[derive(Debug, Default)]
@@ -78,20 +87,26 @@ impl Tries {
 
 pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {
     let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
-    let seeds = EpisodeSeeds::derive(SEED, 0);
+    // As `assay verify --seed 0` begins, so that what was found can be looked into.
+    let seeds = EpisodeSeeds::with_key(PUBLIC_SEED, &PolicyKey::public(), 0);
     // The last lane of a service is the least likely to be busy.
     let core = core_of(engine.lanes().saturating_sub(1));
     let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(|e| platform(&e))?;
-    let prepare = |patience| job.policy.prepare(engine, &job.scenario, (seeds.policy, core), Some(patience));
-    let mut attempt = |patience, black_images| {
+    let began = Instant::now();
+    let prepare = |patience| job.policy.prepare(engine, &job.scenario, (seeds.policy, core, false), Some(patience));
+    let mut attempt = |patience: Patience, black_images| {
         let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
-        try_once(engine, &mut lane, prepare(patience)?, (seeds, probe), limit).map_err(|error| told(&error))
+        let prepared = prepare(patience.import)?;
+        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(|error| told(&error))
     };
     // It is imported while the lane compiles its scenario.
-    let first = attempt(IMPORT_PATIENCE, false)?;
+    let first = attempt(Patience { import: IMPORT_PATIENCE, answer: ANSWER_PATIENCE }, false)?;
     let mut repeat = |black_images| -> Result<Option<Tried>, SessionError> {
-        let repeats = first.is_whole() && first.import_cpu.is_none_or(|cpu| cpu < REPEAT_PATIENCE);
-        let tried = if repeats { Some(attempt(REPEAT_PATIENCE, black_images)?) } else { None };
+        let left = REPEATS_END.saturating_sub(began.elapsed());
+        let is_quick = first.import_cpu.is_none_or(|cpu| cpu < REPEAT_CPU);
+        let patience = Patience { import: IMPORT_PATIENCE.min(left), answer: ANSWER_PATIENCE.min(left) };
+        let repeats = first.is_whole() && is_quick && left > LEAST_REPEAT;
+        let tried = if repeats { Some(attempt(patience, black_images)?) } else { None };
         Ok(tried.filter(|tried| tried.given_up.is_none() && !tried.silent))
     };
     let second = repeat(false)?;
@@ -113,7 +128,7 @@ fn try_once(
     lane: &mut LaneProcess,
     upcoming: Upcoming,
     (seeds, probe): (EpisodeSeeds, Probe),
-    limit: &Cancel,
+    (answer, limit): (Duration, &Cancel),
 ) -> Result<Tried, LaneError> {
     let mut upcoming = upcoming.begin(engine).map_err(|e| LaneError::Failed(e.to_string()))?;
     let (began, connects) = (Instant::now(), matches!(upcoming, Upcoming::Connecting(_)));
@@ -122,7 +137,7 @@ fn try_once(
             return Err(LaneError::Cancelled);
         }
         // The pool itself is as patient as it was told to be.
-        if connects && began.elapsed() > ANSWER_PATIENCE {
+        if connects && began.elapsed() > answer {
             return Ok(Tried { silent: true, ..Tried::default() });
         }
         thread::sleep(TICK);
@@ -133,17 +148,19 @@ fn try_once(
             return Ok(Tried { error: Some(not_started_error(*failure)), ..Tried::default() });
         }
         Arrived::GivenUp(cpu) => return Ok(Tried { given_up: Some(cpu), ..Tried::default() }),
-        Arrived::Starved => return Err(LaneError::Failed("the machine is too busy to import a policy".to_owned())),
+        Arrived::Disturbed(evidence) => return Err(LaneError::Failed(evidence)),
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
     let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
-    let run = Run { episode: 0, seeds, nonce, policy_pid, evidence: None, probe: Some(probe) };
+    let import_ends_at_ns = policy.import_ends_at().map(nanos);
+    let (evidence, plain) = (None, false);
+    let run = Run { episode: 0, seeds, nonce, policy_pid, import_ends_at_ns, evidence, plain, probe: Some(probe) };
     let slow = Cancel::new();
     let done = thread::scope(|scope| {
         let (ended, running) = channel::<()>();
-        scope.spawn(|| watch(running, ANSWER_PATIENCE, limit, &slow));
-        let done = lane.run(run, stream.descriptors(), &slow, &mut |_, _| {});
+        scope.spawn(|| watch(running, answer, limit, &slow));
+        let done = lane.run(run, stream.descriptors(), &slow, &mut Unheard);
         drop(ended);
         done
     });

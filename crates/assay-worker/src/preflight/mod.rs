@@ -17,8 +17,8 @@ use crate::session::SessionError;
 use crate::{Cancel, Engine, PolicySource};
 use attempt::{Tries, try_out};
 
-/// Where the machine itself is slow, or a policy in a way that nobody thought of, it is given up.
-const LIMIT: Duration = Duration::from_secs(15);
+/// It is given up after this long by the wall clock, whatever it waits for.
+const LIMIT: Duration = Duration::from_secs(10);
 /// How often the limit is looked at.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -52,7 +52,7 @@ impl PreflightJob {
 }
 
 /// Tries the policy. What it does wrong is in the answer. Takes well under 3 s on a machine that is not busy, however long the
-/// policy's import and its answers take.
+/// policy's import and its answers take; never much longer than 10 s.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or the scenario's or our own fault.
@@ -85,6 +85,10 @@ fn watch(running: Receiver<()>, after: Duration, cancel: &Cancel, limit: &Cancel
 }
 
 fn too_long() -> EpisodeError {
-    let message = format!("the policy was not imported, or gave no answer, within {} s", LIMIT.as_secs());
+    let message = format!(
+        "the preflight was given up after {} s by the wall clock: the policy was not imported, or gave no answer, or the \
+         machine is too busy",
+        LIMIT.as_secs()
+    );
     EpisodeError { code: "timeout".to_owned(), message, log_tail: String::new() }
 }

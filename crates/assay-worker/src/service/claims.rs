@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use assay_store::{ConclusionFence, Fence};
+use assay_store::{ConclusionFence, Fence, RenderFence};
 
 use crate::Cancel;
 
@@ -14,6 +14,8 @@ pub(crate) enum Held {
     Shard(Fence),
     /// A verdict to draw.
     Conclusion(ConclusionFence),
+    /// A log or a video to draw.
+    Render(RenderFence),
 }
 
 /// What is held, with the flags that stop work on it.
@@ -41,6 +43,11 @@ impl Claims {
 
     pub(crate) fn cancel_all(&self) {
         self.lock().values().for_each(Cancel::cancel);
+    }
+
+    /// Stops what is drawn.
+    pub(crate) fn cancel_renders(&self) {
+        self.lock().iter().filter(|(held, _)| matches!(held, Held::Render(_))).for_each(|(_, cancel)| cancel.cancel());
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Held, Cancel>> {

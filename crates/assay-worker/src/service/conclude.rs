@@ -3,7 +3,7 @@
 use assay_model::conclude;
 use assay_report::attest::Evidence;
 use assay_report::json;
-use assay_store::{ConclusionClaim, JobState, Outcome, Signed, StoreError};
+use assay_store::{ConclusionClaim, JobState, Outcome, RenderCounts, Signed, StoreError};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -89,6 +89,8 @@ impl Shared {
         };
         let JobState::Judging { started_at } = record.state else { return Ok(Err("the job has ended".to_owned())) };
         record.state = JobState::Completed { started_at, completed_at: now, outcome: Box::new(outcome.clone()) };
+        // What is drawn follows the verdict, and has statements of its own.
+        record.renders = RenderCounts::default();
         let mut report = record.report(&claim.episodes);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
         let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);

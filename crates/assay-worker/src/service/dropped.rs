@@ -15,7 +15,15 @@ impl Shared {
         if recorded.len() < wanted as usize {
             return;
         }
-        let kept = recorded.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.as_str()).collect();
+        // A lane may be so far behind that there are videos.
+        let drawn = match self.wait(self.options.records.renders(header.job_id)) {
+            Ok(drawn) => drawn,
+            Err(error) => {
+                return tracing::warn!(job.id = %header.job_id, %error, "evidence that does not count stays");
+            }
+        };
+        let kept = recorded.iter().flat_map(|episode| &episode.evidence);
+        let kept = kept.chain(drawn.iter().flat_map(|drawn| &drawn.files)).map(|file| file.sha256.as_str()).collect();
         if let Err(error) = self.wait(self.options.blobs.retain(header.job_id, &kept)) {
             tracing::warn!(job.id = %header.job_id, %error, "evidence that does not count stays");
         }

@@ -1,7 +1,7 @@
 //! The server's worker: leases shards from the records, runs them on its lanes, concludes jobs.
 //!
-//! One long-lived thread per lane (children die with the thread that spawned them), some more for jobs whose policy is a
-//! server, one that prolongs leases, one that puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
+//! One long-lived thread per lane (children die with the thread that spawned them), one per lane for what is drawn after
+//! the verdict, some more for jobs whose policy is a server, one that prolongs leases, one that puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
 //! found again when a lease runs out.
 
 mod busy;
@@ -9,9 +9,12 @@ mod claims;
 mod conclude;
 mod dropped;
 mod judge;
+mod quiet;
+mod renderers;
 mod seasons;
 mod servers;
 mod shard;
+mod sleepers;
 mod spare;
 
 use std::path::PathBuf;
@@ -28,7 +31,10 @@ use tokio::runtime::Handle;
 use crate::engine::core_of;
 use crate::{Cancel, Engine, Keyring};
 use claims::{Claims, Held};
+use quiet::Quiet;
+use renderers::Renderers;
 use servers::Servers;
+use sleepers::Sleepers;
 use spare::Spare;
 
 /// A lease that is not prolonged runs out after this long.
@@ -86,6 +92,9 @@ pub(crate) struct Shared {
     pub(crate) options: ServiceOptions,
     pub(crate) claims: Claims,
     servers: Servers,
+    /// Lanes whose policies sleep.
+    sleepers: Sleepers,
+    renderers: Renderers,
     /// No new work is taken.
     pub(crate) stopping: Cancel,
     /// The worker's name in the records.
@@ -93,19 +102,30 @@ pub(crate) struct Shared {
 }
 
 impl Service {
-    /// Starts a thread per lane of the engine, some for jobs of policy servers, and two for upkeep.
+    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for upkeep.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
         let name = format!("worker-{}", std::process::id());
         let lanes = options.engine.lanes();
-        let shared =
-            Shared { options, claims: Claims::default(), servers: Servers::default(), stopping: Cancel::new(), name };
+        let shared = Shared {
+            options,
+            claims: Claims::default(),
+            servers: Servers::default(),
+            sleepers: Sleepers::default(),
+            renderers: Renderers::default(),
+            stopping: Cancel::new(),
+            name,
+        };
         let shared = Arc::new(shared);
         let mut service = Self { shared, threads: Vec::new() };
         for lane in 0..lanes {
             service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
+            service.spawn(format!("draw-{lane}"), Shared::draw)?;
+        }
+        for number in 0..sleepers::MAX_RELIEFS_PER_LANE * lanes {
+            service.spawn(format!("relief-{number}"), move |shared| shared.relieve(core_of(number)))?;
         }
         for number in 0..servers::MAX_JOBS {
             service.spawn(format!("server-{number}"), Shared::serve_servers)?;
@@ -118,6 +138,8 @@ impl Service {
     /// Takes no new work; episodes that run may end within `limit`, then they are handed back. Returns when all is quiet.
     pub fn drain(self, limit: Duration) {
         self.shared.stopping.cancel();
+        // What is drawn goes on after the next start.
+        self.shared.claims.cancel_renders();
         let until = Instant::now() + limit;
         while !self.shared.claims.is_empty() && Instant::now() < until {
             thread::sleep(TICK);
@@ -144,11 +166,17 @@ impl Shared {
     }
 
     fn lane(&self, core: usize) {
-        let mut spare = Spare::new(core);
+        let (mut spare, mut quiet) = (Spare::new(core), Quiet::default());
         while !self.stopping.is_cancelled() {
-            let worked = self.conclude_next() || self.shard_next(&mut spare);
+            let worked = self.conclude_next() || self.shard_next(&mut spare, &mut quiet);
             if !worked && !self.stopping.is_cancelled() {
                 spare.start(&self.options.engine);
+                if !quiet.is_over(self.options.clock.now()) {
+                    // A hint is for a lane that may run whatever it is about.
+                    self.sleep(POLL);
+                    continue;
+                }
+                let _idle = self.renderers.idle();
                 // The hint's content does not matter: the records say what there is to do.
                 if self.wait(self.options.queue.next(POLL)).is_some() {
                     self.servers.wake();
@@ -166,6 +194,7 @@ impl Shared {
                 let lease = match held {
                     Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
                     Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
+                    Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
                 };
                 match lease {
                     Ok(assay_store::Lease::Held) => {}

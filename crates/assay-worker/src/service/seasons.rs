@@ -19,7 +19,7 @@ const SHARD_EPISODES: u32 = 4;
 impl Shared {
     /// Where a job's seeds come from. Those of an entry of the arena only its season knows.
     pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
-        let Some(entry) = &header.arena else { return Ok(SeedSource::Job(header.seed)) };
+        let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };
         let records = &self.options.records;
         let ours = |why: String| SessionError::Platform(why);
         let gone = || ours(format!("season {} of {} is not in the records", entry.season, header.scenario));
@@ -32,7 +32,8 @@ impl Shared {
         let secrets = self.wait(records.season_secrets(&header.scenario, entry.season)).map_err(|e| platform(&e))?;
         let secrets = secrets.ok_or_else(gone)?;
         let secret = if entry.rerun { secrets.rerun.ok_or_else(gone)? } else { secrets.season };
-        Ok(SeedSource::Season { secret, episodes: header.plan.episodes })
+        let policy_key = header.policy_key.clone();
+        Ok(SeedSource::Season { secret, episodes: header.plan.episodes, policy_key })
     }
 
     /// Takes each season that closes a step further.
@@ -76,8 +77,8 @@ impl Shared {
         let records = &*self.options.records;
         let secrets = self.wait(records.season_secrets(&season.scenario, season.number))?;
         let Some(fresh) = secrets.and_then(|secrets| secrets.rerun) else { return Ok(Vec::new()) };
-        let entries = self.wait(counted(records, season))?;
-        let places = rank(&self.wait(entrants(records, &entries))?, season.pins.idle_progress);
+        let entries = self.wait(counted(records, season, None))?;
+        let places = rank(&self.wait(entrants(records, season, &entries))?, season.pins.idle_progress);
         let mut first: Vec<_> =
             entries.iter().zip(places).filter_map(|(entry, place)| Some((place.rank?, entry))).collect();
         first.sort_by_key(|(rank, _)| *rank);

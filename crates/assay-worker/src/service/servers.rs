@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use assay_model::{JobHeader, JobId, JobStatus};
 use assay_policy::remote::{Endpoint, PolicyServer};
-use assay_store::Claim;
+use assay_store::{Claim, MAX_RETRIES};
 
 use super::busy::Busy;
 use super::shard::{Desk, Ended, Recorder};
@@ -109,6 +109,8 @@ impl Shared {
         let next = || if failed.is_cancelled() { None } else { lock(&episodes).pop_front() };
         let run = |lane: usize| {
             let session = Session::new(&self.options.engine, &job, core_of(lane), cancel)?;
+            let session = session.with_earlier_notes(claim.notes.clone());
+            let session = session.last_try(claim.failures >= MAX_RETRIES);
             session.stopping(self.stopping.clone()).run(next, &recorder)
         };
         let outcome = thread::scope(|scope| {

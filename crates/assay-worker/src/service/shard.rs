@@ -7,20 +7,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use assay_model::{Artifact, Blame, EpisodeResult, Plan};
+use assay_model::{AccountId, Artifact, AttemptNote, Blame, EpisodeResult, Plan, ReplacedAttempt, ReplacementReason};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{BlobError, Claim, Failure, Fence, LaneStep, Recorded, Returned, StoreError, Work};
+use assay_store::{
+    BlobError, Claim, Failure, Fence, LaneStep, Lease, MAX_RETRIES, Recorded, Returned, StoreError, Work,
+};
+use jiff::SignedDuration;
 use tempfile::TempDir;
 
 use super::busy::Busy;
 use super::claims::Held;
+use super::quiet::Quiet;
 use super::spare::Spare;
 use super::{LEASE, Shared};
-use crate::session::{Session, SessionEvents, platform};
-use crate::{Cancel, Job, PolicySource, SessionError, episode_share, evidence};
+use crate::session::{Session, SessionEvents, is_storage, outage, platform};
+use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share, evidence};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
+/// A shard that met an outage of storage is tried again after this long times the claims that it had,
+const OUTAGE_STEP: SignedDuration = SignedDuration::from_secs(1);
+/// but at the latest after this long.
+const OUTAGE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// How long episodes take.
 const EPISODE_SECONDS: &str = "assay_episode_duration_seconds";
 /// Pause before the second try; doubled each time.
@@ -36,6 +44,8 @@ pub(super) enum Ended {
     HandBack,
     /// The scenario can't be run.
     Scenario(String),
+    /// Storage could not be reached, or has no room: nobody's failure.
+    Outage(String),
     /// We failed.
     Platform(String),
 }
@@ -52,13 +62,16 @@ pub(super) struct Desk {
 pub(super) struct Recorder<'a> {
     shared: &'a Shared,
     fence: Fence,
+    account: AccountId,
+    /// It runs in the secret worlds of a season.
+    is_secret: bool,
     plan: Plan,
     /// Episodes from here on are not wanted: a certification failed before them.
     end: AtomicU32,
     /// Where the lanes' evidence lies until it is kept.
     folder: PathBuf,
-    /// Evidence could not be kept.
-    full: Cancel,
+    /// Evidence or results could not be stored.
+    outage: Cancel,
 }
 
 impl SessionEvents for Recorder<'_> {
@@ -68,6 +81,10 @@ impl SessionEvents for Recorder<'_> {
 
     fn wanted(&self, episode: u32) -> bool {
         episode < self.end.load(Ordering::SeqCst)
+    }
+
+    fn packs(&self) -> bool {
+        true
     }
 
     /// Puts a file where it stays, before the result speaks of it.
@@ -105,7 +122,29 @@ impl SessionEvents for Recorder<'_> {
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
             Ok(Recorded::Fenced) => Err(format!("episode {episode} is somebody else's now")),
-            Err(error) => Err(format!("episode {episode} could not be recorded: {error}")),
+            Err(error) => {
+                self.outage.cancel();
+                Err(format!("episode {episode} could not be recorded: {}", platform(&error)))
+            }
+        }
+    }
+
+    fn note(&self, note: &AttemptNote) -> Result<(), String> {
+        let records = &self.shared.options.records;
+        match self.offered(|| records.note_attempt(self.fence, note.clone())) {
+            Ok(Lease::Held) => Ok(()),
+            Ok(Lease::Lost) => Err(format!("episode {} is another worker's now", note.episode())),
+            Err(error) => {
+                self.outage.cancel();
+                Err(format!("a note on episode {} could not be recorded: {}", note.episode(), platform(&error)))
+            }
+        }
+    }
+
+    fn sleeping(&self, episode: u32, asleep: bool) {
+        // When a further lane begins would tell other accounts what a policy does in the secret worlds of a season.
+        if !self.is_secret {
+            self.shared.sleepers.set((self.fence.job_id, episode), &self.account, asleep);
         }
     }
 }
@@ -117,10 +156,12 @@ impl<'a> Recorder<'a> {
         Self {
             shared,
             fence: claim.fence,
+            account: claim.account.clone(),
+            is_secret: claim.is_secret(),
             plan,
             end: AtomicU32::new(claim.header.episodes_to_run()),
             folder: desk.evidence.path().to_owned(),
-            full: Cancel::new(),
+            outage: Cancel::new(),
         }
     }
 
@@ -129,8 +170,8 @@ impl<'a> Recorder<'a> {
         match outcome {
             Ok(()) if self.shared.stopping.is_cancelled() => Ended::HandBack,
             Ok(()) => Ended::Done,
-            // Our failure, and not to be tried again for ever.
-            Err(SessionError::Rejected(message)) if self.full.is_cancelled() => Ended::Platform(message),
+            Err(SessionError::Rejected(message)) if self.outage.is_cancelled() => Ended::Outage(message),
+            Err(SessionError::Outage(message)) => Ended::Outage(message),
             Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
             Err(SessionError::Scenario(message)) => Ended::Scenario(message),
             Err(SessionError::Platform(message)) => Ended::Platform(message),
@@ -140,20 +181,32 @@ impl<'a> Recorder<'a> {
     /// Waits until evidence is kept.
     fn kept(&self, episode: u32, keeping: impl Future<Output = Result<(), BlobError>>) -> Result<(), String> {
         self.shared.wait(keeping).map_err(|error| {
-            self.full.cancel();
+            self.outage.cancel();
+            // Best effort: the records may be out of reach as well.
+            let evidence = "the episode's evidence could not be stored";
+            let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
+            drop(
+                self.shared.wait(self.shared.options.records.note_attempt(self.fence, AttemptNote::Replaced(replaced))),
+            );
             format!("the evidence of episode {episode} could not be kept: {}", platform(&error))
         })
     }
 
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
         let options = &self.shared.options;
-        let mut pause = RECORD_PAUSE;
-        let mut tries = 1;
+        self.offered(|| options.records.record_episode(self.fence, result.clone(), options.clock.now()))
+    }
+
+    /// Offers something to the records, again after a pause while they fail.
+    fn offered<T, F>(&self, mut write: impl FnMut() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let (mut pause, mut tries) = (RECORD_PAUSE, 1);
         loop {
-            let write = options.records.record_episode(self.fence, result.clone(), options.clock.now());
-            match self.shared.wait(write) {
+            match self.shared.wait(write()) {
                 Err(error) if tries < RECORD_TRIES => {
-                    tracing::warn!(job.id = %self.fence.job_id, %error, "a result is offered to the records again");
+                    tracing::warn!(job.id = %self.fence.job_id, %error, "the records failed and are asked again");
                     thread::sleep(pause);
                     (tries, pause) = (tries + 1, pause * 2);
                 }
@@ -164,14 +217,19 @@ impl<'a> Recorder<'a> {
 }
 
 impl Shared {
-    /// Claims and runs a shard on the processor of `spare`; whether there was one.
-    pub(super) fn shard_next(&self, spare: &mut Spare) -> bool {
-        let claim = self.options.records.claim_shard(&self.name, self.options.clock.now(), LEASE);
+    /// Claims and runs a shard on the processor of `spare`, one that the lane may run now; whether there was one.
+    pub(super) fn shard_next(&self, spare: &mut Spare, quiet: &mut Quiet) -> bool {
+        let (records, now) = (&self.options.records, self.options.clock.now());
+        let claim = match quiet.is_over(now) {
+            true => records.claim_shard(&self.name, now, LEASE),
+            false => records.claim_secret_shard(&self.name, now, LEASE),
+        };
         match self.wait(claim) {
             Ok(None) => false,
             Ok(Some(claim)) => {
                 let _busy = Busy::lanes(1);
                 self.shard(&claim, |desk, cancel| self.run(&claim, spare, desk, cancel));
+                quiet.after(&claim, self.options.clock.now());
                 true
             }
             Err(error) => {
@@ -188,9 +246,10 @@ impl Shared {
         let held = Held::Shard(fence);
         let cancel = self.claims.add(held);
         let desk = self.desk();
-        let outcome = desk.as_ref().map_err(|e| platform(e)).and_then(|desk| run(desk, &cancel));
+        let outcome = desk.as_ref().map_err(|e| outage(e)).and_then(|desk| run(desk, &cancel));
         let ended = outcome.unwrap_or_else(|error| match error {
             SessionError::Scenario(message) => Ended::Scenario(message),
+            SessionError::Outage(message) => Ended::Outage(message),
             other => Ended::Platform(other.to_string()),
         });
         if let Err(error) = self.settle(claim, ended) {
@@ -226,6 +285,15 @@ impl Shared {
                 let failure = Failure { blame: Blame::Scenario, message };
                 self.wait(records.fail_job(fence.job_id, failure, now))?;
             }
+            Ended::Outage(message) => {
+                let pause = OUTAGE_PAUSE.min(OUTAGE_STEP * i32::try_from(fence.attempt).unwrap_or(i32::MAX));
+                let again = now.saturating_add(pause).unwrap_or(now);
+                tracing::error!(
+                    job.id = %fence.job_id, shard = fence.shard, message, %again,
+                    "storage could not be reached: the shard waits, and nothing is counted against it"
+                );
+                self.wait(records.postpone_shard(fence, again, &message))?;
+            }
             Ended::Platform(message) => {
                 tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "a shard failed");
                 if self.wait(records.fail_shard(fence, &message, now))? == Returned::Requeued {
@@ -237,12 +305,19 @@ impl Shared {
     }
 
     /// Runs a shard on one lane. An error is one of the preparations.
-    fn run(&self, claim: &Claim, spare: &mut Spare, desk: &Desk, cancel: &Cancel) -> Result<Ended, SessionError> {
+    pub(super) fn run(
+        &self,
+        claim: &Claim,
+        spare: &mut Spare,
+        desk: &Desk,
+        cancel: &Cancel,
+    ) -> Result<Ended, SessionError> {
         let job = self.job(claim, desk)?;
         let recorder = Recorder::new(self, claim, desk);
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
-        let mut session = session.with(spare.take(&job.scenario)).stopping(self.stopping.clone());
+        let session = session.with(spare.take(&job.scenario)).with_earlier_notes(claim.notes.clone());
+        let mut session = session.last_try(claim.failures >= MAX_RETRIES).stopping(self.stopping.clone());
         let outcome = session.run(|| episodes.pop_front(), &recorder);
         if outcome.is_ok() {
             spare.retire(session.into_lane());
@@ -255,12 +330,17 @@ impl Shared {
     pub(super) fn job(&self, claim: &Claim, desk: &Desk) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
-        let scenario = scenario.map_err(|e| SessionError::Scenario(e.to_string()))?;
+        let scenario = scenario.map_err(|error| match error {
+            // An author can't help that this machine does not have the files.
+            ScenarioGone::Missing(_) => outage(&error),
+            ScenarioGone::Changed(_) | ScenarioGone::Unfit { .. } => SessionError::Scenario(error.to_string()),
+        })?;
         let policy = match &claim.policy_path {
             Some(archive) => {
                 let unpacked = desk.work.path().join(POLICY);
                 let archive = self.options.data.join(archive);
-                intake(&archive, &unpacked, &IntakeLimits::default()).map_err(|e| platform(&e))?;
+                let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
+                taken.map_err(|error| if is_storage(&error) { outage(&error) } else { platform(&error) })?;
                 PolicySource::Folder(unpacked)
             }
             None => self.server(header)?,

@@ -1,15 +1,17 @@
 //! `assay attest verify|keys|rotate`: signed statements, offline.
 
+mod drawn;
+mod evidence;
+
 use std::fmt::Write;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
-use assay_report::attest::{self, Checked, KnownKey, PublishedKeys, Statement};
+use assay_report::attest::{self, AttestError, Checked, KnownKey, PublishedKeys};
 use assay_report::json;
 use assay_worker::{Keyring, sha256_of};
 
@@ -17,12 +19,11 @@ use crate::cli::{Attest, AttestVerify, Signing};
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::REPORT_JSON;
 
+use drawn::rendering;
+use evidence::evidence;
+
 /// Largest statement or list of keys that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// Digits of a hash that are shown.
-const SHOWN_DIGITS: usize = 16;
-/// Missing files that are named.
-const SHOWN_FILES: usize = 3;
 
 pub(crate) fn run(command: &Attest) -> Result<Code, Failure> {
     match command {
@@ -76,6 +77,7 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
     let known = known_keys(arguments)?;
     let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
+        Err(AttestError::Payload) => return rendering(arguments, &file, &known),
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&checked.key);
@@ -88,11 +90,20 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
     }
     let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
     let folder = arguments.evidence.clone().unwrap_or(here);
-    let found = match evidence(&checked.statement, &folder).usage()? {
+    let mut found = match evidence(&checked.statement.predicate.evidence, &folder).usage()? {
         Ok(found) => found,
         Err(changed) => return refuse("evidence", &format!("{changed} is not the file that was signed")),
     };
     line(&mut text, "evidence", &found.words());
+    let job = sha256_of(&arguments.file).usage()?;
+    let beside =
+        match drawn::beside(&checked.statement.predicate.evidence, (&job, &known, arguments.keyid.as_deref()), &folder)
+            .usage()?
+        {
+            Ok(beside) => beside,
+            Err(why) => return refuse("drawing", &why),
+        };
+    line(&mut text, "drawings", &beside.words());
     if found.report {
         let report = fs::read_to_string(folder.join(REPORT_JSON)).usage()?;
         match attest::recompute(&json::parse(&report).usage()?) {
@@ -101,7 +112,8 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
         }
     }
     says(&mut text, &checked);
-    let code = found.result(&mut text, arguments.allow_missing);
+    found.absent.extend(beside.absent.iter().cloned());
+    let code = found.result(&mut text, &beside, arguments.allow_missing);
     super::print(&text);
     Ok(code)
 }
@@ -152,8 +164,11 @@ fn known_keys(arguments: &AttestVerify) -> Result<PublishedKeys, Failure> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let size = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?.len();
-    if size > MAX_FILE_BYTES {
+    let about = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?;
+    if !about.is_file() {
+        return Err(anyhow!("{} is no regular file", path.display()));
+    }
+    if about.len() > MAX_FILE_BYTES {
         return Err(anyhow!("{} is larger than anything that we write", path.display()));
     }
     fs::read(path).with_context(|| format!("can't read {}", path.display()))
@@ -166,71 +181,6 @@ fn policy_hash(path: &Path) -> Result<String, Failure> {
         return sha256_of(path).with_context(|| format!("can't read {}", path.display())).usage();
     }
     let work = tempfile::tempdir().ours()?;
-    let taken = intake(path, &work.path().join("policy"), &IntakeLimits::default());
+    let taken = intake(path, &work.path().join("policy"), &IntakeLimits::accepted());
     taken.map(|policy| policy.sha256).with_context(|| format!("the policy {}", path.display())).usage()
-}
-
-/// What of the evidence lies in a folder, all of it unchanged.
-struct Found {
-    here: usize,
-    /// Names of what does not.
-    absent: Vec<String>,
-    /// `report.json` is among what is here.
-    report: bool,
-}
-
-impl Found {
-    fn words(&self) -> String {
-        let all = self.here + self.absent.len();
-        match self.absent.len() {
-            0 => format!("all {all} files are those that were signed"),
-            absent => format!("{} of {all} files are those that were signed; {absent} are not here", self.here),
-        }
-    }
-
-    /// Says in the end whether that is enough.
-    fn result(&self, text: &mut String, allow_missing: bool) -> Code {
-        let names = self.absent.iter().take(SHOWN_FILES).cloned().collect::<Vec<_>>().join(", ");
-        let more = if self.absent.len() > SHOWN_FILES { ", ..." } else { "" };
-        if self.absent.is_empty() {
-            line(text, "result", "VERIFIED");
-            Code::Success
-        } else if !self.report {
-            line(text, "result", &format!("INCOMPLETE, {REPORT_JSON} and so the numbers could not be checked"));
-            Code::Inconclusive
-        } else if allow_missing {
-            line(text, "result", "VERIFIED, the report alone: what is not here was not looked at");
-            Code::Success
-        } else {
-            let why = format!("INCOMPLETE, not here: {names}{more} (--allow-missing accepts the report alone)");
-            line(text, "result", &assay_model::sanitise(&why, usize::MAX));
-            Code::Inconclusive
-        }
-    }
-}
-
-/// `Ok(Err(name))` is a file that was changed.
-fn evidence(statement: &Statement, folder: &Path) -> anyhow::Result<Result<Found, String>> {
-    let mut found = Found { here: 0, absent: Vec::new(), report: false };
-    for file in &statement.predicate.evidence {
-        // The statement is signed, but by somebody else: its names must not lead out of the folder.
-        let plain = file.name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.name.contains('\\');
-        if !plain {
-            return Err(anyhow!("the statement names {:?}, which is no path inside a folder", file.name));
-        }
-        let path = folder.join(&file.name);
-        match sha256_of(&path) {
-            Ok(hash) if hash == file.sha256 => {
-                found.here += 1;
-                found.report |= file.name == REPORT_JSON;
-            }
-            Ok(hash) => {
-                let digits = |hash: &str| hash.chars().take(SHOWN_DIGITS).collect::<String>();
-                return Ok(Err(format!("{} (sha256 {}.., not {}..)", file.name, digits(&hash), digits(&file.sha256))));
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => found.absent.push(file.name.clone()),
-            Err(error) => return Err(anyhow!(error).context(format!("can't read {}", path.display()))),
-        }
-    }
-    Ok(Ok(found))
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Check) -> Result<Code, Failure> {
     let found = preflight(&engine, &job, &cancel).map_err(|error| match error {
         SessionError::Cancelled => Failure::Interrupted,
         SessionError::Scenario(_) => Failure::Usage(error.into()),
-        SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
+        SessionError::Outage(_) | SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
     if arguments.json {
         super::print(&serde_json::to_string_pretty(&found).ours()?);

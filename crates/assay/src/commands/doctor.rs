@@ -64,6 +64,7 @@ fn installation_checks() -> Vec<Check> {
     };
     let mut checks = vec![passed("installation", installation.home.display().to_string())];
     checks.push(python(&installation.python()));
+    checks.push(memory(&installation.python()));
     match Engine::start(&installation, EngineOptions::new(1)) {
         Ok(engine) => {
             let fingerprint = engine.fingerprint();
@@ -95,6 +96,22 @@ fn python(root: &Path) -> Check {
             passed("Python runtime", format!("{} with numpy {}", runtime.manifest.python, runtime.manifest.numpy))
         }
         Err(error) => failed("Python runtime", &error, "run make setup"),
+    }
+}
+
+/// Whether policies can read their runtime from memory, where their reading leaves no trace.
+fn memory(root: &Path) -> Check {
+    match assay_jail::stage_in_memory(root) {
+        Ok(staged) => passed("runtime in memory", staged.path.display().to_string()),
+        Err(error) => Check {
+            required: false,
+            ..failed(
+                "runtime in memory",
+                &error,
+                "without it two policies can pass bits to each other by the names that they look up; a container needs \
+                 --shm-size=1g",
+            )
+        },
     }
 }
 

@@ -5,14 +5,16 @@ mod check;
 mod completions;
 mod doctor;
 mod doctor_jail;
+mod draw;
 mod init;
 mod keys;
+mod render;
 mod replay;
 mod report;
 mod scenario;
 mod season;
 mod serve;
-mod stl;
+pub(crate) mod stl;
 mod verify;
 
 use std::path::PathBuf;
@@ -30,6 +32,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failur
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
         Command::Scenario(command) => scenario::run(&command),
         Command::Stl(arguments) => stl::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),

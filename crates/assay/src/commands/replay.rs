@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let scenario = scenario(&engine, &report, &folder.join(SCENARIO)).usage()?;
     let work = engine.scratch("replay").ours()?;
     let unpacked = work.path().join("policy");
-    let sha256 = intake(&policy, &unpacked, &IntakeLimits::default()).map_err(|error| {
+    let sha256 = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
         let ours = error.is_ours();
         let error = anyhow!(error).context(format!("the policy {}", policy.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
@@ -80,10 +80,10 @@ fn failure(error: ReplayError) -> Failure {
 
 /// Where the report's episodes got their seeds from.
 fn seeds(arguments: &Replay, report: &JobReport) -> Result<SeedSource, Failure> {
-    let episodes = report.num_episodes;
+    let (episodes, policy_key) = (report.num_episodes, report.policy_key.clone());
     match (report.mode == "arena", &arguments.season_secret) {
-        (false, _) => Ok(SeedSource::Job(report.seed)),
-        (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes }),
+        (false, _) => Ok(SeedSource::Job { seed: report.seed, policy_key }),
+        (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes, policy_key }),
         (true, None) => Err(Failure::Usage(anyhow!(
             "this is a submission to the arena: --season-secret HEX says what its worlds were drawn from (GET /seasons)"
         ))),
@@ -123,7 +123,7 @@ fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<(
 }
 
 /// The report's scenario: the built-in one if it is still the same, else the copy beside the report.
-fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
+pub(super) fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {
         return Ok(scenario.clone());

@@ -9,6 +9,8 @@ use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
 use assay_report::{html, json, junit, markdown, sarif, schema, terminal};
 
+use assay_worker::drawn_in;
+
 use crate::cli::Report;
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::EPISODES;
@@ -27,8 +29,12 @@ pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
         write(arguments, &schema::render().ours()?)?;
         return Ok(Code::Success);
     };
-    let report = read(file).usage()?;
+    let mut report = read(file).usage()?;
     let folder = file.parent().unwrap_or(Path::new(""));
+    // What was drawn since.
+    for result in &mut report.episode_details {
+        result.add_rendering(&drawn_in(folder, result.episode).usage()?, &[]);
+    }
     let text = if arguments.html {
         page(&report, None, folder).ours()?
     } else if arguments.markdown {

@@ -1,6 +1,7 @@
 //! `assay serve`.
 
 use assay_policy::remote::Guard;
+use assay_worker::WallBudget;
 use clap::ArgMatches;
 
 use crate::cli::Serve;
@@ -35,7 +36,10 @@ fn serve(settings: &Settings) -> Result<Code, Failure> {
     let judge = judge::of(&settings.judge.arguments())?;
     let guard = Guard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
     let engine = super::engine(&installation, settings.server.lanes, settings.server.isolation().accepted())?;
-    let engine = engine.guarded_by(guard).ours()?;
+    let limits = &settings.limits.job;
+    let wall_budget =
+        WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };
+    let engine = engine.guarded_by(guard).ours()?.with_wall_budget(wall_budget);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().ours()?;
     runtime.block_on(service::run(settings, engine, judge)).ours()?;
     Ok(Code::Success)

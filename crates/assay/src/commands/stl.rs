@@ -13,17 +13,34 @@ use crate::exit::{Code, Failure, OrFail};
 use trace::Trace;
 
 pub(crate) fn run(arguments: &Stl) -> Result<Code, Failure> {
-    let formula = Formula::parse(&arguments.formula, &[]).map_err(|e| pointed(&arguments.formula, &e)).usage()?;
+    let formula = parse(&arguments.formula).usage()?;
     let trace = Trace::read(&arguments.trace).usage()?;
-    let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, &trace)).usage()?;
-    let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
-    let outcome = bound.evaluate_recording(&columns);
+    let outcome = evaluate(&formula, &trace).usage()?;
     super::print(&if arguments.json { document(&outcome) } else { text(&outcome, &trace) });
     Ok(match outcome.status {
         Status::Satisfied => Code::Success,
         Status::Violated => Code::Unsafe,
         Status::Undetermined => Code::Inconclusive,
     })
+}
+
+fn parse(formula: &str) -> anyhow::Result<Formula> {
+    Formula::parse(formula, &[]).map_err(|e| pointed(formula, &e))
+}
+
+fn evaluate(formula: &Formula, trace: &Trace) -> anyhow::Result<Outcome> {
+    let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, trace))?;
+    let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
+    Ok(bound.evaluate_recording(&columns))
+}
+
+/// What [`run`] prints, of a trace that is not in a file.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn evaluate_csv(formula: &str, csv: &[u8]) -> anyhow::Result<String> {
+    let formula = parse(formula)?;
+    let trace = Trace::parse(csv)?;
+    let outcome = evaluate(&formula, &trace)?;
+    Ok(document(&outcome) + &text(&outcome, &trace))
 }
 
 fn verdict(status: Status) -> &'static str {

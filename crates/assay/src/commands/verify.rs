@@ -3,27 +3,29 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use assay_api::OsEntropy;
 use assay_judge::Judge;
 use assay_model::lane::files;
 use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, SeedSource, SystemClock, conclude,
-    worth_judging,
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, Record, SystemClock, conclude,
+    job_seeds, worth_judging,
 };
 use assay_report::json;
-use assay_scenario::{LibraryError, Scenario, files};
+use assay_scenario::{LibraryError, Scenario, files as scenario_files};
 use assay_worker::{
-    Cancel, Engine, Evaluation, Job, Judging, PolicySource, STATEMENT_FILE, SessionError, episode_share, evaluate,
-    evidence_in, sign,
+    Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, SessionError, WallBudget,
+    episode_share, evaluate, evidence_in, sign,
 };
 
+use super::draw::{self, Folder};
 use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::judge;
-use crate::output::{Output, REPORT_HTML, REPORT_JSON, SCENARIO};
+use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, SCENARIO};
 use crate::progress::Progress;
 use crate::source::{self, Found};
 
@@ -31,13 +33,22 @@ use crate::source::{self, Found};
 const DEFAULT_EPISODES: u32 = 3;
 const MIB: u64 = 1024 * 1024;
 
+/// The budget that was asked for, or the default.
+fn wall_budget(asked_s: Option<u32>) -> WallBudget {
+    asked_s.map_or_else(WallBudget::default, |seconds| WallBudget {
+        base: Duration::from_secs(seconds.into()),
+        per_simulated_s: 0.0,
+    })
+}
+
 pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
     let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
         .guarded_by(source::guard(&arguments.server))
-        .ours()?;
+        .ours()?
+        .with_wall_budget(wall_budget(arguments.wall_budget));
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
     let judge = judge::of(&arguments.judge)?;
@@ -53,7 +64,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let job = Job {
         scenario: Arc::new(scenario),
         policy: policy.source,
-        seeds: SeedSource::Job(arguments.seed),
+        seeds: header.job_seeds(),
         record: arguments.record,
         // A judge needs recordings, whether they are kept or not.
         folder: arguments.out.clone().or_else(|| judge.as_ref().map(|_| work.path().join("evidence"))),
@@ -72,7 +83,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     let mut episodes = outcome.map_err(|error| match error {
         SessionError::Cancelled => Failure::Interrupted,
         SessionError::Scenario(_) => Failure::Usage(error.into()),
-        SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
+        SessionError::Outage(_) | SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
     if let Some(judge) = &judge {
         look(&engine, judge, &evaluation, &mut episodes, &cancel);
@@ -84,12 +95,50 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         let keyring = keyring.as_ref().ok_or_else(|| Failure::Ours(anyhow!("no signing key")))?;
         report.signed_by = Some(keyring.keyid().ours()?);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
-        write_output(out, &report, &evaluation.job.scenario).ours()?;
+        write_output(out, &report, &evaluation.job.scenario, arguments.record).ours()?;
         let timestep_s = Some(evaluation.job.scenario.world.timestep_s);
         sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
     }
     show(arguments, &report)?;
-    report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))
+    let code = report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
+    match (&arguments.out, &keyring) {
+        (Some(out), Some(keyring)) => {
+            film(arguments, (out, &report), &evaluation.job, (&engine, keyring, &cancel), code)
+        }
+        _ => Ok(code),
+    }
+}
+
+/// Draws logs and videos, now that the verdict is told.
+fn film(
+    arguments: &Verify,
+    (out, report): (&Path, &JobReport),
+    job: &Job,
+    (engine, keyring, cancel): (&Engine, &Keyring, &Cancel),
+    code: Code,
+) -> Result<Code, Failure> {
+    let folder = Folder {
+        path: out,
+        report,
+        scenario: &job.scenario,
+        seeds: job.seeds.clone(),
+        record: arguments.record,
+        max_job_bytes: arguments.max_evidence_mib.saturating_mul(MIB),
+    };
+    if arguments.no_wait_video {
+        if !folder.missing()?.is_empty() {
+            eprintln!("assay: logs and videos are not drawn: {}", draw::render_command(out, arguments.record));
+        }
+        return Ok(code);
+    }
+    let ended = folder.draw(engine, keyring, cancel)?;
+    folder.tell(ended);
+    if !arguments.json {
+        for (what, path) in folder.paths()? {
+            super::print(&format!("  {what:10} {path}"));
+        }
+    }
+    Ok(draw::code(ended, code))
 }
 
 pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
@@ -118,6 +167,7 @@ fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -
     let mut random = [0; 10];
     OsEntropy.fill(&mut random);
     let created_at = SystemClock.now();
+    let (seed, policy_key) = job_seeds(arguments.seed, arguments.policy_key.clone(), &OsEntropy);
     JobHeader {
         job_id: JobId::new(created_at, random),
         scenario: scenario.id.clone(),
@@ -127,7 +177,8 @@ fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -
         policy_sha256: policy.sha256.clone(),
         policy_identity: policy.identity,
         replan_steps: policy.replan_steps,
-        seed: arguments.seed,
+        seed,
+        policy_key: Some(policy_key),
         record: arguments.record,
         plan,
         created_at,
@@ -162,18 +213,38 @@ fn look(engine: &Engine, judge: &Judge, evaluation: &Evaluation, episodes: &mut 
     }
 }
 
-fn write_output(out: &Path, report: &JobReport, scenario: &Scenario) -> anyhow::Result<()> {
+fn write_output(out: &Path, report: &JobReport, scenario: &Scenario, record: Record) -> anyhow::Result<()> {
     fs::write(out.join(REPORT_JSON), json::render(report)?)?;
     let card = scenario.card();
-    fs::write(out.join(REPORT_HTML), super::report::page(report, Some(&card), out)?)?;
+    let page = super::report::page(&announced(report, record), Some(&card), out)?;
+    fs::write(out.join(REPORT_HTML), page)?;
     let folder = out.join(SCENARIO);
     // The very files that the digest covers, in their folders.
-    for file in files(&scenario.folder)? {
+    for file in scenario_files(&scenario.folder)? {
         let copy = folder.join(&file);
         copy.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::copy(scenario.folder.join(&file), copy)?;
     }
     Ok(())
+}
+
+/// The report with the addresses that logs and videos will have: the page is signed with the verdict, so it can't change once
+/// they are there.
+fn announced(report: &JobReport, record: Record) -> JobReport {
+    let mut report = report.clone();
+    let mut any = false;
+    for result in report.episode_details.iter_mut().filter(|result| record.wants(result)) {
+        let inside = format!("{EPISODES}/{:03}", result.episode);
+        result.video_url = Some(format!("{inside}/{}", files::VIDEO));
+        result.log_url = Some(format!("{inside}/{}", files::LOG));
+        any = true;
+    }
+    if any {
+        let note = "Logs and videos are drawn after the verdict and signed apart; where one is missing, `assay render` \
+                    draws it.";
+        report.warnings.push(note.to_owned());
+    }
+    report
 }
 
 fn show(arguments: &Verify, report: &JobReport) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use super::keys::{Key, Kind};
 use super::sources::Sources;
 
 /// Names in the environment that are no settings of the service.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
@@ -17,6 +17,7 @@ const OTHERS: [&str; 8] = [
     "ASSAY_POLICY_API_KEY",
     "ASSAY_SEAL_FD",
     "ASSAY_PYTHON_RUNTIME",
+    "ASSAY_MEMORY_DIR",
 ];
 /// A name at most this much like a wrong one is offered instead of it.
 const ALIKE: f64 = 0.85;

@@ -53,6 +53,12 @@ impl fmt::Debug for Sources {
 }
 
 impl Sources {
+    /// Of one file, as the fuzz target has it.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn of_file(path: PathBuf, text: String) -> Self {
+        Self { file: Some((path, text)), ..Self::default() }
+    }
+
     /// Of this process.
     pub(crate) fn gather(arguments: &Serve, matches: &ArgMatches) -> anyhow::Result<Self> {
         let file = match &arguments.config {

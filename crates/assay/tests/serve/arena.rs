@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use assay_model::{Generator, ScenarioId, SeasonSecret};
+use assay_model::{Clock, Generator, Grid, ScenarioId, SeasonSecret, SystemClock};
 use assay_scenario::{Scenario, draw};
 use assay_store::{Arena, Records, SqliteRecords};
 use assay_testkit::{Assay, Client, Server, archive, example, home, wait_for, zip_folder};
+use jiff::Timestamp;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -39,6 +40,19 @@ const HIDER: &[u8] = b"def policy(observation):
     if observation['joint_position'][0] > 1.05:
         raise ValueError('nothing to see here')
     return [12.0]
+";
+
+/// Sleeps when an episode begins, so that a submission takes longer than a step of its grid.
+const SLEEPER: &[u8] = b"import time
+
+slept = False
+
+def policy(observation):
+    global slept
+    if not slept:
+        slept = True
+        time.sleep(1.3)
+    return [0.0]
 ";
 
 pub(crate) fn member(server: &Server, admin: &Client, account: &str) -> Client {
@@ -105,6 +119,62 @@ impl Hidden {
     }
 }
 
+/// A submission's answers, without what is signed anew each time.
+fn told(client: &Client, id: &str) -> String {
+    let mut detail = client.get(&format!("/submissions/{id}")).body;
+    for field in ["video_url", "showcase"] {
+        detail[field] = json!(detail[field].is_null());
+    }
+    let paths = ["/attestation", "/episodes"].map(|below| format!("/submissions/{id}{below}"));
+    let rest = paths.into_iter().chain(["/submissions", "/leaderboard"].map(str::to_owned)).map(|path| {
+        let answer = client.get(&path);
+        // Refusals name their request.
+        format!(
+            "{} {}{}",
+            answer.status,
+            answer.body["error"]["message"],
+            if answer.status == 200 { &answer.text } else { "" }
+        )
+    });
+    format!("{detail}\n{}", rest.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_submission_changes_at_the_points_of_its_grid() {
+    let assay = assay();
+    let (server, admin) = serve(&assay);
+    let client = member(&server, &admin, "sleeper");
+    let id = submit(&client, &archive(&[("policy.py", SLEEPER)]));
+    let created: Timestamp =
+        client.get(&format!("/submissions/{id}")).body["created_at"].as_str().unwrap().parse().unwrap();
+    let grid = Grid::of(created);
+    let mut seen: Vec<(u32, String)> = Vec::new();
+    let detail = wait_for("the end of a submission", SEASON_LIMIT, || {
+        let (before, text, after) = (SystemClock.now(), told(&client, &id), SystemClock.now());
+        let point = grid.last_point(before);
+        // Only what was asked between two points; and forecasts of the board may be a moment old.
+        if grid.last_point(after) == point {
+            seen.push((point, text));
+        }
+        let found = client.get(&format!("/submissions/{id}")).body;
+        (found["status"] == json!("COMPLETED")).then_some(found)
+    });
+    for pair in seen.windows(2) {
+        let [(before, one), (after, other)] = pair else { continue };
+        assert!(before < after || one == other, "changed between two points:\n{one}\n{other}");
+    }
+    let points = seen.last().unwrap().0;
+    assert!(points >= 1 && seen.len() > 10, "{} answers up to point {points}", seen.len());
+    let completed: Timestamp = detail["completed_at"].as_str().unwrap().parse().unwrap();
+    assert_eq!(grid.time(grid.last_point(completed)), completed, "{detail}");
+    assert_eq!(detail["progress"]["episodes_done"], Value::Null);
+
+    let events = client.get(&format!("/submissions/{id}/events")).text;
+    let data = events.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+    let last: Value = serde_json::from_str(data).unwrap();
+    assert_eq!((&last["done"], &last["at"]), (&json!(true), &detail["completed_at"]), "{last}");
+}
+
 fn board(client: &Client) -> Vec<(String, Value, String)> {
     let answer = client.get(&format!("/leaderboard?scenario={CARTPOLE}"));
     let entries = answer.body["entries"].as_array().unwrap().clone();
@@ -134,8 +204,12 @@ fn a_season_from_the_first_submission_to_its_evidence() {
     for (detail, verdict) in found.iter().zip(["SAFE", "SAFE", "INCONCLUSIVE", "UNSAFE"]) {
         assert_eq!((&detail["status"], &detail["verdict"]), (&json!("COMPLETED"), &json!(verdict)), "{detail}");
     }
-    assert_eq!(found[2]["error_message"], json!("the policy failed at line 12 of policy.py"));
-    assert_eq!(found[3]["error_message"], json!("the policy failed: ValueError at line 3 of policy.py"));
+    assert_eq!(
+        (&found[2]["error_message"], &found[3]["error_message"]),
+        (&json!("policy_error"), &json!("policy_error"))
+    );
+    let told = found[2]["showcase"]["error"]["log_tail"].as_str().unwrap_or_else(|| panic!("{}", found[2]));
+    assert!(told.contains("line 12"), "the showcase's worlds are public: {told}");
     let ranks = board(&admin);
     assert_eq!(ranks[0], ("honest".to_owned(), json!(1), "SAFE".to_owned()), "{ranks:?}");
     assert_eq!(ranks.len(), 4);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::arena::{ended, member, submit};
-use crate::{CARTPOLE, STOP_LIMIT, assay};
+use crate::{CARTPOLE, STOP_LIMIT, VIDEO_LIMIT, assay};
 
 /// Of a submission: fewer than the scenario says, so that it does not take long.
 const EPISODES: u32 = 3;
@@ -188,8 +188,12 @@ fn erased_with_both_runs(host: &Host, client: &Client, id: &str) {
 fn runs_again_are_shown(client: &Client, id: &str, season: &Value) {
     let secret = SeasonSecret::parse(season["rerun_secret"].as_str().unwrap()).unwrap();
     let get = |below: &str| client.get(&format!("/submissions/{id}/{below}?run=closing"));
-    let page = get("episodes");
-    assert_eq!((page.status, &page.body["total"]), (200, &json!(EPISODES)), "{}", page.body);
+    // Logs and videos follow.
+    let page = wait_for("the video of a run at the season's end", VIDEO_LIMIT, || {
+        let page = get("episodes");
+        assert_eq!((page.status, &page.body["total"]), (200, &json!(EPISODES)), "{}", page.body);
+        page.body["episodes"][0]["video_url"].is_string().then_some(page)
+    });
     for (index, episode) in (0..).zip(page.body["episodes"].as_array().unwrap()) {
         assert_eq!(episode["seed"], json!(secret.episode(index).policy));
         // Log and video has the first episode only, where nothing was violated.

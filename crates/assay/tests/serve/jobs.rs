@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
+use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, drawn_job, serve};
 
 /// From the answer to a cancellation to the end of the job's processes.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
@@ -97,7 +97,8 @@ fn a_certification_ends_at_its_first_failure() {
     listed.dedup();
     wait_for("the end of evidence that does not count", JOB_LIMIT, || {
         let kept = fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap();
-        let mut kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut kept: Vec<_> = kept.map(|entry| name(entry).trim_end_matches(".pack").to_owned()).collect();
         kept.sort();
         (kept == listed).then_some(())
     });
@@ -111,14 +112,17 @@ fn the_evidence_of_a_job_is_kept() {
     let source = b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";
     let zip = archive(&[("policy.py", source)]);
     let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2")]);
-    let job = client.ended_job(&id, JOB_LIMIT);
+    let job = drawn_job(&client, &id);
     assert_eq!(job.verdict, Some(Verdict::Inconclusive));
     for (name, kept) in
         [("000/trace.parquet", true), ("000/video.mp4", true), ("001/trace.parquet", true), ("001/video.mp4", false)]
     {
         let name = format!("episodes/{name}");
         let file = job.episode_details.iter().flat_map(|e| &e.evidence).find(|file| file.name == name);
-        let lies = |sha256: &str| assay.path("data/blobs/jobs").join(&id).join(sha256).is_file();
+        let lies = |sha256: &str| {
+            let folder = assay.path("data/blobs/jobs").join(&id);
+            [sha256.to_owned(), format!("{sha256}.pack")].iter().any(|name| folder.join(name).is_file())
+        };
         assert_eq!(file.is_some_and(|file| lies(&file.sha256)), kept, "{name}");
     }
 }
@@ -203,9 +207,9 @@ fn evidence_can_be_downloaded() {
         b"def policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return [0.0]\n";
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1")];
     let id = client.verify(&archive(&[("policy.py", source)]), &parts);
-    let job = client.ended_job(&id, JOB_LIMIT);
+    let job = drawn_job(&client, &id);
     let episode = &job.episode_details[0];
-    assert_eq!(episode.evidence.len(), 8, "{:?}", episode.evidence_notes);
+    assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
     for file in &episode.evidence {
         let bytes = client.download(file.url.as_ref().unwrap());
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -220,7 +224,7 @@ fn evidence_can_be_downloaded() {
     assert_eq!(&video[4..8], b"ftyp");
     assert!(client.download(episode.log_url.as_ref().unwrap()).starts_with(b"\x89MCAP0\r\n"));
     // What lies in the data folder is what the results speak of, and the secret is nobody else's business.
-    assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 8);
+    assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 11);
     wait_for("incoming files that are gone", JOB_LIMIT, || {
         (fs::read_dir(assay.path("data/blobs/incoming")).unwrap().count() == 0).then_some(())
     });

@@ -4,11 +4,13 @@
 
 mod after;
 mod arena;
+mod attempts;
 mod cancelling;
 mod closing;
 mod community;
 mod events;
 mod folder;
+mod full;
 #[path = "../hostile/mod.rs"]
 mod hostile;
 mod jobs;
@@ -16,20 +18,27 @@ mod judge;
 mod keys;
 mod once;
 mod operations;
+mod outages;
+mod packed;
 mod retention;
 mod servers;
 mod settings;
+mod sleepers;
 mod spare;
 mod stopping;
 mod strangers;
+mod videos;
 
 use std::time::Duration;
 
-use assay_testkit::{Assay, Client, Server};
+use assay_model::{JobReport, JobStatus};
+use assay_testkit::{Assay, Client, Server, wait_for};
 
 const CARTPOLE: &str = "cartpole_keepin";
 /// A job of a few episodes, in a debug build on a busy machine.
 const JOB_LIMIT: Duration = Duration::from_secs(90);
+/// Until an episode is drawn: everything else on the machine goes first.
+const VIDEO_LIMIT: Duration = Duration::from_secs(600);
 /// The whole stop after SIGTERM.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Acts once a tenth of a second, so that an episode takes 50 s.
@@ -38,6 +47,14 @@ const SLOW: &[u8] =
 
 fn assay() -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay"))
+}
+
+/// The job once all of it is drawn.
+#[track_caller]
+fn drawn_job(client: &Client, id: &str) -> JobReport {
+    let ended = client.ended_job(id, JOB_LIMIT);
+    assert_eq!(ended.status, JobStatus::Completed, "{:?}", ended.error_message);
+    wait_for("videos", VIDEO_LIMIT, || Some(client.job(id)).filter(|job| job.progress.stage == "done"))
 }
 
 /// A server on the folder `data`, and a client with its first key.

@@ -9,7 +9,7 @@ use assay_testkit::{Assay, Client, Server, archive, wait_for};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::{CARTPOLE, STOP_LIMIT, assay, drawn_job, serve};
 
 /// For what the clean-up does within a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ const SHORT: &[u8] =
 fn filmed(client: &Client) -> JobReport {
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "all")];
     let id = client.verify(&archive(&[("policy.py", SHORT)]), &parts);
-    let job = client.ended_job(&id, JOB_LIMIT);
+    let job = drawn_job(client, &id);
     assert!(client.download(job.video_url.as_ref().unwrap()).len() > 1000);
     job
 }

@@ -89,6 +89,11 @@ fn missing_evidence_is_neither_verified_nor_refused() {
     // What is there must still be right.
     fs::write(assay.path("out/episodes/000/state.bin"), b"other").unwrap();
     check(&assay, &["--allow-missing"], 1, "REFUSED, the evidence does not hold: episodes/000/state.bin");
+    // Nobody will ever write to this pipe.
+    fs::remove_file(assay.path("out/episodes/000/state.bin")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(assay.path("out/episodes/000/state.bin")).status();
+    assert!(made.unwrap().success());
+    check(&assay, &["--allow-missing"], 2, "state.bin is no regular file");
     fs::remove_dir_all(assay.path("out/episodes")).unwrap();
     check(&assay, &["--allow-missing"], 0, "VERIFIED");
     fs::remove_file(assay.path("out/report.json")).unwrap();

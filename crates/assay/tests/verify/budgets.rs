@@ -101,6 +101,23 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
 }
 
 #[test]
+fn work_between_the_import_and_the_episode_counts_as_the_import() {
+    let assay = assay();
+    // The thread that the import leaves behind works on while the episode before has its turn.
+    let source = "import hashlib, threading, time\n\ndef work():\n    while True:\n        hashlib.pbkdf2_hmac('sha256', \
+                  b'x' * 64, b'y', 1000)\n\nthreading.Thread(target=work, daemon=True).start()\n\ndef \
+                  policy(observation):\n    time.sleep(0.01)\n    return [0]\n";
+    let (policy, scenario) = (assay.write("policy.py", source), tight(&assay));
+    let words = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap(), "--episodes", "2"];
+    let found = report(&assay.run(&[&words[..], &["--lanes", "1", "--json"]].concat()));
+    let [first, second] = &found.episode_details[..] else { panic!("{found:?}") };
+    assert!(first.steps > 100, "{:?}", first.error);
+    assert_timeout(second, "import_timeout", "between the end of its import and the episode");
+    assert_eq!(second.steps, 0);
+    assay.assert_clean();
+}
+
+#[test]
 fn a_zip_over_the_scenarios_limit_is_refused() {
     let assay = assay();
     let scenario = tight(&assay);

@@ -28,7 +28,10 @@ fn videos(out: &Path) -> Vec<usize> {
     (0..3).filter(|episode| out.join(format!("episodes/{episode:03}/video.mp4")).is_file()).collect()
 }
 
-/// Every file of the episode stands in the report, with its hash and size, and no other.
+/// What is drawn after the verdict.
+const DRAWN: [&str; 5] = ["images.mcap", "log.intoto.json", "log.mcap", "video.intoto.json", "video.mp4"];
+
+/// Every file of the episode that the verdict rests on stands in the report, with its hash and size, and no other.
 #[track_caller]
 fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     let folder = format!("episodes/{:03}", episode.episode);
@@ -36,15 +39,18 @@ fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     names.sort();
     let listed: Vec<_> = episode.evidence.iter().map(|file| file.name.clone()).collect();
     let found: Vec<_> = names.iter().map(|name| format!("{folder}/{}", name.to_str().unwrap())).collect();
-    assert_eq!(listed, found);
+    // What is drawn after the verdict has statements of its own.
+    let (drawn, recorded): (Vec<_>, Vec<_>) = found.into_iter().partition(|name| DRAWN.contains(&&name[13..]));
+    assert_eq!(listed, recorded);
     assert_eq!(
-        found
-            .iter()
-            .map(|name| &name[13..])
-            .filter(|name| !matches!(*name, "video.mp4" | "log.mcap"))
-            .collect::<Vec<_>>(),
+        recorded.iter().map(|name| &name[13..]).collect::<Vec<_>>(),
         ["actions.npy", "inputs.npz", "model.mjb", "plots.json", "state.bin", "trace.parquet"]
     );
+    let has = |name: &str| drawn.iter().any(|drawn| drawn.ends_with(name));
+    assert_eq!(has("log.mcap"), has("log.intoto.json"), "{drawn:?}");
+    for name in ["video.mp4", "images.mcap"] {
+        assert_eq!(has(name), has("video.intoto.json"), "{drawn:?}");
+    }
     for file in &episode.evidence {
         let bytes = fs::read(out.join(&file.name)).unwrap();
         let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -67,11 +73,12 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
         verify_hashes(out, episode);
         let url = episode.log_url.as_ref().unwrap();
         let folder = format!("episodes/{:03}", episode.episode);
-        let has_log = out.join(&folder).join("log.mcap").is_file();
-        assert_eq!(*url, format!("{folder}/{}", if has_log { "log.mcap" } else { "trace.parquet" }));
+        assert_eq!(*url, format!("{folder}/trace.parquet"), "the log comes after the verdict");
         let trace = fs::read(out.join(&folder).join("trace.parquet")).unwrap();
         assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{url}");
-        assert_eq!(episode.video_url.is_some(), videos(out).contains(&(episode.episode as usize)));
+        assert_eq!(episode.video_url, None, "the video comes after the verdict");
+        let shown = html.contains(&format!("src=\"{folder}/video.mp4\""));
+        assert_eq!(shown, videos(out).contains(&(episode.episode as usize)), "the page leads to the video");
     }
     printed
 }
@@ -87,7 +94,7 @@ fn a_recorded_episode_has_a_video_that_plays() {
     let arguments = ["--json", "--episodes", "2", "--out", out.to_str().unwrap()];
     let report = kept(&out, &verify(&assay, &policy, &arguments), 3);
     assert_eq!(videos(&out), [0], "the first one only: nothing was violated");
-    let (codec, width, height, seconds) = probe(&out.join(report.video_url.as_ref().unwrap()));
+    let (codec, width, height, seconds) = probe(&out.join("episodes/000/video.mp4"));
     assert_eq!((codec.as_str(), width.as_str(), height.as_str()), ("h264", "640", "480"));
     let simulated = report.episode_details[0].sim_time_s;
     assert!((seconds - simulated).abs() < 0.1, "{seconds} s of video for {simulated} s");
@@ -106,7 +113,7 @@ fn violations_are_recorded() {
     // Falls in the first episodes, violates in one of them.
     let source = "import numpy as np\n\nclass Policy:\n    def reset(self, *, seed, scenario, instruction):\n        self.force = 12.0 if seed % 2 else 0.0\n\n    def act(self, observation):\n        if observation['time'] > 1.5:\n            raise RuntimeError('seen enough')\n        return np.array([self.force])\n";
     let policy = assay.write("policy.py", source);
-    let arguments = ["--json", "--seed", "1", "--out", out.to_str().unwrap()];
+    let arguments = ["--json", "--seed", "3", "--out", out.to_str().unwrap()];
     let run = verify(&assay, &policy, &arguments);
     let report = kept(&out, &run, 1);
     let violated = |episode: &&assay_model::EpisodeResult| !episode.violations.is_empty();
@@ -130,10 +137,10 @@ fn over_the_limit_images_are_left_out() {
     let policy = assay.write("policy.py", SHORT);
     let out = assay.path("out");
     let arguments = ["--json", "--episodes", "10", "--max-evidence-mib", "1", "--out", out.to_str().unwrap()];
-    let report = kept(&out, &verify(&assay, &policy, &arguments), 3);
+    let run = verify(&assay, &policy, &arguments);
+    assert_eq!((run.code, report(&run).episode_details[0].evidence_notes.len()), (3, 0), "{}", run.stderr);
     assert!(videos(&out).is_empty(), "the model alone takes more than a tenth of a MiB");
-    let notes = &report.episode_details[0].evidence_notes;
-    assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
+    assert!(run.stderr.contains("episode 0: video: images were left out: "), "{}", run.stderr);
     assert!(out.join("episodes/000/log.mcap").is_file(), "the log does without them");
     assay.assert_clean();
 }
@@ -141,10 +148,10 @@ fn over_the_limit_images_are_left_out() {
 /// Episodes that share a job's room, so that an episode's can be chosen finely.
 const SHARES: u64 = 24;
 
-/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report and the log. The job has
-/// so many MiB for its evidence, and the other episodes end at once.
+/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report, the log, what is told
+/// of its video. The job has so many MiB for its evidence, and the other episodes end at once.
 #[track_caller]
-fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value) {
+fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value, String) {
     let source = format!(
         "import numpy as np\n\nclass Policy:\n    def reset(self, *, seed, scenario, instruction):\n        self.end = \
          1.5 if {first_seed} in (0, seed) else -1.0\n\n    def act(self, observation):\n        if observation['time'] \
@@ -157,7 +164,8 @@ fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Va
     assert_eq!(run.code, 3, "{}", run.stderr);
     let episode = report(&run).episode_details.remove(0);
     verify_hashes(&out, &episode);
-    (episode, read_log(&out.join("episodes/000")))
+    let told = run.stderr.lines().find(|line| line.starts_with("episode 0: video")).unwrap_or_default().to_owned();
+    (episode, read_log(&out.join("episodes/000")), told)
 }
 
 #[test]
@@ -165,22 +173,21 @@ fn what_the_policy_saw_goes_before_what_people_look_at() {
     let assay = assay();
     let counts = |log: &Value| (log["images"].as_object().unwrap().len(), log["frames"].as_u64().unwrap());
     let file = |of: &EpisodeResult, name: &str| of.evidence.iter().find(|f| f.name.ends_with(name)).unwrap().clone();
-    let (whole, log) = watched(&assay, 4096, 0);
+    let (whole, log, told) = watched(&assay, 4096, 0);
     let (cameras, frames) = counts(&log);
-    assert!(cameras == 2 && frames > 30 && whole.evidence_notes.is_empty(), "{:?} {log}", whole.evidence_notes);
+    assert!(cameras == 2 && frames > 30 && told.ends_with("video drawn"), "{told} {log}");
 
-    // Room for the video, which stands in its file and in the log, and for less than what the cameras saw.
-    let all: u64 = whole.evidence.iter().map(|file| file.size_bytes).sum();
-    let needed = all - file(&whole, "log.mcap").size_bytes + file(&whole, "video.mp4").size_bytes;
-    let (first, log) = watched(&assay, (needed * SHARES).div_ceil(1 << 20), whole.seed);
-    let notes = &first.evidence_notes;
-    assert_eq!(counts(&log), (0, frames), "{notes:?}");
-    assert!(notes.len() == 1 && notes[0].starts_with("what the policy's cameras saw was left out"), "{notes:?}");
+    // Room for the video, which stands in its file and beside it, and for less than what the cameras saw.
+    let recorded: u64 = whole.evidence.iter().map(|file| file.size_bytes).sum();
+    let size = |name: &str| fs::metadata(assay.path("out/episodes/000").join(name)).unwrap().len();
+    let needed = recorded + size("log.mcap") + size("log.intoto.json") + 2 * size("video.mp4");
+    let (first, log, told) = watched(&assay, (needed * SHARES).div_ceil(1 << 20), whole.seed);
+    assert_eq!(counts(&log), (0, frames), "{told}");
+    assert!(told.contains("what the policy's cameras saw was left out") && !told.contains("images were"), "{told}");
 
-    let (second, log) = watched(&assay, 1, whole.seed);
-    let notes = &second.evidence_notes;
-    assert_eq!((counts(&log), notes.len(), &second.video_url), ((0, 0), 2, &None), "{notes:?}");
-    assert!(notes[1].starts_with("images were left out: "), "{notes:?}");
+    let (second, log, told) = watched(&assay, 1, whole.seed);
+    assert_eq!((counts(&log), videos(&assay.path("out"))), ((0, 0), Vec::new()), "{told}");
+    assert!(told.contains("cameras saw was left out") && told.contains("images were left out: "), "{told}");
 
     // Everything else is there, and says the same.
     for episode in [&first, &second] {

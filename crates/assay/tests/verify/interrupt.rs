@@ -51,16 +51,25 @@ fn while_a_policy_is_imported() {
 }
 
 #[test]
-fn while_a_video_is_drawn() {
+fn while_a_video_is_drawn_the_verdict_stays() {
     let assay = assay();
     let out = assay.path("out");
     let policy = example(CARTPOLE, "reference");
     let arguments = ["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--record", "all", "--out"];
     let running = assay.start(&[&arguments[..], &[out.to_str().unwrap()]].concat());
-    wait_for("a renderer", START_LIMIT, || {
-        assay.jailed().iter().any(|jailed| jailed.command.starts_with("/assay/assay-lane render")).then_some(())
+    wait_for("a video that is drawn", START_LIMIT, || {
+        // The logs come first.
+        let drawing = assay.jailed().iter().any(|jailed| jailed.command.starts_with("/assay/assay-lane render"));
+        (drawing && (0..3).all(|episode| out.join(format!("episodes/{episode:03}/log.intoto.json")).exists()))
+            .then_some(())
     });
-    interrupted(running, &Running::interrupt);
-    assert!(!out.exists());
+    running.interrupt();
+    let run = running.wait(STOP_LIMIT);
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert!(run.stdout.contains("SAFE"), "the verdict was told: {}", run.stdout);
+    let command = format!("assay render {} --record all", out.display());
+    assert!(run.stderr.contains("interrupted") && run.stderr.contains(&command), "{}", run.stderr);
     assay.assert_clean();
+    let checked = assay.run(&["attest", "verify", "out/report.intoto.json", "--policy", policy.to_str().unwrap()]);
+    assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
 }

@@ -1,4 +1,4 @@
-//! `log.mcap` in other people's readers: `read_log.py` decodes every message with the published schemas and compares
+//! `log.mcap` and `images.mcap` in other people's readers: `read_log.py` decodes every message with the published schemas and compares
 //! what they say with the trace.
 
 use std::path::Path;

@@ -3,11 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod attempts;
 mod attest;
 mod budgets;
 mod certification;
 mod check;
 mod commands;
+mod drawing;
 mod evidence;
 mod faults;
 mod interrupt;
@@ -21,6 +23,7 @@ mod repeat;
 mod replay;
 mod replay_script;
 mod reports;
+mod seeds;
 mod stl;
 mod tls;
 mod verdicts;

@@ -1,4 +1,4 @@
-"""Read an episode's log.mcap with the public readers and Foxglove's published schemas, and compare it with the trace.
+"""Read an episode's log.mcap and images.mcap with the public readers and Foxglove's published schemas, and compare it with the trace.
 
 Usage: read_log.py EPISODE_FOLDER; prints a JSON summary, or fails with the first thing that is wrong.
 """
@@ -30,22 +30,29 @@ def published(schema_name: str):
 
 
 topics, messages = {}, {}
-with open(folder / "log.mcap", "rb") as file:
-    reader = make_reader(file, decoder_factories=[DecoderFactory()], validate_crcs=True)
-    summary = reader.get_summary()
-    for schema, channel, message, decoded in reader.iter_decoded_messages(log_time_order=False):
-        assert schema.encoding == channel.message_encoding == "protobuf", channel.topic
-        if schema.name.startswith("foxglove."):
-            theirs = published(schema.name).FromString(message.data)
-            assert theirs.SerializeToString(deterministic=True) == decoded.SerializeToString(deterministic=True)
-        else:
-            assert schema.name.startswith("assay."), schema.name
-        topics.setdefault(channel.topic, schema.name)
-        messages.setdefault(channel.topic, []).append((message.log_time, decoded))
-    attachments = {a.name: json.loads(a.data) for a in reader.iter_attachments()}
-    metadata = {m.name: m.metadata for m in reader.iter_metadata()}
+attachments, metadata, chunks = {}, {}, []
+# The images lie beside the log, as a viewer opens them.
+for name in ("log.mcap", "images.mcap"):
+    if name == "images.mcap" and not (folder / name).exists():
+        continue
+    with open(folder / name, "rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()], validate_crcs=True)
+        chunks += reader.get_summary().chunk_indexes
+        for schema, channel, message, decoded in reader.iter_decoded_messages(log_time_order=False):
+            assert schema.encoding == channel.message_encoding == "protobuf", channel.topic
+            if schema.name.startswith("foxglove."):
+                theirs = published(schema.name).FromString(message.data)
+                assert theirs.SerializeToString(deterministic=True) == decoded.SerializeToString(deterministic=True)
+            else:
+                assert schema.name.startswith("assay."), schema.name
+            is_image = channel.topic == "/camera" or channel.topic.startswith("/images/")
+            assert is_image == (name == "images.mcap"), f"{channel.topic} stands in {name}"
+            topics.setdefault(channel.topic, schema.name)
+            messages.setdefault(channel.topic, []).append((message.log_time, decoded))
+        attachments |= {a.name: json.loads(a.data) for a in reader.iter_attachments()}
+        metadata |= {m.name: m.metadata for m in reader.iter_metadata()}
 
-assert all(chunk.compression == "zstd" for chunk in summary.chunk_indexes)
+assert all(chunk.compression == "zstd" for chunk in chunks)
 for topic, found in messages.items():
     times = [time for time, _ in found]
     assert times == sorted(times), topic

@@ -1,24 +1,34 @@
-//! `docs/recompute.py`: a report's numbers follow from its recordings, by a program that has nothing of ours.
+//! `docs/recompute.py` and `docs/replay.py`: a report's numbers follow from the physics, by programs that have nothing of
+//! ours, and a forged recording does not pass them.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use assay_testkit::{Assay, example};
+use assay_testkit::{Assay, example, home};
 
 use crate::{CARTPOLE, assay};
 
-fn recompute(out: &Path) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut python = Command::new(root.join("vendor/dev-venv/bin/python"));
-    python.arg(root.join("docs/recompute.py")).arg(out);
+fn python(script: &Path, arguments: &[&str]) -> Output {
+    let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
+    python.arg(script).args(arguments).env_remove("GLIBC_TUNABLES");
     python.output().expect("vendor/dev-venv is made by tools/setup --dev")
 }
 
-/// Two episodes of a known-answer policy, kept without images.
-fn kept(assay: &Assay, scenario: &str, policy: &str) {
+fn recompute(out: &Path) -> Output {
+    python(&home().join("docs/recompute.py"), &[out.to_str().unwrap()])
+}
+
+/// Exit code and output of `docs/recompute.py`.
+fn recomputed(out: &Path) -> (Option<i32>, String) {
+    let output = recompute(out);
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+/// Episodes of a known-answer policy, kept without images.
+fn kept(assay: &Assay, scenario: &str, policy: &str, episodes: &str) {
     let (policy, out) = (example(scenario, policy), assay.path("out"));
-    let arguments = ["--episodes", "2", "--record", "none", "--out", out.to_str().unwrap()];
+    let arguments = ["--episodes", episodes, "--record", "none", "--out", out.to_str().unwrap()];
     let all = [&["verify", policy.to_str().unwrap(), "--scenario", scenario][..], &arguments].concat();
     let run = assay.run(&all);
     assert!(run.code <= 1, "{}", run.stderr);
@@ -28,19 +38,27 @@ fn kept(assay: &Assay, scenario: &str, policy: &str) {
 fn every_number_follows_from_the_recordings() {
     let assay = assay();
     // Plain limits; violations; arithmetic, an implication and a window.
-    for (scenario, policy) in [(CARTPOLE, "reference"), (CARTPOLE, "reckless"), ("warehouse_aisle", "reckless")] {
-        kept(&assay, scenario, policy);
-        let output = recompute(&assay.path("out"));
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.ends_with("numbers of 2 episodes are those that the recordings give, 0 are not\n"), "{said}");
+    // Contacts, distances, joints and torques; places visited in order; people who move.
+    for (scenario, policy, episodes) in [
+        (CARTPOLE, "reference", "2"),
+        (CARTPOLE, "reckless", "2"),
+        ("warehouse_aisle", "reckless", "1"),
+        ("tabletop_reach", "reckless", "1"),
+        ("quadrotor_gates", "reckless", "1"),
+        ("shared_workspace", "reckless", "1"),
+    ] {
+        kept(&assay, scenario, policy, episodes);
+        let (code, text) = recomputed(&assay.path("out"));
+        assert_eq!(code, Some(0), "{scenario}: {text}");
+        let last = format!("numbers of {episodes} episodes are those that the recordings give, 0 are not\n");
+        assert!(text.ends_with(&last), "{scenario}: {text}");
     }
 }
 
 #[test]
 fn a_number_that_does_not_follow_is_named() {
     let assay = assay();
-    kept(&assay, CARTPOLE, "reckless");
+    kept(&assay, CARTPOLE, "reckless", "2");
     let path = assay.path("out/report.json");
     let mut report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     report["verdict"] = "SAFE".into();
@@ -53,4 +71,61 @@ fn a_number_that_does_not_follow_is_named() {
     assert!(said.contains("robustness: the report says 0.25, "), "{said}");
     fs::write(&path, "{").unwrap();
     assert_eq!(recompute(&assay.path("out")).status.code(), Some(2));
+}
+
+/// Everything in these folders fits together but for the physics: each was believed when signals were taken as recorded.
+#[test]
+fn a_forged_recording_is_named() {
+    let assay = assay();
+    kept(&assay, CARTPOLE, "reference", "1");
+    let (out, forge) = (assay.path("out"), home().join("crates/assay/tests/verify/forge.py"));
+    assert_eq!(recomputed(&out).0, Some(0));
+    for (kind, difference, in_episode) in [
+        ("signal", "signal.cart_position at physics step 1000 (2.000 s): 1.5, not ", true),
+        ("action", "ctrl.0, which should be action.0", true),
+        ("input", "ctrl.0, which should be action.0", true),
+        ("limit", "scenario_digest: the report says ", false),
+    ] {
+        let forged = assay.path(kind);
+        copy(&out, &forged);
+        let made = python(&forge, &[forged.to_str().unwrap(), kind]);
+        assert!(made.status.success(), "{kind}: {}", String::from_utf8_lossy(&made.stderr));
+        let (code, text) = recomputed(&forged);
+        assert_eq!(code, Some(1), "{kind}: {text}");
+        assert!(text.contains(difference), "{kind}: {text}");
+        let episode = forged.join("episodes/000");
+        let replay = python(&home().join("docs/replay.py"), &[episode.to_str().unwrap()]);
+        let expected = if in_episode { Some(1) } else { Some(0) };
+        assert_eq!(replay.status.code(), expected, "{kind}: {}", String::from_utf8_lossy(&replay.stdout));
+    }
+}
+
+#[test]
+fn an_unknown_or_a_missing_file_is_incomplete() {
+    let assay = assay();
+    kept(&assay, CARTPOLE, "reckless", "1");
+    let out = assay.path("out");
+    let extra = assay.write("out/episodes/000/extra.bin", "unlisted");
+    let (code, text) = recomputed(&out);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("INCOMPLETE: episodes/000/extra.bin is in neither the report nor a statement"), "{text}");
+    fs::remove_file(extra).unwrap();
+    assert_eq!(recomputed(&out).0, Some(0));
+    fs::remove_file(out.join("episodes/000/plots.json")).unwrap();
+    let (code, text) = recomputed(&out);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("INCOMPLETE: episodes/000/plots.json is not here"), "{text}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }

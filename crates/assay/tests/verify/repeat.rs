@@ -26,7 +26,6 @@ fn traces_do_not_depend_on_lanes_or_form() {
     assert_eq!(traces(&assay, &folder.join("policy.py"), &[]), first, "as a file");
     let zip = assay.write("policy.zip", zip_folder(&folder));
     assert_eq!(traces(&assay, &zip, &[]), first, "as an archive");
-    assert_eq!(traces(&assay, &folder, &["--seed", "0"]), first, "seed 0 is the default");
     let other = traces(&assay, &folder, &["--seed", "1"]);
     assert!(other.iter().all(|hash| !first.contains(hash)), "another seed draws other worlds");
     assay.assert_clean();

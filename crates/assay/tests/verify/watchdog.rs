@@ -3,10 +3,11 @@
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use assay_model::EpisodeStatus;
-use assay_testkit::{Jailed, wait_for};
+use assay_model::lane::SLEEP_LIMIT;
+use assay_model::{EpisodeStatus, JobReport, ReplacementReason, ReviewReason};
+use assay_testkit::{Jailed, Running, wait_for};
 use rustix::thread::sched_setaffinity;
 
 use crate::load::result_of;
@@ -24,7 +25,7 @@ fn a_policy_that_sleeps_for_ever_is_to_blame() {
     let episode = &report.episode_details[0];
     let error = episode.error.as_ref().unwrap();
     assert_eq!((run.code, episode.status, episode.steps), (3, EpisodeStatus::PolicyTimeout, 3), "{error:?}");
-    assert!(error.code == "timeout" && error.message.contains("no answer for 20 s"), "{error:?}");
+    assert!(error.code == "timeout" && error.message.contains("no answer for 20 s: it was asleep"), "{error:?}");
     assert!(!run.stderr.contains("run again"), "{}", run.stderr);
     assay.assert_clean();
 }
@@ -33,28 +34,35 @@ fn a_policy_that_sleeps_for_ever_is_to_blame() {
 const ACTS: &str = "import threading\nimport time\ncalls = 0\n\ndef policy(observation):\n    global calls\n    calls += 1\n    if calls == 10:\n        for _ in range(8):\n            threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n        time.sleep(2)\n    if calls == 11:\n        end = time.process_time() + 0.8\n        while time.process_time() < end:\n            pass\n    return [3 * observation['time'] - 5]\n";
 /// Fewer threads than [`ACTS`] has once it acts, and more than an interpreter has by itself.
 const THREADS: usize = 8;
-const AGAIN: &str = "the policy was kept from running; the episode is run again";
-
-/// An episode whose policy is disturbed until it is run again has the result of one that nobody disturbed.
-fn assert_run_again<T>(disturb: impl FnOnce(&Jailed) -> T) {
+/// Runs [`ACTS`] undisturbed, and again with `disturb` in the middle of it: the results must be the same.
+fn assert_same_result<T>(disturb: impl FnOnce(&Jailed) -> T, until: impl Fn(&Running) -> bool) -> JobReport {
     let assay = assay();
     let policy = assay.write("policy.py", ACTS);
-    let undisturbed = result_of(report(&verify(&assay, &policy, &["--episodes", "1", "--json"])));
+    let undisturbed = report(&verify(&assay, &policy, &["--episodes", "1", "--json"]));
     let words = ["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1", "--json"];
     let running = assay.start(&words);
     let acting = wait_for("a policy that acts", LIMIT, || {
         assay.jailed().into_iter().find(|process| !process.is_lane() && process.threads() > THREADS)
     });
     let disturbance = disturb(&acting);
-    wait_for("another try", LIMIT, || running.stderr().contains(AGAIN).then_some(()));
+    wait_for("the end of the disturbance", LIMIT, || until(&running).then_some(()));
     drop(disturbance);
-    assert_eq!(result_of(report(&running.wait(LIMIT))), undisturbed);
+    let found = report(&running.wait(LIMIT));
+    let mut compared = found.clone();
+    compared.episode_details[0].replaced_attempts.clear();
+    assert_eq!(result_of(compared), result_of(undisturbed));
     assay.assert_clean();
+    found
 }
 
 #[test]
-fn a_policy_that_was_stopped_is_run_again() {
-    assert_run_again(Jailed::stop);
+fn a_policy_that_was_stopped_is_run_again_and_the_report_says_so() {
+    let again = "the episode is run again";
+    let found = assert_same_result(Jailed::stop, |running| running.stderr().contains(again));
+    let [replaced] = &found.replaced_attempts[..] else { panic!("{found:?}") };
+    assert_eq!((replaced.episode, replaced.reason), (0, ReplacementReason::PolicyStopped));
+    assert!(replaced.evidence.contains("stopped") && found.needs_review, "{replaced:?}");
+    assert!(found.review_reasons.contains(&ReviewReason::EpisodeRepeated));
 }
 
 /// Ends what spins as soon as nobody needs it, also where a test fails.
@@ -67,10 +75,10 @@ impl Drop for Spinning<'_> {
 }
 
 #[test]
-fn a_policy_that_gets_no_processor_is_run_again() {
-    let done = AtomicBool::new(false);
+fn a_policy_that_gets_no_processor_is_waited_for() {
+    let (done, began) = (AtomicBool::new(false), Instant::now());
     thread::scope(|scope| {
-        assert_run_again(|acting| {
+        let disturb = |acting: &Jailed| {
             let processor = acting.processors();
             acting.give_way();
             // More than it has to give way to, on the processor that it is pinned to.
@@ -84,6 +92,9 @@ fn a_policy_that_gets_no_processor_is_run_again() {
                 });
             }
             Spinning(&done)
-        });
+        };
+        // Longer than a policy may sleep.
+        let found = assert_same_result(disturb, |_| began.elapsed() > SLEEP_LIMIT + Duration::from_secs(8));
+        assert!(found.replaced_attempts.is_empty(), "{:?}", found.replaced_attempts);
     });
 }

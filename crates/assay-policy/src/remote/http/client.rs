@@ -31,7 +31,7 @@ const UNASKED: &str = "unexpected message";
 const DRIVER_LIMIT: Duration = Duration::from_millis(100);
 
 /// A client of one server.
-pub(super) struct Client {
+pub(crate) struct Client {
     guard: Guard,
     endpoint: Endpoint,
     authorization: Option<HeaderValue>,
@@ -68,6 +68,18 @@ impl Client {
         let allowance = Allowance::default();
         let connection = Connection::open(guard, endpoint, &allowance).await?;
         Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, allowance, connection })
+    }
+
+    /// Over a stream that is connected already.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) async fn over(
+        stream: Box<dyn transport::Transport>,
+        allowance: Allowance,
+        guard: &Guard,
+        endpoint: &Endpoint,
+    ) -> Result<Self, Fault> {
+        let connection = Connection::over(stream).await?;
+        Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization: None, allowance, connection })
     }
 
     pub(super) fn endpoint(&self) -> &Endpoint {
@@ -147,7 +159,10 @@ impl Client {
 
 impl Connection {
     async fn open(guard: &Guard, endpoint: &Endpoint, allowance: &Allowance) -> Result<Self, Fault> {
-        let stream = transport::open(guard, endpoint, allowance).await?;
+        Self::over(transport::open(guard, endpoint, allowance).await?).await
+    }
+
+    async fn over(stream: Box<dyn transport::Transport>) -> Result<Self, Fault> {
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
         let driver = tokio::spawn(connection);
         Ok(Self { sender, driver })

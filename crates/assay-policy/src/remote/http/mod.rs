@@ -7,3 +7,5 @@ mod session;
 mod style;
 
 pub(crate) use session::Session;
+#[cfg(feature = "fuzzing")]
+pub(crate) use {client::Client, session::read};

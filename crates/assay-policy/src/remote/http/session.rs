@@ -19,7 +19,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
-        let mut client = Client::open(guard, endpoint, key).await?;
+        Self::over(Client::open(guard, endpoint, key).await?).await
+    }
+
+    /// Learns the server's style.
+    pub(crate) async fn over(mut client: Client) -> Result<Self, Fault> {
         let health = client.get("/health").await?;
         let style = if is_absent(health.status) {
             Style::Image
@@ -46,6 +50,14 @@ impl Session {
         let reply = self.client.post("/act", &request).await?.json()?;
         Chunk::new(actions(&reply)?, observation.episode.action_dim)
     }
+}
+
+/// Reads an answer as one to a request for actions.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk, Fault> {
+    let status = StatusCode::from_u16(status).map_err(|error| Fault::mismatch(error.to_string()))?;
+    let answer = super::client::Answer { status, body: hyper::body::Bytes::copy_from_slice(body) };
+    Chunk::new(actions(&answer.json()?)?, action_dim)
 }
 
 /// The server has no such route.

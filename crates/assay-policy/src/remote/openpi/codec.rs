@@ -107,11 +107,13 @@ fn flatten(value: &Value, depth: usize, into: &mut Array) -> Result<(), DecodeEr
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use assay_model::from_hex;
+
     use super::*;
 
     fn hex(text: &str) -> Vec<u8> {
         let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+        digits.chunks(2).map(|pair| from_hex::<1>(std::str::from_utf8(pair).unwrap()).unwrap()[0]).collect()
     }
 
     fn named(text: &str) -> String {

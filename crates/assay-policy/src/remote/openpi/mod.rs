@@ -7,3 +7,5 @@ mod session;
 mod socket;
 
 pub(crate) use session::Session;
+#[cfg(feature = "fuzzing")]
+pub(crate) use {session::read_everywhere, socket::Socket};

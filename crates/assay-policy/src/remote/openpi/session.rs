@@ -23,7 +23,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
-        let mut socket = Socket::open(guard, endpoint, key).await?;
+        Self::over(Socket::open(guard, endpoint, key).await?).await
+    }
+
+    /// Takes the server's introduction.
+    pub(crate) async fn over(mut socket: Socket) -> Result<Self, Fault> {
         let metadata = match socket.receive().await? {
             Content::Binary(bytes) => map(&bytes)?,
             Content::Text(text) => return Err(Fault::server(&text)),
@@ -86,6 +90,15 @@ fn unasked(message: Result<Content, Fault>) -> Fault {
 fn map(bytes: &[u8]) -> Result<Value, Fault> {
     let value = decode(bytes).map_err(|error| Fault::protocol(error.to_string()))?;
     if value.is_map() { Ok(value) } else { Err(Fault::protocol("msgpack, but no map")) }
+}
+
+/// Reads a message as each of the three that a server sends.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk, Fault> {
+    let value = map(message)?;
+    drop(Dialect::of(&value).describe());
+    failure(&value)?;
+    Chunk::new(actions(&value)?, action_dim)
 }
 
 /// vLLM-Omni tells errors in a map.

@@ -18,7 +18,7 @@ use crate::remote::limits::{CLOSE_LIMIT, MAX_CONTROL_FRAMES, MAX_REPLY_BYTES};
 use crate::remote::transport::{self, Transport};
 
 /// A connected WebSocket.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     stream: WebSocketStream<Box<dyn Transport>>,
     allowance: Allowance,
     control_frames: u32,
@@ -40,13 +40,19 @@ impl Socket {
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let config =
-            WebSocketConfig::default().max_message_size(Some(MAX_REPLY_BYTES)).max_frame_size(Some(MAX_REPLY_BYTES));
         let allowance = Allowance::default();
         let stream = transport::open(guard, endpoint, &allowance).await?;
-        let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
+        let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config())).await;
         let (stream, _) = opened.map_err(|error| allowance.explain(refused(&error)))?;
         Ok(Self { stream, allowance, control_frames: 0 })
+    }
+
+    /// Over a stream on which the handshake was done.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) async fn over(stream: Box<dyn Transport>, allowance: Allowance) -> Self {
+        let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
+        let stream = WebSocketStream::from_raw_socket(stream, role, Some(config())).await;
+        Self { stream, allowance, control_frames: 0 }
     }
 
     pub(super) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
@@ -98,6 +104,10 @@ impl Socket {
         drop(tokio::time::timeout(CLOSE_LIMIT, farewell).await);
         unasked
     }
+}
+
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default().max_message_size(Some(MAX_REPLY_BYTES)).max_frame_size(Some(MAX_REPLY_BYTES))
 }
 
 fn reason(frame: Option<&CloseFrame>) -> String {

@@ -8,8 +8,9 @@ use anyhow::{Context, anyhow, bail, ensure};
 const MAX_VALUES: usize = 1 << 27;
 /// Most columns.
 const MAX_COLUMNS: usize = 4096;
-/// How far a row's time may lie from an even step, as a share of the step.
-const JITTER: f64 = 0.1;
+/// How far a row's time may lie from its place among evenly spaced rows, as a share of the step: times are written with few
+/// digits.
+const JITTER: f64 = 0.01;
 /// How much shortening a period may change it, as a share: times are written with few digits.
 const SHORTENED: f64 = 1e-6;
 /// The period of a trace of one row, whose windows all hold just that row.
@@ -32,7 +33,7 @@ impl Trace {
         Self::parse(file).with_context(|| format!("the trace {}", path.display()))
     }
 
-    fn parse(file: impl std::io::Read) -> anyhow::Result<Self> {
+    pub(super) fn parse(file: impl std::io::Read) -> anyhow::Result<Self> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(file);
         let names = header(reader.headers()?)?;
         let mut columns = vec![Vec::new(); names.len()];
@@ -80,10 +81,13 @@ fn period(times: &[f64]) -> anyhow::Result<f64> {
     if let Some((i, _)) = steps().find(|(_, step)| *step <= 0.0) {
         bail!("row {}: time {} does not come after {}", i + 2, times[i + 1], times[i]);
     }
-    if let Some((i, step)) = steps().find(|(_, step)| (step - period_s).abs() > JITTER * period_s) {
+    #[expect(clippy::cast_precision_loss, reason = "MAX_VALUES is exact")]
+    let place = |i: usize| first + i as f64 * period_s;
+    if let Some((i, time)) = times.iter().enumerate().find(|(i, time)| (*time - place(*i)).abs() > JITTER * period_s) {
         bail!(
-            "row {}: {step} s after the row before, where {period_s} s is the mean; resample the trace evenly",
-            i + 2
+            "row {}: time {time}, but evenly spaced rows, {period_s} s apart on the average, have {} there; resample the trace",
+            i + 1,
+            place(i)
         );
     }
     Ok(tidy(period_s))
@@ -130,6 +134,11 @@ mod tests {
         refused("time,x\n0,1\n0.1\n", "line: 3");
         refused("time,x\n0,1\nnan,1\n", "line 3: a time must be a finite");
         refused("time,x\n0,1\n0.1,1\n0.1,1\n", "row 3: time 0.1 does not come after 0.1");
-        refused("time,x\n0,1\n0.1,1\n0.3,1\n", "resample");
+        refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but evenly spaced rows");
+        // Each step is within 5 % of the mean, and yet the rows drift apart from an even grid.
+        let slow_then_fast: String = (0..200)
+            .map(|i| format!("{},0\n", f64::from(i.min(100)) * 0.105 + f64::from((i - 100).max(0)) * 0.095))
+            .collect();
+        refused(&format!("time,x\n{slow_then_fast}"), "resample");
     }
 }

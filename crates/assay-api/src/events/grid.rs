@@ -1,0 +1,166 @@
+//! One stream of a submission: at most one event at each point of its grid, and nothing in between that depends on what
+//! happens to it. The records are read when a point has come; a signal only means that the stream may have to end.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use assay_model::{Grid, JobId};
+use assay_store::StoreError;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
+
+use super::follow::{accept, last_event_id, response, stopping};
+use super::hub::Signal;
+use super::places::Place;
+use super::update::{Frame, HEARTBEAT, RETRY};
+use crate::http::{ApiError, Caller};
+use crate::published::{Change, Published};
+use crate::state::App;
+
+/// Longest time between two readings of the clock.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The events of a submission, which the caller was found to be allowed to see. Ids are one more than the point of the
+/// grid. Begins and resumes as [`super::follow`] does.
+///
+/// # Errors
+/// NOT_ACCEPTABLE, UNAVAILABLE or RATE_LIMITED, as there.
+pub(crate) async fn follow_submission(
+    app: &App,
+    caller: &Caller,
+    published: &Published,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    accept(headers)?;
+    let hub = app.events.clone();
+    if hub.is_stopping() {
+        return Err(stopping());
+    }
+    let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
+    let job = published.record().header.job_id;
+    let signals = hub.subscribe(job, false).await?;
+    let published = published.clone().with_history(&*app.records).await?;
+    let last = published.changes().last().map_or(1, id_of);
+    let had = last_event_id(headers).filter(|had| *had <= last);
+    if published.status().is_final() && had == Some(last) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let now = Instant::now();
+    let mut stream = GridStream {
+        app: app.clone(),
+        job,
+        // Without an id the client gets the last change, as the state.
+        last_id: had.unwrap_or(last - 1),
+        grid: published.grid(),
+        point: published.point(),
+        next: VecDeque::from([RETRY]),
+        done: false,
+        heartbeat: app.settings.events.heartbeat_s.get(),
+        sent: now,
+        signals,
+        place,
+    };
+    stream.push_news(&published).await?;
+    Ok(response(stream.into_body()))
+}
+
+/// Where a client is in a submission's events.
+struct GridStream {
+    app: App,
+    job: JobId,
+    /// The id of the last event that was sent, or that the client had before.
+    last_id: u32,
+    grid: Grid,
+    /// The last point whose state was sent.
+    point: u32,
+    next: VecDeque<Bytes>,
+    done: bool,
+    heartbeat: Duration,
+    /// When the client was last sent anything.
+    sent: Instant,
+    signals: broadcast::Receiver<Signal>,
+    place: Place,
+}
+
+impl GridStream {
+    fn into_body(self) -> Body {
+        Body::from_stream(stream::unfold(self, async |mut stream| {
+            let bytes = stream.next().await?;
+            stream.sent = Instant::now();
+            Some((Ok::<_, Infallible>(bytes), stream))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(bytes) = self.next.pop_front() {
+                return Some(bytes);
+            }
+            if self.done || self.place.has_ended() || self.app.events.is_stopping() {
+                return None;
+            }
+            // The client comes back with the last id that it got.
+            self.poll_grid().await.ok()?;
+            if !self.next.is_empty() {
+                continue;
+            }
+            let beat = self.sent + self.heartbeat;
+            if beat <= Instant::now() {
+                return Some(HEARTBEAT);
+            }
+            match timeout_at(beat.min(Instant::now() + TICK), self.signals.recv()).await {
+                Ok(Err(RecvError::Closed)) => return None,
+                // Whatever happened shows at the next point.
+                Ok(Ok(_) | Err(RecvError::Lagged(_))) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Queues what is published at a point that has come since the last call.
+    async fn poll_grid(&mut self) -> Result<(), StoreError> {
+        let now = self.app.clock.now();
+        if self.grid.last_point(now) <= self.point {
+            return Ok(());
+        }
+        let Some(record) = self.app.records.job(None, self.job).await? else {
+            self.done = true;
+            return Ok(());
+        };
+        let published = Published::read(&*self.app.records, record, now).await?;
+        let published = published.with_history(&*self.app.records).await?;
+        if published.point() > self.point {
+            self.point = published.point();
+            self.push_news(&published).await?;
+        }
+        Ok(())
+    }
+
+    /// Queues the changes that were not sent yet; where there is none, what is expected now.
+    async fn push_news(&mut self, published: &Published) -> Result<(), StoreError> {
+        let news: Vec<Change> =
+            published.changes().iter().filter(|change| id_of(change) > self.last_id).copied().collect();
+        let ahead = self.app.outlook.published(self.job, published.status(), published.point()).await?;
+        for change in &news {
+            let is_last = news.last() == Some(change);
+            let frame = Frame::published(published, Some(*change), is_last.then_some(ahead));
+            self.last_id = id_of(change);
+            self.done = frame.done;
+            self.next.push_back(frame.bytes);
+        }
+        if news.is_empty() && !published.status().is_final() {
+            self.next.push_back(Frame::published(published, None, Some(ahead)).bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The id of the event for a change: 0 is before the first.
+fn id_of(change: &Change) -> u32 {
+    change.point.saturating_add(1)
+}

@@ -1,0 +1,192 @@
+//! Submissions as they are published: the one place that decides what anyone may see of them, and when.
+//!
+//! While its season is open, a submission's state, times and results change only at the points of its grid
+//! ([`assay_model::Grid`]); see `docs/arena.md`. Every route, list, board and stream shows what [`Published`] shows, and
+//! none looks at the record of a submission by itself.
+
+use assay_model::{Grid, JobId, JobStatus};
+use assay_store::{Failure, JobRecord, JobState, Records, StoreError};
+use jiff::Timestamp;
+
+use crate::state::App;
+
+/// Events of a submission: each of its episodes has one, and each change of its state.
+const MAX_EVENTS: u32 = 2000;
+/// What is published of a submission that FAILED.
+const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
+
+/// A submission at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Published {
+    record: JobRecord,
+    is_open: bool,
+    point: u32,
+    /// When it was begun and when it ended, to the microsecond. Not for clients.
+    times: (Option<Timestamp>, Option<Timestamp>),
+    changes: Vec<Change>,
+}
+
+/// A change of state, at the point of the grid where it is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) point: u32,
+    pub(crate) status: JobStatus,
+}
+
+impl Published {
+    /// The submission as it is published now.
+    ///
+    /// # Errors
+    /// The records fail.
+    pub(crate) async fn of(app: &App, record: JobRecord) -> Result<Self, StoreError> {
+        Self::read(&*app.records, record, app.clock.now()).await
+    }
+
+    /// The submission as it is published at `now`.
+    pub(crate) async fn read(records: &dyn Records, record: JobRecord, now: Timestamp) -> Result<Self, StoreError> {
+        let season = match &record.header.arena {
+            Some(entry) => records.season(&record.header.scenario, Some(entry.season)).await?,
+            None => None,
+        };
+        let is_open = !season.is_some_and(|season| season.is_closed());
+        let grid = Grid::of(record.header.created_at);
+        let (_, ended_at) = times(&record.state);
+        let judging_at = match ended_at {
+            // Its end is all there is to say.
+            Some(at) if !is_open || grid.is_published(at, now) => None,
+            None if matches!(record.state, JobState::Queued | JobState::Running { .. }) => None,
+            _ => judging_at(records, record.header.job_id).await?,
+        };
+        Ok(Self::at(record, is_open, judging_at, now))
+    }
+
+    /// With all its changes, also those before the last.
+    pub(crate) async fn with_history(mut self, records: &dyn Records) -> Result<Self, StoreError> {
+        if self.changes.last().is_some_and(|change| change.status.is_final()) {
+            let judging_at = judging_at(records, self.record.header.job_id).await?;
+            self.changes = changes(self.times, self.status(), judging_at, self.grid());
+            self.changes.retain(|change| !self.is_open || change.point <= self.point);
+        }
+        Ok(self)
+    }
+
+    fn at(mut record: JobRecord, is_open: bool, judging_at: Option<Timestamp>, now: Timestamp) -> Self {
+        let grid = Grid::of(record.header.created_at);
+        let point = grid.last_point(now);
+        let times = times(&record.state);
+        let mut changes = changes(times, record.state.status(), judging_at, grid);
+        if is_open {
+            changes.retain(|change| change.point <= point);
+        }
+        let status = match &record.state {
+            // Its owner did that, and knows when.
+            JobState::Cancelled { .. } => JobStatus::Cancelled,
+            _ => changes.last().map_or(JobStatus::Queued, |change| change.status),
+        };
+        record.state = state(record.state, status, is_open, grid);
+        Self { record, is_open, point, times, changes }
+    }
+
+    /// The record, with state and times as they are published. What it holds of single episodes is not for clients
+    /// while [`Published::is_open`].
+    pub(crate) fn record(&self) -> &JobRecord {
+        &self.record
+    }
+
+    pub(crate) fn into_record(self) -> JobRecord {
+        self.record
+    }
+
+    pub(crate) fn status(&self) -> JobStatus {
+        self.record.state.status()
+    }
+
+    /// Its season is not closed: aggregates alone are published.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// The point of its grid that this is of.
+    pub(crate) fn point(&self) -> u32 {
+        self.point
+    }
+
+    /// The points at which it is published.
+    pub(crate) fn grid(&self) -> Grid {
+        Grid::of(self.record.header.created_at)
+    }
+
+    /// The changes of its state that are published, oldest first, at most one a point.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Episodes done: not published while its season is open.
+    pub(crate) fn episodes_done(&self) -> Option<u32> {
+        (!self.is_open).then_some(self.record.episodes_done)
+    }
+}
+
+async fn judging_at(records: &dyn Records, job: JobId) -> Result<Option<Timestamp>, StoreError> {
+    let events = records.events(job, 0, MAX_EVENTS).await?;
+    Ok(events.into_iter().find(|event| event.status == JobStatus::Judging).map(|event| event.at))
+}
+
+/// All changes of state, at the points where they are published. Of those at one point only the last shows.
+fn changes(
+    (started_at, ended_at): (Option<Timestamp>, Option<Timestamp>),
+    status: JobStatus,
+    judging_at: Option<Timestamp>,
+    grid: Grid,
+) -> Vec<Change> {
+    let steps = [
+        (JobStatus::Running, started_at.map(|at| grid.point_of(at))),
+        (JobStatus::Judging, judging_at.map(|at| grid.point_of(at))),
+        (status, ended_at.map(|at| grid.point_of(at))),
+    ];
+    let mut changes = vec![Change { point: 0, status: JobStatus::Queued }];
+    for (status, point) in steps {
+        let Some(point) = point else { continue };
+        // One that was cancelled while its end was not published has what came after that behind it.
+        changes.retain(|change| change.point < point);
+        changes.push(Change { point, status });
+    }
+    changes
+}
+
+fn times(state: &JobState) -> (Option<Timestamp>, Option<Timestamp>) {
+    match state {
+        JobState::Queued => (None, None),
+        JobState::Running { started_at } | JobState::Judging { started_at } => (Some(*started_at), None),
+        JobState::Completed { started_at, completed_at, .. } => (Some(*started_at), Some(*completed_at)),
+        JobState::Failed { started_at, completed_at, .. } | JobState::Cancelled { started_at, completed_at } => {
+            (*started_at, Some(*completed_at))
+        }
+    }
+}
+
+/// The state to show, with times on the grid.
+fn state(real: JobState, status: JobStatus, is_open: bool, grid: Grid) -> JobState {
+    let (started_at, _) = times(&real);
+    let published = started_at.map(|at| grid.published(at));
+    match (status, real) {
+        (JobStatus::Completed, JobState::Completed { completed_at, outcome, started_at }) => JobState::Completed {
+            started_at: grid.published(started_at),
+            completed_at: grid.published(completed_at),
+            outcome,
+        },
+        (JobStatus::Failed, JobState::Failed { completed_at, failure, .. }) => {
+            let failure = match is_open {
+                true => Failure { message: FAILED.to_owned(), ..failure },
+                false => failure,
+            };
+            JobState::Failed { started_at: published, completed_at: grid.published(completed_at), failure }
+        }
+        (JobStatus::Cancelled, JobState::Cancelled { completed_at, .. }) => {
+            JobState::Cancelled { started_at: published.filter(|at| *at <= completed_at), completed_at }
+        }
+        (JobStatus::Running, _) => JobState::Running { started_at: published.unwrap_or(grid.time(0)) },
+        (JobStatus::Judging, _) => JobState::Judging { started_at: published.unwrap_or(grid.time(0)) },
+        _ => JobState::Queued,
+    }
+}

@@ -1,0 +1,37 @@
+//! Archives of policies and scenarios.
+
+use std::path::Path;
+
+use assay_policy::{IntakeLimits, check_archive, intake};
+
+use crate::memory::MemoryFile;
+
+/// Bytes that an archive may have unpacked here. The real limits are larger; what matters is that they are kept.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// A zip, taken in as a policy and as a scenario: what passes the checks unpacks to just that, inside its folder.
+pub(crate) fn archive(data: &[u8]) {
+    let file = MemoryFile::new(data);
+    for limits in [IntakeLimits::default(), IntakeLimits::scenario()] {
+        let limits = IntakeLimits { unpacked_bytes: limits.unpacked_bytes.min(MAX_BYTES), ..limits };
+        let Ok(checked) = check_archive(&file.path, &limits) else { continue };
+        assert!(checked.bytes <= limits.unpacked_bytes && checked.files <= limits.entries);
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+        let taken = intake(&file.path, &folder.path().join("in"), &limits).expect("what was checked is taken");
+        assert_eq!(taken, checked);
+        assert_eq!(count(folder.path()), (taken.files, taken.bytes), "files and bytes on the disk");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "nothing lies beside it");
+    }
+}
+
+/// Files below `folder`, and their bytes.
+fn count(folder: &Path) -> (usize, u64) {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    entries.fold((0, 0), |(files, bytes), entry| {
+        let entry = entry.expect("an entry");
+        let about = entry.path().symlink_metadata().expect("a file");
+        assert!(about.is_dir() || about.is_file(), "{} is neither file nor folder", entry.path().display());
+        let (more_files, more_bytes) = if about.is_dir() { count(&entry.path()) } else { (1, about.len()) };
+        (files + more_files, bytes + more_bytes)
+    })
+}

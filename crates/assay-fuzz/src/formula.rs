@@ -1,0 +1,59 @@
+//! Formulas.
+
+use assay_stl::{End, Formula};
+
+use crate::pieces::pair;
+use crate::text::with_text;
+
+/// Seconds between two samples.
+const PERIOD_S: f64 = 0.5;
+/// Most samples.
+const MAX_ROWS: usize = 64;
+
+/// A formula, and bytes that become samples of its signals: it reads as it is written, and the evaluation of a whole trace
+/// and the monitor that gets one sample after the other agree.
+pub(crate) fn formula(data: &[u8]) {
+    let (text, samples) = pair(data);
+    with_text(text, |text| {
+        let Ok(formula) = Formula::parse(text, &[("limit", 0.25)]) else { return };
+        let shown = formula.to_string();
+        match Formula::parse(&shown, &[]) {
+            Ok(again) => assert_eq!(again.to_string(), shown, "a formula is read as it is written"),
+            // With its brackets a text may get too long or too deep.
+            Err(error) => assert!(error.expected.contains("at most"), "{shown:?}: {error}"),
+        }
+        evaluate(&formula, samples);
+    });
+}
+
+fn evaluate(formula: &Formula, samples: &[u8]) {
+    let names = formula.signals().to_vec();
+    let Ok(bound) = formula.bind(&names, PERIOD_S) else { return };
+    let columns = columns(samples, names.len());
+    let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    for end in [End::Complete, End::Cut] {
+        let mut monitor = bound.monitor();
+        for row in 0..columns.first().map_or(0, Vec::len) {
+            monitor.push(&columns.iter().map(|column| column[row]).collect::<Vec<_>>());
+        }
+        let (whole, stream) = (bound.evaluate(&views, end), monitor.finish(end));
+        if !names.is_empty() {
+            assert_eq!(format!("{whole:?}"), format!("{stream:?}"), "two ways to evaluate");
+        }
+    }
+    bound.evaluate_recording(&views);
+    bound.pointwise(&views);
+    bound.spans(&views);
+}
+
+/// A column for each signal: a byte is a small number, or one of those that are hard.
+fn columns(samples: &[u8], signals: usize) -> Vec<Vec<f64>> {
+    let number = |byte: &u8| match byte {
+        0 => f64::NAN,
+        1 => f64::INFINITY,
+        2 => f64::NEG_INFINITY,
+        byte => (f64::from(*byte) - 128.0) / 16.0,
+    };
+    let rows = (samples.len() / signals.max(1)).min(MAX_ROWS);
+    (0..signals).map(|signal| (0..rows).map(|row| number(&samples[row * signals + signal])).collect()).collect()
+}

@@ -1,0 +1,36 @@
+//! Frames: between a policy and its lane, a lane and its worker, and through the relay to a policy server.
+
+use std::sync::LazyLock;
+
+use assay_model::lane::{Checked, Rendered, Reply};
+use assay_model::{Comparison, EpisodePlots};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::pieces::pieces;
+
+/// What a policy's process writes.
+pub(crate) fn policy(data: &[u8]) {
+    assay_lane::fuzzing::policy_answers(data).expect("pipes");
+    assay_policy::fuzzing::runner_frames(data).expect("pipes");
+}
+
+/// Kind of relay (its first byte), what the lane sends, and each answer of the server.
+pub(crate) fn relay(data: &[u8]) {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
+    let Some((kind, data)) = data.split_first() else { return };
+    let parts = pieces(data);
+    let answers = parts[1..].iter().map(|answer| answer.to_vec()).collect();
+    RUNTIME.block_on(assay_policy::fuzzing::relay(kind & 1 == 1, parts[0], answers)).expect("sockets");
+}
+
+/// A lane loads a stranger's scenario, so that what it says is not trusted either.
+pub(crate) fn lane(data: &[u8]) {
+    if let Ok(Reply::Done(done)) = serde_json::from_slice::<Reply>(data) {
+        serde_json::to_vec(&done.result).expect("a result is JSON");
+    }
+    drop(serde_json::from_slice::<Checked>(data));
+    drop(serde_json::from_slice::<Rendered>(data));
+    drop(serde_json::from_slice::<Comparison>(data));
+    drop(serde_json::from_slice::<EpisodePlots>(data));
+}

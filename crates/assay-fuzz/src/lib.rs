@@ -1,0 +1,57 @@
+//! What the fuzz targets run: for each kind of bytes that strangers send, a function that takes them where the service
+//! does, and asserts what must hold whatever they are. Beyond "no panic, no hang, bounded memory" that is, for example,
+//! that an archive which passed its checks unpacks to the files that were checked, or that packed evidence comes back to the
+//! byte.
+//!
+//! The targets themselves are one line each, in `fuzz/fuzz_targets`; `tools/fuzz` builds and runs them. The corpora in
+//! `fuzz/corpus` also run as an ordinary test, so an input that found a mistake once guards against its return.
+//!
+//! Where to begin: [`TARGETS`].
+
+mod answers;
+mod archive;
+mod evidence;
+mod formula;
+mod frames;
+mod memory;
+mod pieces;
+mod report;
+mod request;
+mod scenario;
+mod settings;
+mod statement;
+mod text;
+
+/// A function that takes a stranger's bytes.
+type Target = fn(&[u8]);
+
+/// All targets by name, each with what it reads.
+pub const TARGETS: [(&str, Target, &str); 17] = [
+    ("archive", archive::archive, "zip archives of policies and scenarios"),
+    ("csv", settings::csv, "traces and formulas of `assay stl`"),
+    ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),
+    ("http_answer", answers::http, "answers of policy servers over HTTP: JSON, json_numpy"),
+    ("judge", answers::judge, "answers of the second judge"),
+    ("lane", frames::lane, "what a lane says and leaves: replies, plots, checks"),
+    ("mjcf", scenario::mjcf, "the checks of MJCF before MuJoCo reads it"),
+    ("openpi", answers::openpi, "answers of openpi servers: msgpack with numpy arrays"),
+    ("pack", evidence::pack, "evidence files and packed evidence: Parquet, npy, npz"),
+    ("policy", frames::policy, "frames of a policy's process, to the worker and to the lane"),
+    ("relay", frames::relay, "a conversation between a lane and a policy server, over HTTP or a WebSocket"),
+    ("report", report::report, "report.json, recomputed and shown in every form"),
+    ("request", request::request, "requests to the service: forms, JSON, headers, paths"),
+    ("scenario", scenario::toml, "scenario.toml and README.md of scenarios"),
+    ("settings", settings::settings, "assay.toml"),
+    ("statement", statement::statement, "signed statements and lists of keys"),
+    ("trace", evidence::trace, "recordings: trace.parquet"),
+];
+
+/// Runs the target of that name.
+///
+/// # Panics
+/// If there is none, and wherever the input shows a mistake.
+pub fn run(target: &str, data: &[u8]) {
+    let found = TARGETS.iter().find(|(name, ..)| *name == target);
+    let Some((_, target, _)) = found else { panic!("there is no target {target:?}") };
+    target(data);
+}

@@ -1,0 +1,31 @@
+//! Reports.
+
+use assay_model::EpisodePlots;
+use assay_report::attest::recompute;
+use assay_report::terminal::TerminalOptions;
+use assay_report::{html, json, junit, markdown, sarif, terminal};
+
+use crate::pieces::pair;
+use crate::text::with_text;
+
+/// `report.json`, and `plots.json` of one of its episodes.
+pub(crate) fn report(data: &[u8]) {
+    let (report, plots) = pair(data);
+    with_text(report, |text| {
+        let Ok(report) = json::parse(text) else { return };
+        drop(recompute(&report));
+        for width in [0, 40, 120] {
+            drop(terminal::render(&report, &TerminalOptions { width, colour: width == 120, paths: Vec::new() }));
+        }
+        drop(markdown::render(&report));
+        drop(junit::render(&report));
+        sarif::render(&report, "0").expect("SARIF of a report");
+        let plots = serde_json::from_slice::<EpisodePlots>(plots).ok();
+        let drawn: Vec<_> = html::drawn(&report).into_iter().zip(plots).collect();
+        let page = html::render(&report, html::Assets { scenario: None, plots: &drawn, generator: "a test" });
+        let page = page.expect("a page of a report");
+        assert!(!page.contains("<script"), "a page without scripts");
+        let again = json::render(&report).expect("a report is JSON");
+        assert_eq!(json::parse(&again).expect("it was written just now"), report, "a report comes back the same");
+    });
+}

@@ -1,0 +1,107 @@
+//! Requests to the service: everything between a client's bytes and the records.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use assay_api::{AppState, Draft, DraftFailure, Publisher, router};
+use assay_model::{AccountId, ScenarioId};
+use assay_scenario::Spec;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt;
+
+/// The service of the tests of `assay-api`.
+#[path = "../../assay-api/tests/api/app.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "it is written for tests, which use all of it")]
+mod app;
+
+/// Stand for a valid key, the id of a job that has ended, and of a submission that waits, in an input.
+const PLACES: [&str; 3] = ["@KEY@", "@JOB@", "@SUBMISSION@"];
+/// Requests after which the service begins anew, so that an account's quota never hides what is behind it.
+const REQUESTS: usize = 500;
+
+/// A service with a key, and the runtime that it lives on.
+struct Service {
+    router: Router,
+    /// What stands at [`PLACES`].
+    known: [String; 3],
+    asked: usize,
+    _app: app::TestApp,
+}
+
+impl Service {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+        let app = app::TestApp::on(
+            folder,
+            assay_api::ApiSettings { rate: assay_api::RateLimits::all(1_000_000), ..assay_api::ApiSettings::default() },
+        );
+        let key = app.key("someone", "read,verify,submit,publish,admin").await;
+        let job = app.completed(&key, 2).await;
+        let submission = app.submission(&key).await;
+        let router = router(AppState { publisher: Arc::new(TakesNothing), ..app.state.clone() });
+        Self { router, known: [key, job, submission], asked: 0, _app: app }
+    }
+}
+
+/// Opens no archive: that is the target `archive`.
+#[derive(Debug)]
+struct TakesNothing;
+
+impl Publisher for TakesNothing {
+    fn open(&self, _zip: &Path, _account: &AccountId) -> Result<Draft, DraftFailure> {
+        Err(DraftFailure::Archive("this is not an archive".to_owned()))
+    }
+
+    fn check(&self, _draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
+        Err(DraftFailure::Busy)
+    }
+
+    fn spec(&self, _id: &ScenarioId, _digest: &str) -> Result<Spec, String> {
+        Err("there is none".to_owned())
+    }
+}
+
+/// A request as it is on the wire: a line with method and path, headers, an empty line, the body. Whatever it is, the
+/// answer is not an internal error.
+pub(crate) fn request(data: &[u8]) {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
+    static SERVICE: LazyLock<tokio::sync::Mutex<Service>> =
+        LazyLock::new(|| tokio::sync::Mutex::new(RUNTIME.block_on(Service::start())));
+    LazyLock::force(&SERVICE);
+    RUNTIME.block_on(async {
+        let mut service = SERVICE.lock().await;
+        service.asked += 1;
+        if service.asked > REQUESTS {
+            *service = Service::start().await;
+        }
+        let Some(request) = parse(data, &service.known) else { return };
+        let Ok(answer) = service.router.clone().oneshot(request).await;
+        let status = answer.status();
+        assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "an internal error");
+        // A stream of events has no end.
+        if answer.headers().get("content-type").is_some_and(|kind| kind == "application/json") {
+            let body = answer.into_body().collect().await.expect("an answer's body").to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).expect("an answer that says it is JSON is");
+            assert!(status.is_success() || body["error"]["code"].is_string(), "an error has one shape: {body}");
+        }
+    });
+}
+
+fn parse(data: &[u8], known: &[String; 3]) -> Option<Request<Body>> {
+    let end = data.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&data[..end]).ok()?.to_owned();
+    let head = PLACES.iter().zip(known).fold(head, |head, (place, text)| head.replace(place, text));
+    let mut lines = head.split("\r\n");
+    let (method, path) = lines.next()?.split_once(' ')?;
+    let mut request = Request::builder().method(method).uri(path);
+    for line in lines {
+        let (name, value) = line.split_once(": ")?;
+        request = request.header(name, value);
+    }
+    request.body(Body::from(data[end + 4..].to_vec())).ok()
+}

@@ -1,0 +1,19 @@
+//! What the command line reads.
+
+use crate::pieces::pair;
+use crate::text::with_text;
+
+/// A file of settings.
+pub(crate) fn settings(data: &[u8]) {
+    with_text(data, |text| {
+        assay::fuzzing::settings(text);
+    });
+}
+
+/// A formula, and a trace to evaluate it on.
+pub(crate) fn csv(data: &[u8]) {
+    let (formula, csv) = pair(data);
+    with_text(formula, |formula| {
+        assay::fuzzing::stl(formula, csv);
+    });
+}

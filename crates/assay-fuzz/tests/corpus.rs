@@ -1,0 +1,61 @@
+//! Every input that is kept in `fuzz/corpus` runs through its target, in seconds: what was found once stays mended.
+
+#![expect(clippy::unwrap_used, reason = "a failing test should stop")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use assay_fuzz::TARGETS;
+
+/// Longest time for an input. A fuzz target has as much, optimised; here it is room for a busy machine.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Most bytes of all corpora: they lie in the repository.
+const MAX_CORPUS_BYTES: u64 = 1 << 20;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
+/// The names in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_target_takes_its_corpus() {
+    for (target, ..) in TARGETS {
+        let folder = root().join("corpus").join(target);
+        let inputs = names(&folder);
+        assert!(!inputs.is_empty(), "{target} has no corpus");
+        for input in inputs {
+            let data = std::fs::read(folder.join(&input)).unwrap();
+            // Shown if the target panics.
+            eprintln!("{target}/{input}");
+            let began = Instant::now();
+            assay_fuzz::run(target, &data);
+            assert!(began.elapsed() < LIMIT, "{target}/{input} took {:?}", began.elapsed());
+        }
+    }
+}
+
+#[test]
+fn the_corpora_are_small() {
+    let sizes = TARGETS.map(|(target, ..)| {
+        let folder = root().join("corpus").join(target);
+        names(&folder).iter().map(|name| folder.join(name).metadata().unwrap().len()).sum::<u64>()
+    });
+    let all: u64 = sizes.iter().sum();
+    assert!(all <= MAX_CORPUS_BYTES, "{all} bytes: minimise them with tools/fuzz --minimise");
+}
+
+#[test]
+fn every_target_has_its_program() {
+    let ours: Vec<_> = TARGETS.iter().map(|(name, ..)| format!("{name}.rs")).collect();
+    assert_eq!(names(&root().join("fuzz_targets")), ours);
+    let mut corpora = names(&root().join("corpus"));
+    corpora.retain(|name| !TARGETS.iter().any(|(target, ..)| target == name));
+    assert!(corpora.is_empty(), "corpora of no target: {corpora:?}");
+}

@@ -1,0 +1,241 @@
+//! Copies of shared folders in memory.
+//!
+//! A disk's file system remembers in the kernel which names were asked for and not found, and which pages were read, so two
+//! jails that see the same folder can pass bits by what the other finds quickly. tmpfs remembers neither: it keeps no entry for
+//! a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{fstat, statfs, statvfs};
+
+use crate::jail_uid;
+use crate::stage::{StageError, Tree, check_reachable, copy_tree};
+
+/// Names a folder on a tmpfs, instead of `/dev/shm`.
+pub const MEMORY_VARIABLE: &str = "ASSAY_MEMORY_DIR";
+/// The tmpfs of every Linux system (`shm_overview(7)`).
+const SHARED_MEMORY: &str = "/dev/shm";
+/// `TMPFS_MAGIC` of `statfs(2)`.
+const TMPFS: i64 = 0x0102_1994;
+/// Room that a copy leaves to others, in bytes.
+const SPARE_BYTES: u64 = 16 << 20;
+/// Attempts to agree with other processes that copy, or remove, the same tree.
+const TRIES: usize = 16;
+/// Write permission of anybody but the owner.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Why there is no copy in memory.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The folder is on a disk, or not there.
+    #[error("{0} is not a folder on a tmpfs; name one with {MEMORY_VARIABLE}")]
+    NotMemory(PathBuf),
+    /// Too small: Docker gives 64 MiB unless `--shm-size` says otherwise.
+    #[error(
+        "{at} has {free_mib} MiB left and {needed_mib} are needed; enlarge it, or name another with {MEMORY_VARIABLE}"
+    )]
+    NoRoom {
+        /// The tmpfs.
+        at: PathBuf,
+        /// What is free.
+        free_mib: u64,
+        /// What a copy needs.
+        needed_mib: u64,
+    },
+    /// Somebody else made our folder.
+    #[error("{0} belongs to somebody else, or others may write there; remove it")]
+    Foreign(PathBuf),
+    /// Other processes replaced it again and again.
+    #[error("other processes keep replacing the copy at {0}")]
+    Contended(PathBuf),
+    /// Reading the original or writing the copy failed.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A folder or lock of ours.
+    #[error("can't use {0}")]
+    Io(PathBuf, #[source] std::io::Error),
+}
+
+/// A tree in memory, and the lock that keeps other processes from removing it.
+#[derive(Debug)]
+pub struct InMemory {
+    /// The copy.
+    pub path: PathBuf,
+    _lock: Option<File>,
+}
+
+/// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once for each state of the
+/// original (its names, sizes and times) and stays there for the next process; copies of other states that nobody uses go.
+///
+/// # Errors
+/// [`MemoryError`] when there is no tmpfs, it has no room, or copying fails.
+pub fn stage_in_memory(path: &Path) -> Result<InMemory, MemoryError> {
+    let tree = Tree::read(path)?;
+    if is_memory(path) && tree.is_open && check_reachable(path).is_ok() {
+        return Ok(InMemory { path: path.to_owned(), _lock: None });
+    }
+    let memory = std::env::var_os(MEMORY_VARIABLE).map_or_else(|| SHARED_MEMORY.into(), PathBuf::from);
+    if !is_memory(&memory) {
+        return Err(MemoryError::NotMemory(memory));
+    }
+    let folder = own_folder(&memory)?;
+    let kind = path.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
+    let target = folder.join(format!("{kind}-{}", tree.stamp));
+    for _ in 0..TRIES {
+        let lock = open_lock(&target)?;
+        lock.lock_shared().map_err(|e| MemoryError::Io(target.clone(), e))?;
+        if is_current(&lock, &target) && target.is_dir() {
+            remove_unused(&folder, &kind, &target);
+            check_reachable(&target).map_err(StageError::from)?;
+            return Ok(InMemory { path: target, _lock: Some(lock) });
+        }
+        drop(lock);
+        copy(path, &tree, &target)?;
+    }
+    Err(MemoryError::Contended(target))
+}
+
+fn is_memory(path: &Path) -> bool {
+    statfs(path).is_ok_and(|about| about.f_type == TMPFS)
+}
+
+/// The folder for the copies of this user, which nobody else could have prepared.
+fn own_folder(memory: &Path) -> Result<PathBuf, MemoryError> {
+    let uid = rustix::process::geteuid().as_raw();
+    let folder = memory.join(format!("assay-{uid}"));
+    let mode = if jail_uid().is_some() { 0o755 } else { 0o700 };
+    let made = DirBuilder::new().mode(mode).create(&folder);
+    let about = folder.symlink_metadata().map_err(|e| MemoryError::Io(folder.clone(), made.err().unwrap_or(e)))?;
+    if !about.is_dir() || about.uid() != uid || about.mode() & OTHERS_WRITE != 0 {
+        return Err(MemoryError::Foreign(folder));
+    }
+    // Whatever the umask.
+    std::fs::set_permissions(&folder, Permissions::from_mode(mode)).map_err(|e| MemoryError::Io(folder.clone(), e))?;
+    Ok(folder)
+}
+
+fn lock_of(target: &Path) -> PathBuf {
+    target.with_extension("lock")
+}
+
+fn open_lock(target: &Path) -> Result<File, MemoryError> {
+    let path = lock_of(target);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(&path).map_err(|e| MemoryError::Io(path, e))
+}
+
+/// Whether the lock's file is still the one of that name: who removes a copy removes its lock too.
+fn is_current(lock: &File, target: &Path) -> bool {
+    let there = std::fs::symlink_metadata(lock_of(target)).map(|about| about.ino());
+    fstat(lock).is_ok_and(|held| there.is_ok_and(|ino| ino == held.st_ino))
+}
+
+/// Makes the copy while nobody else does.
+fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
+    let lock = open_lock(target)?;
+    lock.lock().map_err(|e| MemoryError::Io(target.to_owned(), e))?;
+    if !is_current(&lock, target) || target.is_dir() {
+        return Ok(());
+    }
+    let fresh = target.with_extension("new");
+    // What a killed process left.
+    drop(std::fs::remove_dir_all(&fresh));
+    let folder = target.parent().unwrap_or(target);
+    let about = statvfs(folder).map_err(|e| MemoryError::Io(folder.to_owned(), e.into()))?;
+    let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), tree.bytes.saturating_add(SPARE_BYTES));
+    if free < needed {
+        let (free_mib, needed_mib) = (free >> 20, needed >> 20);
+        return Err(MemoryError::NoRoom { at: folder.to_owned(), free_mib, needed_mib });
+    }
+    let copied = copy_tree(from, tree, &fresh)
+        .map_err(MemoryError::from)
+        .and_then(|()| std::fs::rename(&fresh, target).map_err(|e| MemoryError::Io(target.to_owned(), e)));
+    if copied.is_err() {
+        drop(std::fs::remove_dir_all(&fresh));
+    }
+    copied
+}
+
+/// Removes copies of earlier states that no process holds. Best effort: a leftover costs memory only.
+fn remove_unused(folder: &Path, kind: &str, current: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_other = path.extension().is_some_and(|extension| extension == "lock")
+            && path.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with(&format!("{kind}-")))
+            && path != lock_of(current);
+        if !is_other {
+            continue;
+        }
+        let target = path.with_extension("");
+        let Ok(lock) = open_lock(&target) else { continue };
+        if lock.try_lock().is_ok() && is_current(&lock, &target) {
+            drop(std::fs::remove_dir_all(&target));
+            drop(std::fs::remove_dir_all(target.with_extension("new")));
+            drop(std::fs::remove_file(&path));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn tree(text: &str) -> tempfile::TempDir {
+        let folder = tempfile::Builder::new().prefix("staged").tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("lib")).unwrap();
+        std::fs::write(folder.path().join("lib/file"), text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_copy_is_made_once_and_an_old_one_goes_when_nobody_uses_it() {
+        let original = tree("old");
+        let first = stage_in_memory(original.path()).unwrap();
+        let again = stage_in_memory(original.path()).unwrap();
+        assert_eq!(first.path, again.path);
+        assert!(is_memory(&first.path));
+        assert_eq!(std::fs::read_to_string(first.path.join("lib/file")).unwrap(), "old");
+        let old = first.path.clone();
+
+        std::fs::write(original.path().join("lib/file"), "a newer one").unwrap();
+        let newer = stage_in_memory(original.path()).unwrap();
+        assert!(newer.path != old && old.is_dir(), "somebody still uses the old copy");
+        drop((first, again));
+        drop(stage_in_memory(original.path()).unwrap());
+        assert!(!old.exists() && !lock_of(&old).exists());
+        std::fs::remove_dir_all(&newer.path).unwrap();
+        std::fs::remove_file(lock_of(&newer.path)).unwrap();
+    }
+
+    #[test]
+    fn threads_that_come_at_once_get_the_same_whole_copy() {
+        let original = tree("together");
+        let staged: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| stage_in_memory(original.path()).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for copy in &staged {
+            assert_eq!(std::fs::read_to_string(copy.path.join("lib/file")).unwrap(), "together");
+        }
+        std::fs::remove_dir_all(&staged[0].path).unwrap();
+        std::fs::remove_file(lock_of(&staged[0].path)).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let memory = tempfile::tempdir().unwrap();
+        let uid = rustix::process::geteuid().as_raw();
+        let folder = memory.path().join(format!("assay-{uid}"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(matches!(own_folder(memory.path()), Err(MemoryError::Foreign(path)) if path == folder));
+        std::fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink("/", &folder).unwrap();
+        assert!(matches!(own_folder(memory.path()), Err(MemoryError::Foreign(path)) if path == folder));
+    }
+}

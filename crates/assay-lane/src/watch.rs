@@ -1,0 +1,113 @@
+//! Clauses watched while an episode runs: terminal ones end it, and a violation of a critical one is reported as it happens.
+
+use std::io;
+
+use assay_model::{Level, Violation};
+use assay_scenario::{Clause, Scenario};
+use assay_stl::Monitor;
+
+use crate::episode::EpisodeEvents;
+
+/// A clause that is still open.
+#[derive(Debug)]
+struct Watched<'a> {
+    clause: &'a Clause,
+    monitor: Monitor,
+    /// Most that its robustness can come to.
+    upper: f64,
+}
+
+/// The terminal and the critical clauses of an episode.
+#[derive(Debug)]
+pub(crate) struct ClauseWatch<'a> {
+    scenario: &'a Scenario,
+    /// Those that no sample has violated so far.
+    open: Vec<Watched<'a>>,
+    /// A terminal clause was violated.
+    ends_episode: bool,
+    /// First violations of critical clauses that are not reported yet.
+    pending: Vec<Violation>,
+    /// Ids of the critical clauses that are reported.
+    reported: Vec<&'a str>,
+}
+
+impl<'a> ClauseWatch<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        let watched = scenario.clauses.iter().filter(|clause| clause.terminal || clause.level == Level::Critical);
+        let open = watched.map(|clause| Watched { clause, monitor: clause.bound.monitor(), upper: f64::INFINITY });
+        let open = open.collect();
+        Self { scenario, open, ends_episode: false, pending: Vec::new(), reported: Vec::new() }
+    }
+
+    /// Takes the sample of a physics step; true if it violated a clause that was open until now.
+    pub(crate) fn push(&mut self, sample: &[f64]) -> bool {
+        let mut violated = false;
+        for watched in &mut self.open {
+            watched.upper = watched.monitor.push(sample).upper;
+            violated |= watched.upper < 0.0;
+        }
+        if violated {
+            self.close(sample);
+        }
+        violated
+    }
+
+    /// Whether a terminal clause was violated.
+    pub(crate) fn ends_episode(&self) -> bool {
+        self.ends_episode
+    }
+
+    /// Takes the violations that the whole trace shows: those of critical clauses that no sample had settled are pending.
+    pub(crate) fn settle(&mut self, violations: &[Violation]) {
+        for violation in violations.iter().filter(|violation| violation.level == Level::Critical) {
+            let known = self.reported.contains(&violation.clause.as_str())
+                || self.pending.iter().any(|pending| pending.clause == violation.clause);
+            if !known {
+                self.pending.push(violation.clone());
+            }
+        }
+    }
+
+    /// Reports what is pending.
+    ///
+    /// # Errors
+    /// The worker is gone.
+    pub(crate) fn report(&mut self, events: &mut dyn EpisodeEvents) -> io::Result<()> {
+        for violation in self.pending.drain(..) {
+            let clause = self.scenario.clauses.iter().find(|clause| clause.id == violation.clause);
+            self.reported.extend(clause.map(|clause| clause.id.as_str()));
+            events.violated(violation)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what `sample` violated from the open clauses.
+    fn close(&mut self, sample: &[f64]) {
+        let step_s = self.scenario.world.timestep_s;
+        let (pending, ends_episode) = (&mut self.pending, &mut self.ends_episode);
+        self.open.retain(|watched| {
+            if watched.upper >= 0.0 {
+                return true;
+            }
+            *ends_episode |= watched.clause.terminal;
+            if watched.clause.level == Level::Critical {
+                pending.push(violation(watched.clause, watched.upper, sample[0], step_s));
+            }
+            false
+        });
+    }
+}
+
+/// A violation that became certain at `time_s`, with a margin of at most `upper`.
+fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation {
+    Violation {
+        clause: clause.id.clone(),
+        level: clause.level,
+        start_s: time_s,
+        end_s: time_s + step_s,
+        value: clause.formula.measured(upper),
+        limit: clause.limit,
+        unit: clause.unit.clone(),
+        robustness: Some(upper).filter(|robustness| robustness.is_finite()),
+    }
+}

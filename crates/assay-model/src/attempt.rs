@@ -1,0 +1,161 @@
+//! Attempts at an episode: what replaced one, and the critical violations that stand whatever became of it.
+//!
+//! An attempt whose policy has received something is replaced only on evidence from outside the policy. A critical
+//! violation is noted as it happens, before the next action is asked for, so that no later event can undo it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ClauseStatus, EpisodeResult, Violation};
+
+/// Longest evidence kept of a replaced attempt, in bytes.
+pub const MAX_EVIDENCE_BYTES: usize = 512;
+
+/// Evidence from outside the policy on which an attempt was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplacementReason {
+    /// The simulator's process ended before the episode did.
+    LaneDied,
+    /// The policy's process was stopped or frozen by another process.
+    PolicyStopped,
+    /// The policy's process was killed by another process, or by a machine short of memory.
+    PolicyKilled,
+    /// The worker's lease ran out: it was killed, cut off or too late.
+    LeaseExpired,
+    /// The service stopped while the episode ran.
+    ServiceStopped,
+    /// The episode's evidence or result could not be stored.
+    Outage,
+}
+
+/// An attempt at an episode that was replaced by another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ReplacedAttempt {
+    /// Index of the episode in the job.
+    pub episode: u32,
+    /// Why it was replaced.
+    pub reason: ReplacementReason,
+    /// What was seen, and by which process.
+    pub evidence: String,
+}
+
+impl ReplacedAttempt {
+    /// An attempt at `episode`, with its evidence sanitised and cut to [`MAX_EVIDENCE_BYTES`].
+    #[must_use]
+    pub fn new(episode: u32, reason: ReplacementReason, evidence: &str) -> Self {
+        Self { episode, reason, evidence: crate::sanitise(evidence, MAX_EVIDENCE_BYTES) }
+    }
+}
+
+/// A fact about an unfinished episode that outlives the attempt in which it was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "note")]
+pub enum AttemptNote {
+    /// The attempt was replaced.
+    Replaced(ReplacedAttempt),
+    /// A critical clause was violated.
+    Violated {
+        /// Index of the episode in the job.
+        episode: u32,
+        /// The clause and the moment; `end_s` is the end of the physics step that settled it.
+        violation: Violation,
+    },
+}
+
+impl AttemptNote {
+    /// Index of the episode in the job.
+    #[must_use]
+    pub fn episode(&self) -> u32 {
+        match self {
+            Self::Replaced(attempt) => attempt.episode,
+            Self::Violated { episode, .. } => *episode,
+        }
+    }
+}
+
+impl EpisodeResult {
+    /// Adds what earlier attempts at this episode left: the list of replaced attempts, and every critical violation that
+    /// this attempt does not show. `weights` and `scales` are the clauses', as for [`EpisodeResult::scored`].
+    #[must_use]
+    pub fn with_notes(mut self, notes: &[AttemptNote], weights: &[f64], scales: &[f64]) -> Self {
+        let (episode, mut changed) = (self.episode, false);
+        for note in notes.iter().filter(|note| note.episode() == episode) {
+            match note {
+                AttemptNote::Replaced(attempt) => self.replaced_attempts.push(attempt.clone()),
+                AttemptNote::Violated { violation, .. } => changed |= self.uphold(violation),
+            }
+        }
+        if changed { self.scored(weights, scales) } else { self }
+    }
+
+    /// Makes a violation of an earlier attempt part of this result; false if the clause is violated in it anyway.
+    fn uphold(&mut self, violation: &Violation) -> bool {
+        let clause = self.clauses.iter_mut().find(|clause| clause.id == violation.clause);
+        let Some(clause) = clause.filter(|clause| clause.status != ClauseStatus::Violated) else { return false };
+        clause.status = ClauseStatus::Violated;
+        clause.vacuous = false;
+        clause.violation_count = 1;
+        clause.robustness = violation.robustness;
+        clause.worst_value = violation.value;
+        clause.worst_time_s = Some(violation.start_s);
+        self.violations.push(violation.clone());
+        self.violations.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+        self.evidence_notes.push(format!(
+            "clause {} was violated at {:.3} s of an earlier attempt at this episode; the violation stands, and the \
+             trace of this attempt does not show it",
+            violation.clause, violation.start_s
+        ));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conclusion::tests::{clause, episode};
+    use crate::{EpisodeStatus, Level, Plan, PolicyIdentity, ReviewReason, Verdict, conclude};
+
+    fn violated(episode: u32) -> AttemptNote {
+        let violation = Violation {
+            clause: "force".into(),
+            level: Level::Critical,
+            start_s: 0.5,
+            end_s: 0.502,
+            value: Some(60.0),
+            limit: 50.0,
+            unit: "N".into(),
+            robustness: Some(-10.0),
+        };
+        AttemptNote::Violated { episode, violation }
+    }
+
+    fn replaced(episode: u32) -> AttemptNote {
+        let evidence = "signal 9\u{1b}[31m";
+        AttemptNote::Replaced(ReplacedAttempt::new(episode, ReplacementReason::LaneDied, evidence))
+    }
+
+    fn clean() -> EpisodeResult {
+        episode(0, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Satisfied, 20.0))
+    }
+
+    #[test]
+    fn a_violation_of_a_replaced_attempt_stands() {
+        let result = clean().with_notes(&[violated(0), replaced(0)], &[1.0], &[50.0]);
+        assert!(result.has_critical_violation() && result.violations.len() == 1);
+        assert_eq!((result.safety_score, result.composite_score), (0.5, 0.25));
+        assert_eq!(result.replaced_attempts.len(), 1);
+        assert!(!result.replaced_attempts[0].evidence.contains('\u{1b}'));
+        let plan = Plan { episodes: 1, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+        let conclusion = conclude(&plan, PolicyIdentity::Measured, &[result]).expect("one episode");
+        assert_eq!(conclusion.verdict, Verdict::Unsafe);
+        assert_eq!(conclusion.replaced_attempts.len(), 1);
+        assert!(conclusion.review_reasons.contains(&ReviewReason::EpisodeRepeated));
+    }
+
+    #[test]
+    fn what_this_attempt_shows_is_not_counted_twice_and_other_episodes_are_left_alone() {
+        let shown = episode(0, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -30.0));
+        assert_eq!(shown.clone().with_notes(&[violated(0)], &[1.0], &[50.0]), shown);
+        assert_eq!(clean().with_notes(&[violated(2), replaced(4)], &[1.0], &[50.0]), clean());
+    }
+}

@@ -1,0 +1,57 @@
+//! Hexadecimal text, the only parser of it in the workspace: one text for one value, so that what is signed, compared or
+//! looked up by its text has no second spelling. The integer parsers of the standard library take `+f` for a byte.
+
+/// Writes `bytes` as lower-case hexadecimal digits, two for each byte.
+#[must_use]
+pub fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect()
+}
+
+/// Reads what [`to_hex`] writes of `N` bytes; `None` for any other text: upper-case digits, signs, white space and another
+/// length included.
+#[must_use]
+pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(bytes)
+}
+
+fn digit(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_hex, to_hex};
+
+    #[test]
+    fn every_byte_has_one_text() {
+        for value in 0..=255_u8 {
+            let text = to_hex(&[value]);
+            assert_eq!((text.as_str(), from_hex::<1>(&text)), (format!("{value:02x}").as_str(), Some([value])));
+        }
+        // Of all pairs of ASCII characters exactly 256 are a byte.
+        let pairs = (0..128_u8).flat_map(|a| (0..128_u8).map(move |b| [char::from(a), char::from(b)]));
+        let taken = pairs.filter(|pair| from_hex::<1>(&pair.iter().collect::<String>()).is_some());
+        assert_eq!(taken.count(), 256);
+    }
+
+    #[test]
+    fn no_other_text_is_taken() {
+        for text in ["", "0", "0f0", "+f", "-f", " f", "f ", "0F", "0x", "f\u{0}", "é", "０f"] {
+            assert_eq!(from_hex::<1>(text), None, "{text:?}");
+        }
+        assert_eq!(from_hex::<2>("0f10"), Some([15, 16]));
+    }
+}

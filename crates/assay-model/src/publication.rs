@@ -1,0 +1,125 @@
+//! When the results of an open season go out.
+//!
+//! A submission runs on worlds that its author must not learn, and its policy chooses how long it takes. So everything
+//! that a client can see of it changes only at the points of a grid that is fixed when it is accepted: every
+//! [`Grid::STEP_S`] seconds from its `created_at`. What happened between two points shows at the later one.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{EpisodeResult, EpisodeStatus};
+
+/// The moments at which a submission's state is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    start: Timestamp,
+}
+
+impl Grid {
+    /// Seconds from one point to the next.
+    pub const STEP_S: u32 = 15;
+    /// Seconds that a change has to be old to be published: the time that it takes to be committed must not show.
+    pub const SETTLE_S: u32 = 1;
+
+    /// The grid of a submission that was accepted at `created_at`, which is its point 0.
+    #[must_use]
+    pub fn of(created_at: Timestamp) -> Self {
+        Self { start: created_at }
+    }
+
+    /// The last point at or before `now`; 0 before the first.
+    #[must_use]
+    pub fn last_point(self, now: Timestamp) -> u32 {
+        let steps = self.micros_to(now).div_euclid(micros(Self::STEP_S));
+        u32::try_from(steps.max(0)).unwrap_or(u32::MAX)
+    }
+
+    /// The first point at which a change is published that happened at `at`.
+    #[must_use]
+    pub fn point_of(self, at: Timestamp) -> u32 {
+        let settled = (self.micros_to(at) + micros(Self::SETTLE_S)).div_euclid(micros(Self::STEP_S));
+        u32::try_from(settled.max(0)).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// When a point is.
+    #[must_use]
+    pub fn time(self, point: u32) -> Timestamp {
+        let after = SignedDuration::from_secs(i64::from(point) * i64::from(Self::STEP_S));
+        self.start.saturating_add(after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// When a change is published that happened at `at`.
+    #[must_use]
+    pub fn published(self, at: Timestamp) -> Timestamp {
+        self.time(self.point_of(at))
+    }
+
+    /// Whether a change that happened at `at` is published by `now`.
+    #[must_use]
+    pub fn is_published(self, at: Timestamp, now: Timestamp) -> bool {
+        self.point_of(at) <= self.last_point(now)
+    }
+
+    fn micros_to(self, time: Timestamp) -> i64 {
+        time.as_microsecond() - self.start.as_microsecond()
+    }
+}
+
+fn micros(seconds: u32) -> i64 {
+    i64::from(seconds) * 1_000_000
+}
+
+/// A score in [0, 1] as an open season publishes it: 3 digits.
+#[must_use]
+pub fn round3(x: f64) -> f64 {
+    (x * 1e3).round_ties_even() / 1e3
+}
+
+/// The class of the first error, which is all that an open season publishes of its submissions' errors: type, message
+/// and line could each carry what the policy observed in a secret world. `None` if every episode was completed.
+#[must_use]
+pub fn error_class(episodes: &[EpisodeResult]) -> Option<&'static str> {
+    episodes.iter().find_map(|episode| match episode.status {
+        EpisodeStatus::Completed => None,
+        EpisodeStatus::PolicyError => Some("policy_error"),
+        EpisodeStatus::PolicyTimeout => Some("policy_timeout"),
+        EpisodeStatus::Invalid => Some("invalid"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_microsecond(1_750_000_000_000_000 + micros).unwrap()
+    }
+
+    #[test]
+    fn a_change_shows_at_the_next_point_but_not_before_it_is_settled() {
+        let grid = Grid::of(at(250_000));
+        for (change_s, point) in [(0.0, 1), (13.9, 1), (14.1, 2), (15.0, 2), (28.9, 2), (29.1, 3), (-1.0, 1)] {
+            #[expect(clippy::cast_possible_truncation, reason = "a few seconds")]
+            let change = at(250_000 + (change_s * 1e6) as i64);
+            assert_eq!(grid.point_of(change), point, "{change_s} s");
+        }
+        assert_eq!(grid.time(2), at(30_250_000));
+        assert_eq!((grid.last_point(at(15_249_999)), grid.last_point(at(15_250_000))), (0, 1));
+        assert_eq!(grid.last_point(at(0)), 0, "before the first");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_published_depends_on_the_point_alone(change in 0_i64..10_000_000_000, now in 0_i64..10_000_000_000) {
+            let grid = Grid::of(at(0));
+            let published = grid.published(at(change));
+            prop_assert!(published.duration_since(at(change)).as_micros() > i128::from(micros(Grid::SETTLE_S)) - 1);
+            prop_assert!(published.duration_since(at(change)).as_micros() <= i128::from(micros(Grid::STEP_S + Grid::SETTLE_S)));
+            prop_assert_eq!(grid.is_published(at(change), at(now)), published <= at(now));
+            let earlier = grid.time(grid.last_point(at(now)));
+            prop_assert_eq!(grid.is_published(at(change), at(now)), grid.is_published(at(change), earlier));
+        }
+    }
+}

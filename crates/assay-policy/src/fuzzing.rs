@@ -1,0 +1,35 @@
+//! Entry points for fuzzing: what a policy's process, a lane and a policy server send, and is read by private code otherwise.
+
+use std::io::Write;
+
+use assay_model::frame::{Hello, Kind, Loaded, PolicyFault};
+
+use crate::PolicyFailure;
+use crate::frames::{ReceiveError, receive};
+use crate::stream::PolicyStream;
+
+pub use crate::remote::fuzzing::{NONCE, http_answer, openpi_answer, relay};
+
+/// Reads what a policy's process that sends `bytes` (at most a pipe's 64 KiB of them) tells the worker.
+///
+/// # Errors
+/// No pipe.
+pub fn runner_frames(bytes: &[u8]) -> std::io::Result<()> {
+    let (mut stream, ends) = PolicyStream::pipes()?;
+    let mut policy = std::fs::File::from(ends.stdout);
+    policy.write_all(&bytes[..bytes.len().min(65_536)])?;
+    drop(policy);
+    loop {
+        match receive(&mut stream, || None::<()>) {
+            Ok((header, payload)) => match header.kind {
+                Kind::Hello => drop(serde_json::from_slice::<Hello>(&payload)),
+                Kind::Loaded => drop(serde_json::from_slice::<Loaded>(&payload)),
+                Kind::Error => {
+                    drop(serde_json::from_slice::<PolicyFault>(&payload).map(|fault| PolicyFailure::told(&fault)));
+                }
+                _ => {}
+            },
+            Err(ReceiveError::Closed | ReceiveError::Frame(_) | ReceiveError::Watch(())) => return Ok(()),
+        }
+    }
+}

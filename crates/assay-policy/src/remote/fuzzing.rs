@@ -1,0 +1,101 @@
+//! Entry points for fuzzing: a policy server's answers, and a whole conversation between a lane and a server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::UnixStream;
+
+use super::allowance::{Allowance, Metered};
+use super::endpoint::Endpoint;
+use super::fault::Fault;
+use super::guard::Guard;
+use super::lane_side::LaneSide;
+use super::limits::RemoteLimits;
+use super::log::Log;
+use super::policy::PolicyServer;
+use super::relay::Relay;
+use super::session::Session;
+use super::transport::Transport;
+use super::{http, openpi};
+
+/// The nonce of the lane's frames.
+pub const NONCE: u64 = 7;
+/// Bytes that a pipe in memory holds.
+const PIPE_BYTES: usize = 64 * 1024;
+/// The wait for an answer: both ends are in one process, so that none is under way for longer.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// Numbers in an action.
+const ACTION_DIM: usize = 2;
+
+/// Reads a message of an openpi server as an introduction, as an answer to a reset, and as actions. Returns how many
+/// actions there are.
+#[must_use]
+pub fn openpi_answer(message: &[u8]) -> Option<usize> {
+    openpi::read_everywhere(message, ACTION_DIM).ok().map(|chunk| chunk.horizon())
+}
+
+/// Reads the body of an answer of a server over HTTP. Returns how many actions there are.
+#[must_use]
+pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
+    http::read(status, body, ACTION_DIM).ok().map(|chunk| chunk.horizon())
+}
+
+/// Relays between a lane that sends `lane` and a server that answers each request with the next of `answers`, over HTTP or
+/// over a WebSocket whose handshake is done.
+///
+/// # Errors
+/// No socket.
+pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let (client, server) = duplex(PIPE_BYTES);
+    let serving = tokio::spawn(serve(server, web_socket, answers));
+    let sending = tokio::spawn(send(theirs, lane.to_vec()));
+    let allowance = Allowance::default();
+    let stream: Box<dyn Transport> = Box::new(Metered::new(client, &allowance));
+    if let Ok(Ok(session)) = tokio::time::timeout(PATIENCE, open(web_socket, stream, allowance)).await {
+        // Where nothing listens, and nothing may be dialled.
+        let endpoint = Endpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
+        let server = PolicyServer { endpoint, api_key: None, replan_steps: Some(1) };
+        let limits = RemoteLimits { connect: PATIENCE, first: PATIENCE, inference: PATIENCE, episode: PATIENCE };
+        let lane = LaneSide::new(ours, NONCE);
+        Relay::new(lane, session, limits, &server, "0".to_owned(), Arc::new(Log::default())).run().await;
+    }
+    serving.abort();
+    sending.abort();
+    Ok(())
+}
+
+async fn open(web_socket: bool, stream: Box<dyn Transport>, allowance: Allowance) -> Result<Session, Fault> {
+    if web_socket {
+        return openpi::Session::over(openpi::Socket::over(stream, allowance).await).await.map(Session::OpenPi);
+    }
+    let endpoint = Endpoint::parse("http://127.0.0.1:9/").map_err(|error| Fault::mismatch(error.to_string()))?;
+    let client = http::Client::over(stream, allowance, &Guard::new(Vec::new()), &endpoint).await?;
+    http::Session::over(client).await.map(Session::Http)
+}
+
+/// Writes an answer for whatever arrives, and the first one unasked where the protocol begins with the server.
+async fn serve(mut stream: DuplexStream, introduces_itself: bool, answers: Vec<Vec<u8>>) {
+    let (mut wait, mut request) = (!introduces_itself, vec![0; PIPE_BYTES]);
+    for answer in answers {
+        if wait && !matches!(stream.read(&mut request).await, Ok(1..)) || stream.write_all(&answer).await.is_err() {
+            return;
+        }
+        wait = true;
+    }
+}
+
+/// Sends all that the lane sends, and reads what comes back until the relay ends.
+async fn send(mut lane: UnixStream, bytes: Vec<u8>) {
+    let (mut from, mut to) = lane.split();
+    let sent = async {
+        let _ = to.write_all(&bytes).await;
+        let _ = to.shutdown().await;
+    };
+    let received = async {
+        let mut rest = vec![0; 4096];
+        while matches!(from.read(&mut rest).await, Ok(1..)) {}
+    };
+    tokio::join!(sent, received);
+}

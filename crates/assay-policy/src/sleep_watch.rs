@@ -1,0 +1,155 @@
+//! Measures from outside how long a policy sleeps while it is waited for.
+//!
+//! A policy that waits for a processor is not to blame for the delay; one that sleeps is. Sums over threads (run-queue
+//! delay) can be made up by the policy, so the states of its threads are sampled at random moments instead: a share of the
+//! samples is an unbiased estimate of a share of the time, whatever the policy does between them.
+
+use std::time::{Duration, Instant};
+
+use assay_jail::Activity;
+use assay_model::Generator;
+
+/// Least time between two samples.
+const LEAST_GAP: Duration = Duration::from_millis(20);
+/// Most time between two samples.
+const MOST_GAP: Duration = Duration::from_millis(80);
+/// Most time that one sample counts for: a watcher that was late itself proves nothing about the time in between.
+const MOST_WEIGHT: Duration = Duration::from_millis(100);
+
+/// The sleep of one policy over its episode.
+#[derive(Debug)]
+pub struct SleepWatch {
+    random: Generator,
+    /// Sleep in all waits.
+    asleep: Duration,
+    /// Sleep in the wait that is under way.
+    asleep_now: Duration,
+    /// How long its process has been stopped, in the wait that is under way.
+    stopped: Duration,
+    /// The last sample of the wait that is under way, and the moment of the next.
+    samples: Option<(Instant, Instant)>,
+}
+
+impl SleepWatch {
+    /// A watch that has seen nothing; `seed` must not be known to the policy.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let zero = Duration::ZERO;
+        Self { random: Generator::new(seed), asleep: zero, asleep_now: zero, stopped: zero, samples: None }
+    }
+
+    /// A wait for the policy begins at `now`, unless one is under way.
+    pub fn begin(&mut self, now: Instant) {
+        if self.samples.is_none() {
+            (self.asleep_now, self.stopped) = (Duration::ZERO, Duration::ZERO);
+            self.samples = Some((now, now + self.gap()));
+        }
+    }
+
+    /// The wait is over: the policy has answered.
+    pub fn end(&mut self) {
+        self.samples = None;
+    }
+
+    /// Until the next sample is due; `None` while there is no wait.
+    #[must_use]
+    pub fn due_in(&self, now: Instant) -> Option<Duration> {
+        self.samples.map(|(_, next)| next.saturating_duration_since(now))
+    }
+
+    /// Takes a sample at `now` if one is due.
+    pub fn sample(&mut self, now: Instant, activity: impl FnOnce() -> Option<Activity>) {
+        let Some((last, next)) = self.samples.filter(|(_, next)| *next <= now) else { return };
+        debug_assert!(next >= last);
+        let weight = now.saturating_duration_since(last).min(MOST_WEIGHT);
+        match activity() {
+            Some(Activity::Asleep) => {
+                self.asleep += weight;
+                self.asleep_now += weight;
+                self.stopped = Duration::ZERO;
+            }
+            Some(Activity::Stopped) => self.stopped += weight,
+            Some(Activity::Ready) | None => self.stopped = Duration::ZERO,
+        }
+        self.samples = Some((now, now + self.gap()));
+    }
+
+    /// Sleep in all waits so far.
+    #[must_use]
+    pub fn asleep(&self) -> Duration {
+        self.asleep
+    }
+
+    /// Sleep in the wait that is under way, or in the last one.
+    #[must_use]
+    pub fn asleep_in_this_wait(&self) -> Duration {
+        self.asleep_now
+    }
+
+    /// How long its process has been stopped from outside without a break.
+    #[must_use]
+    pub fn stopped(&self) -> Duration {
+        self.stopped
+    }
+
+    fn gap(&mut self) -> Duration {
+        LEAST_GAP + (MOST_GAP - LEAST_GAP).mul_f64(self.random.unit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a wait of `total` in steps of 1 ms; `activity` is the policy's at each moment.
+    fn wait(watch: &mut SleepWatch, total: Duration, activity: impl Fn(Duration) -> Activity) {
+        let start = Instant::now();
+        watch.begin(start);
+        for ms in 0..u64::try_from(total.as_millis()).unwrap_or(0) {
+            let at = Duration::from_millis(ms);
+            watch.sample(start + at, || Some(activity(at)));
+        }
+        watch.end();
+    }
+
+    #[test]
+    fn sleep_is_measured_within_a_few_per_cent_however_it_is_cut() {
+        let total = Duration::from_secs(100);
+        for (period_ms, asleep_ms) in [(50_u128, 45_u128), (20, 19), (80, 40), (7, 6), (1000, 100)] {
+            let mut watch = SleepWatch::new(7);
+            wait(&mut watch, total, |at| {
+                if at.as_millis() % period_ms < asleep_ms { Activity::Asleep } else { Activity::Ready }
+            });
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            let share = asleep_ms as f64 / period_ms as f64;
+            let measured = watch.asleep().as_secs_f64() / total.as_secs_f64();
+            assert!((measured - share).abs() < 0.06, "{period_ms} ms: {measured} for {share}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_ready_to_run_is_never_asleep() {
+        let mut watch = SleepWatch::new(1);
+        wait(&mut watch, Duration::from_secs(60), |_| Activity::Ready);
+        assert_eq!((watch.asleep(), watch.stopped()), (Duration::ZERO, Duration::ZERO));
+    }
+
+    #[test]
+    fn each_wait_begins_anew_and_the_sum_goes_on() {
+        let mut watch = SleepWatch::new(2);
+        wait(&mut watch, Duration::from_secs(2), |_| Activity::Asleep);
+        wait(&mut watch, Duration::from_secs(1), |_| Activity::Asleep);
+        assert!(watch.asleep() > Duration::from_millis(2700), "{watch:?}");
+        assert!(watch.asleep_in_this_wait() < Duration::from_millis(1001), "{watch:?}");
+        wait(&mut watch, Duration::from_secs(1), |_| Activity::Stopped);
+        assert!(watch.stopped() > Duration::from_millis(900) && watch.asleep() < Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_watcher_that_is_late_proves_little() {
+        let (mut watch, start) = (SleepWatch::new(3), Instant::now());
+        watch.begin(start);
+        watch.sample(start + Duration::from_secs(60), || Some(Activity::Asleep));
+        assert_eq!(watch.asleep(), MOST_WEIGHT);
+    }
+}

@@ -1,0 +1,129 @@
+//! The statement about what was drawn of an episode after the verdict. It stands beside the job's own statement and names it,
+//! which stays as it was signed.
+
+use assay_model::JobId;
+use serde::{Deserialize, Serialize};
+
+use super::statement::{Digest, sha256};
+use super::{
+    AttestError, Evidence, KnownKey, PublishedKeys, ResourceDescriptor, STATEMENT_TYPE, Service, StatementError, verify,
+};
+
+/// Type of the predicate.
+pub const RENDERING_PREDICATE_TYPE: &str = "urn:assay:rendering:v1";
+/// The job's statement, as it lies beside the report.
+const JOB_STATEMENT: &str = "report.intoto.json";
+/// What a reader of the statement must not take it for.
+const NOTE: &str = "Drawn from the recording after the verdict, which does not depend on it. The recording and the job's \
+                    statement are the evidence.";
+
+/// An in-toto statement about files that were drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RenderingStatement {
+    /// [`STATEMENT_TYPE`].
+    #[serde(rename = "_type")]
+    pub statement_type: String,
+    /// The files, by their names beside the statement.
+    pub subject: Vec<ResourceDescriptor>,
+    /// [`RENDERING_PREDICATE_TYPE`].
+    #[serde(rename = "predicateType")]
+    pub predicate_type: String,
+    /// What they show.
+    pub predicate: RenderingPredicate,
+}
+
+/// What was drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenderingPredicate {
+    /// For readers.
+    pub note: String,
+    /// The job.
+    pub job_id: String,
+    /// The episode.
+    pub episode: u32,
+    /// SHA-256 of the recording that it was drawn from.
+    pub recording: Digest,
+    /// The job's own statement.
+    pub statement: ResourceDescriptor,
+    /// What drew it. No time: whoever draws it again, after a kill, signs the same bytes.
+    pub service: Service,
+}
+
+impl RenderingStatement {
+    /// The statement about `files`, drawn by this `version` from the recording of an episode; `statement` is the SHA-256 of
+    /// the job's own statement.
+    #[must_use]
+    pub fn of(
+        (job, episode): (JobId, u32),
+        files: &[Evidence],
+        (recording, statement): (&str, &str),
+        version: &str,
+    ) -> Self {
+        let subject = |file: &Evidence| ResourceDescriptor { name: file.name.clone(), digest: sha256(&file.sha256) };
+        Self {
+            statement_type: STATEMENT_TYPE.to_owned(),
+            subject: files.iter().map(subject).collect(),
+            predicate_type: RENDERING_PREDICATE_TYPE.to_owned(),
+            predicate: RenderingPredicate {
+                note: NOTE.to_owned(),
+                job_id: job.to_string(),
+                episode,
+                recording: sha256(recording),
+                statement: ResourceDescriptor { name: JOB_STATEMENT.to_owned(), digest: sha256(statement) },
+                service: Service { name: "assay".to_owned(), version: version.to_owned() },
+            },
+        }
+    }
+
+    /// The bytes to sign.
+    ///
+    /// # Errors
+    /// [`StatementError::Json`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, StatementError> {
+        serde_json::to_vec(self).map_err(StatementError::Json)
+    }
+}
+
+/// Checks the envelope in `file` as [`super::check`] does; its payload must be a statement about what was drawn.
+///
+/// # Errors
+/// [`AttestError`] says what does not hold.
+pub fn check_rendering(
+    file: &[u8],
+    keys: &PublishedKeys,
+    keyid: Option<&str>,
+) -> Result<(RenderingStatement, KnownKey), AttestError> {
+    let (payload, key) = verify::signed(file, keys, keyid)?;
+    let statement: RenderingStatement = serde_json::from_slice(&payload).map_err(|_| AttestError::Payload)?;
+    let ours = statement.statement_type == STATEMENT_TYPE && statement.predicate_type == RENDERING_PREDICATE_TYPE;
+    if ours { Ok((statement, key)) } else { Err(AttestError::Payload) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::super::{Envelope, SigningKey, check};
+    use super::*;
+
+    #[test]
+    fn a_statement_about_a_video_is_neither_forged_nor_taken_for_a_jobs() {
+        let key = SigningKey::from_secret([7; 32]);
+        let mut keys = PublishedKeys::default();
+        let at = jiff::Timestamp::from_second(1_750_000_000).unwrap();
+        keys.promote(&key.public(), at).unwrap();
+        let files = [Evidence { name: "video.mp4".into(), sha256: "aa".repeat(32) }];
+        let job: JobId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        let made = RenderingStatement::of((job, 3), &files, (&"bb".repeat(32), &"cc".repeat(32)), "1");
+        let envelope = Envelope::sign(&made.to_bytes().unwrap(), &key).unwrap();
+        let text = serde_json::to_vec(&envelope).unwrap();
+        let (read, by) = check_rendering(&text, &keys, None).unwrap();
+        assert_eq!((read, by.keyid), (made, key.public().keyid().unwrap()));
+        assert!(matches!(check(&text, &keys, None), Err(AttestError::Payload)), "it says nothing of a verdict");
+        let other = SigningKey::from_secret([8; 32]);
+        let mut others = PublishedKeys::default();
+        others.promote(&other.public(), at).unwrap();
+        assert!(matches!(check_rendering(&text, &others, None), Err(AttestError::Signature(_))));
+    }
+}

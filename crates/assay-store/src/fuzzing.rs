@@ -1,0 +1,3 @@
+//! Entry points for fuzzing: the packer reads files that a lane wrote, and what a disk returns.
+
+pub use crate::pack::{pack, unpack};

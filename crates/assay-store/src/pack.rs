@@ -1,0 +1,177 @@
+//! Evidence made small where it is kept, and given back to the byte.
+//!
+//! Recordings are columns of doubles that change little from row to row. General compressors see noise, because the last
+//! bits of neighbours differ; so each run of doubles is predicted first, from the rows before it or (for a position) from
+//! the velocity, and what the prediction misses is compressed with Zstandard. Where the runs are is found in the file and
+//! written down, so that unpacking knows no format: [`unpack`] depends on nothing that may change but this module.
+//!
+//! What is packed: [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then one Zstandard
+//! frame of the runs' [table](predict::Run), the bytes of the file outside of the runs, and each run's misses, their first bytes
+//! first.
+//!
+//! What is unpacked here was packed here, but a disk may return anything: every number is checked before it is used.
+
+mod find;
+mod predict;
+
+use predict::Run;
+
+/// How what is packed begins.
+const MAGIC: &[u8; 8] = b"assaypk1";
+/// Bytes before the Zstandard frame.
+pub(crate) const HEAD_BYTES: usize = 20;
+/// Largest file that is packed: it is held in memory, some three times.
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// Most runs of a file.
+const MAX_RUNS: usize = 1 << 16;
+/// Level of Zstandard. Higher ones take ten times as long for a hundredth.
+const LEVEL: i32 = 3;
+
+/// What was to be unpacked is not something that was packed.
+#[derive(Debug, thiserror::Error)]
+#[error("a packed artifact is damaged: {0}")]
+pub struct PackError(&'static str);
+
+/// Whether a file that begins like this is worth packing; videos and logs are compressed already.
+pub(crate) fn is_packable(head: &[u8]) -> bool {
+    // Parquet, zip (npz), npy, MuJoCo's binary model (its identifier is 54321), JSON.
+    [&b"PAR1"[..], b"PK\x03\x04", b"\x93NUMPY", b"\x31\xd4\x00\x00", b"{", b"["]
+        .iter()
+        .any(|magic| head.starts_with(magic))
+}
+
+/// The file, smaller, if it gets smaller by a tenth and comes back to the byte.
+pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
+    let runs = predict::planned(file, find::runs(file));
+    let runs = if runs.len() > MAX_RUNS { Vec::new() } else { runs };
+    let mut body = Vec::with_capacity(file.len() + runs.len() * predict::ENTRY_BYTES);
+    runs.iter().for_each(|run| run.write(&mut body));
+    let mut end = 0;
+    for run in &runs {
+        body.extend_from_slice(file.get(end..run.offset)?);
+        end = run.end();
+    }
+    body.extend_from_slice(file.get(end..)?);
+    for run in &runs {
+        predict::misses(file, &runs, run, &mut body);
+    }
+    let mut packed = MAGIC.to_vec();
+    packed.extend_from_slice(&u64::try_from(file.len()).ok()?.to_le_bytes());
+    packed.extend_from_slice(&u32::try_from(runs.len()).ok()?.to_le_bytes());
+    packed.extend_from_slice(&zstd::bulk::compress(&body, LEVEL).ok()?);
+    let smaller = packed.len() < file.len() - file.len() / 10;
+    // A mistake in the prediction must never cost evidence.
+    let same = || unpack(&packed).is_ok_and(|back| back == file);
+    (smaller && same()).then_some(packed)
+}
+
+/// The length of the file that was packed; `head` holds the first [`HEAD_BYTES`] bytes.
+pub(crate) fn length(head: &[u8]) -> Result<u64, PackError> {
+    head_of(head).map(|(length, _)| length)
+}
+
+fn head_of(packed: &[u8]) -> Result<(u64, usize), PackError> {
+    let head = packed.get(..HEAD_BYTES).filter(|head| head.starts_with(MAGIC)).ok_or(PackError("its head"))?;
+    let (length, runs) =
+        (head[8..16].try_into().map(u64::from_le_bytes), head[16..].try_into().map(u32::from_le_bytes));
+    let (Ok(length), Ok(runs)) = (length, runs) else { return Err(PackError("its head")) };
+    let runs = usize::try_from(runs).ok().filter(|runs| *runs <= MAX_RUNS).ok_or(PackError("its runs"))?;
+    if length > MAX_BYTES { Err(PackError("its length")) } else { Ok((length, runs)) }
+}
+
+/// The file that was packed.
+///
+/// # Errors
+/// [`PackError`] when these are not bytes that [`pack`] made.
+pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
+    let (length, count) = head_of(packed)?;
+    let length = usize::try_from(length).map_err(|_| PackError("its length"))?;
+    let size = length + count * predict::ENTRY_BYTES;
+    let body = zstd::bulk::decompress(&packed[HEAD_BYTES..], size).map_err(|_| PackError("its frame"))?;
+    if body.len() != size {
+        return Err(PackError("its frame's length"));
+    }
+    let (table, mut rest) = body.split_at(count * predict::ENTRY_BYTES);
+    let runs: Vec<Run> = table.chunks_exact(predict::ENTRY_BYTES).map(Run::read).collect();
+    predict::check(&runs, length).map_err(PackError)?;
+    let mut file = vec![0; length];
+    let mut end = 0;
+    for run in &runs {
+        let (outside, more) = rest.split_at(run.offset - end);
+        file[end..run.offset].copy_from_slice(outside);
+        (end, rest) = (run.end(), more);
+    }
+    let (outside, misses) = rest.split_at(length - end);
+    file[end..].copy_from_slice(outside);
+    predict::restore(&mut file, &runs, misses);
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "tests")]
+
+    use super::{HEAD_BYTES, length, pack, unpack};
+
+    /// A NPY file of doubles in rows of `width`.
+    fn npy(values: &[f64], width: usize) -> Vec<u8> {
+        let shape = format!("({}, {width})", values.len() / width);
+        let header = format!("{:<117}\n", format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"));
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        file.extend_from_slice(header.as_bytes());
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        file
+    }
+
+    fn curve(rows: usize, width: usize) -> Vec<f64> {
+        (0..rows * width).map(|i| ((i / width) as f64 * 0.01 + (i % width) as f64).sin()).collect()
+    }
+
+    #[test]
+    fn smooth_numbers_get_small_and_come_back() {
+        for (rows, width) in [(2000, 1), (2000, 7), (3, 7), (1, 1)] {
+            let mut file = npy(&curve(rows, width), width);
+            file.extend_from_slice(b"what comes after");
+            let Some(packed) = pack(&file) else {
+                assert!(rows < 10);
+                continue;
+            };
+            assert!(rows < 10 || packed.len() < file.len() * 3 / 5, "{} of {}", packed.len(), file.len());
+            assert_eq!(unpack(&packed).unwrap(), file);
+            assert_eq!(length(&packed[..HEAD_BYTES]).unwrap(), file.len() as u64);
+        }
+    }
+
+    #[test]
+    fn odd_numbers_come_back_to_the_bit() {
+        let odd =
+            [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 5e-324, f64::MAX];
+        let mut values: Vec<f64> = (0..4000).map(|i| odd[i % 7 % odd.len()]).collect();
+        values.extend((0..400).map(|i| odd[(i * 5) % odd.len()]));
+        values.push(f64::from_bits(0x7ff4_dead_beef_0001));
+        let file = npy(&values, 1);
+        assert_eq!(unpack(&pack(&file).unwrap()).unwrap(), file);
+    }
+
+    #[test]
+    fn noise_is_left_alone_and_damage_is_noticed() {
+        let mut state = 7_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let noise: Vec<u8> = (0..10_000).map(|_| next()).collect();
+        assert!(pack(&noise).is_none());
+        let packed = pack(&npy(&curve(500, 2), 2)).unwrap();
+        let good = unpack(&packed).unwrap();
+        for at in 0..packed.len() {
+            let mut bad = packed.clone();
+            bad[at] ^= 1 << (at % 8);
+            // Noticed, or of no consequence; never a panic and never more than was promised.
+            if let Ok(back) = unpack(&bad) {
+                assert_eq!(back.len(), good.len(), "at {at}");
+            }
+            assert!(unpack(&packed[..at]).is_err(), "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Predicting a double from those before it, so that only what the prediction misses has to be kept.
+//!
+//! Arithmetic here is part of what is stored: sums and products of two doubles, rounded as IEEE 754 says, in this order.
+
+use std::collections::HashSet;
+
+use super::find::Numbers;
+
+/// Bytes of a run in the table.
+pub(super) const ENTRY_BYTES: usize = 32;
+/// No other run.
+const NONE: u32 = u32::MAX;
+/// Rows that must agree for a run to count as the integral of another.
+const SAMPLES: usize = 24;
+/// Runs after it in which a position's velocity is looked for.
+const REACH: usize = 512;
+/// Bits that an integral's prediction may miss by in a sample.
+const NEAR: u32 = 6;
+
+/// How a number is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// Not at all.
+    None,
+    /// The number before it.
+    Same,
+    /// A line through the two before it.
+    Line,
+    /// A parabola through the three before it.
+    Parabola,
+    /// The number before it and a step of another run, as semi-implicit Euler does it.
+    Integral,
+}
+
+/// Numbers of the file, and how they are predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Run {
+    /// Of the first byte in the file.
+    pub(super) offset: usize,
+    count: usize,
+    lag: usize,
+    kind: Kind,
+    /// Of [`Kind::Integral`]: the index of the run that is added up, and the step.
+    of: u32,
+    step: f64,
+}
+
+impl Run {
+    /// The byte after the last one.
+    pub(super) fn end(&self) -> usize {
+        self.offset.saturating_add(self.count.saturating_mul(8))
+    }
+
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
+        for number in [self.offset, self.count, self.lag, self.kind as usize] {
+            to.extend_from_slice(&narrow(number));
+        }
+        to.extend_from_slice(&self.of.to_le_bytes());
+        to.extend_from_slice(&[0; 4]);
+        to.extend_from_slice(&self.step.to_le_bytes());
+    }
+
+    pub(super) fn read(entry: &[u8]) -> Self {
+        let number = |at: usize| entry[at..at + 4].try_into().map_or(NONE, u32::from_le_bytes);
+        let wide = |at: usize| usize::try_from(number(at)).unwrap_or(usize::MAX);
+        let kind = match number(12) {
+            1 => Kind::Same,
+            2 => Kind::Line,
+            3 => Kind::Parabola,
+            4 => Kind::Integral,
+            _ => Kind::None,
+        };
+        let step = entry[24..32].try_into().map_or(0.0, f64::from_le_bytes);
+        Self { offset: wide(0), count: wide(4), lag: wide(8), kind, of: number(16), step }
+    }
+
+    /// The run whose numbers it adds up.
+    fn summed<'a>(&self, runs: &'a [Self]) -> Option<&'a Self> {
+        usize::try_from(self.of).ok().and_then(|of| runs.get(of))
+    }
+
+    /// What number `row` is predicted to be, in the order of [`ordered`]. `at` gives the bits of a number of the file.
+    fn predict(&self, row: usize, rate: Option<&Self>, at: impl Fn(&Self, usize) -> u64) -> i64 {
+        let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| f64::from_bits(at(self, row)));
+        let (Some(one), kind) = (before(1), self.kind) else { return 0 };
+        let guess = match (kind, before(2), before(3), rate) {
+            (Kind::None, ..) => return 0,
+            (Kind::Line, Some(two), ..) | (Kind::Parabola, Some(two), None, _) => 2.0 * one - two,
+            (Kind::Parabola, Some(two), Some(three), _) => (3.0 * one - 3.0 * two) + three,
+            (Kind::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
+            _ => one,
+        };
+        // The bits of a calculated NaN are not laid down anywhere; those of a number that was read are.
+        ordered(if guess.is_finite() { guess } else { one }.to_bits())
+    }
+}
+
+/// The bits of a double as a number that grows as the double does. Its own inverse.
+fn ordered(bits: u64) -> i64 {
+    let signed = bits.cast_signed();
+    signed ^ ((signed >> 63).cast_unsigned() >> 1).cast_signed()
+}
+
+/// Small numbers of either sign become small numbers.
+fn folded(miss: i64) -> u64 {
+    ((miss << 1) ^ (miss >> 63)).cast_unsigned()
+}
+
+fn unfolded(folded: u64) -> i64 {
+    (folded >> 1).cast_signed() ^ -((folded & 1).cast_signed())
+}
+
+fn bits(file: &[u8], run: &Run, row: usize) -> u64 {
+    let at = run.offset + 8 * row;
+    file.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+/// What the prediction of number `row` misses.
+fn miss(file: &[u8], run: &Run, rate: Option<&Run>, row: usize) -> u64 {
+    let guess = run.predict(row, rate, |run, row| bits(file, run, row));
+    folded(ordered(bits(file, run, row)).wrapping_sub(guess))
+}
+
+/// The best prediction for each run of numbers.
+pub(super) fn planned(file: &[u8], numbers: Vec<Numbers>) -> Vec<Run> {
+    let plain = |found: Numbers| {
+        let Numbers { offset, count, lag } = found;
+        Run { offset, count, lag, kind: Kind::None, of: NONE, step: 0.0 }
+    };
+    let mut runs: Vec<Run> = numbers.into_iter().map(plain).collect();
+    for run in &mut runs {
+        let kinds = [Kind::None, Kind::Same, Kind::Line, Kind::Parabola].map(|kind| Run { kind, ..*run });
+        let cost = |run: &Run| {
+            (0..run.count).map(|row| u64::from(64 - miss(file, run, None, row).leading_zeros())).sum::<u64>()
+        };
+        if let Some(best) = kinds.into_iter().min_by_key(cost) {
+            *run = best;
+        }
+    }
+    // What is added up can't be a sum itself.
+    let mut added = HashSet::new();
+    for index in 0..runs.len() {
+        if !added.contains(&index)
+            && let Some((integral, of)) = integral(file, &runs, index)
+        {
+            runs[index] = integral;
+            added.insert(of);
+        }
+    }
+    runs
+}
+
+/// The run as the integral of another, and which. A recording begins with its time, whose step all share.
+fn integral(file: &[u8], runs: &[Run], index: usize) -> Option<(Run, usize)> {
+    let (time, run) = (runs.first()?, &runs[index]);
+    let step = f64::from_bits(bits(file, time, 1)) - f64::from_bits(bits(file, time, 0));
+    if index == 0 || run.count <= SAMPLES || run.lag != 1 || !(step > 0.0 && step < 1.0) {
+        return None;
+    }
+    let rows = || (1..=SAMPLES).map(|sample| sample * (run.count - 1) / SAMPLES);
+    // What hardly changes is predicted well by anything.
+    if rows().all(|row| bits(file, run, row) == bits(file, run, row - 1)) {
+        return None;
+    }
+    let follows = |(of, rate): (usize, &Run)| {
+        let tried = Run { kind: Kind::Integral, of: u32::try_from(of).ok()?, step, ..*run };
+        let near = |row: &usize| 64 - miss(file, &tried, Some(rate), *row).leading_zeros() <= NEAR;
+        // A contact may change a quantity between two rows; nearly all must agree.
+        let fits = rate.count == run.count && rate.kind != Kind::Integral && rows().filter(near).count() + 2 > SAMPLES;
+        fits.then_some((tried, of))
+    };
+    runs.iter().enumerate().skip(index + 1).take(REACH).find_map(follows)
+}
+
+/// Appends what the run's prediction misses: the first byte of every number, then the second, and so on.
+pub(super) fn misses(file: &[u8], runs: &[Run], run: &Run, to: &mut Vec<u8>) {
+    let rate = run.summed(runs);
+    let start = to.len();
+    to.resize(start + 8 * run.count, 0);
+    for row in 0..run.count {
+        for (place, byte) in miss(file, run, rate, row).to_le_bytes().into_iter().enumerate() {
+            to[start + place * run.count + row] = byte;
+        }
+    }
+}
+
+/// Whether the table fits a file of `length` bytes: in order, apart, and every integral of a run that is none.
+pub(super) fn check(runs: &[Run], length: usize) -> Result<(), &'static str> {
+    let mut end = 0;
+    for run in runs {
+        let sums = run.summed(runs).is_some_and(|rate| rate.kind != Kind::Integral && rate.count == run.count);
+        if run.offset < end || run.end() > length || run.lag == 0 {
+            return Err("a run outside of the file");
+        }
+        if run.kind == Kind::Integral && !sums {
+            return Err("an integral of nothing");
+        }
+        end = run.end();
+    }
+    Ok(())
+}
+
+/// Writes the runs' numbers into `file`. The table has been checked, and there are as many misses as numbers.
+pub(super) fn restore(file: &mut [u8], runs: &[Run], misses: &[u8]) {
+    let mut places = Vec::with_capacity(runs.len());
+    let mut place = 0;
+    for run in runs {
+        places.push(place);
+        place += 8 * run.count;
+    }
+    // What is added up must be there first.
+    for integrals in [false, true] {
+        for (run, place) in runs.iter().zip(&places).filter(|(run, _)| (run.kind == Kind::Integral) == integrals) {
+            let (missed, rate) = (&misses[*place..*place + 8 * run.count], run.summed(runs));
+            for row in 0..run.count {
+                let folded = u64::from_le_bytes(std::array::from_fn(|byte| missed[byte * run.count + row]));
+                let guess = run.predict(row, rate, |run, row| bits(file, run, row));
+                let value = ordered(guess.wrapping_add(unfolded(folded)).cast_unsigned());
+                let at = run.offset + 8 * row;
+                file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! [`assay_model::Grid`] in SQL: when the end of a submission is published.
+
+use assay_model::{JobId, JobStatus};
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use super::fail::Sql;
+use super::jobs::expect_one;
+use super::row::{change, micros, value};
+use super::{conclusions, quotas};
+
+/// When the end of a row of the table of jobs (under the name `jobs`) is published, in microseconds: an expression.
+pub(super) fn at(jobs: &str) -> String {
+    use assay_model::Grid;
+    let (step, settle) = (u64::from(Grid::STEP_S) * 1_000_000, u64::from(Grid::SETTLE_S) * 1_000_000);
+    format!("({jobs}.created_at + (max({jobs}.completed_at + {settle} - {jobs}.created_at, 0) / {step} + 1) * {step})")
+}
+
+/// Whether a job is a submission of a season that is not closed, and has ended without that being published.
+pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> Sql<bool> {
+    let published_at = at("jobs");
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM jobs WHERE job_id = ?1 AND kind = 'submission' AND completed_at IS NOT NULL
+                            AND {published_at} > ?2
+                            AND NOT EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = jobs.scenario
+                                                AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))"
+    );
+    value(db, &sql, (id.to_string(), micros(now)))
+}
+
+/// Cancels a submission whose end (in the state `from`) is not published: its owner asks for something that goes on, as
+/// far as can be known, and gets what he asks for. Whether it had ended shows neither in the answer nor later.
+pub(super) fn withdraw(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> Sql<()> {
+    if from == JobStatus::Failed {
+        quotas::take_back(db, id)?;
+    }
+    let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = ?3, verdict = NULL, conclusion = NULL,
+                               fingerprint = NULL, failure = NULL
+               WHERE job_id = ?1 AND status = ?2";
+    expect_one(change(db, sql, (id.to_string(), from.as_str(), micros(now)))?, "an end that is not published")?;
+    conclusions::forget_signed(db, &id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use assay_model::Grid;
+
+    use super::*;
+
+    #[test]
+    fn the_statement_says_what_the_type_says() {
+        let db = Connection::open_in_memory().unwrap();
+        let time = |micros: i64| Timestamp::from_microsecond(1_750_000_000_123_000 + micros).unwrap();
+        let sql = format!("SELECT {} FROM (SELECT ?1 AS created_at, ?2 AS completed_at) AS jobs", at("jobs"));
+        for micros_later in [-20_000_000, -1, 0, 1, 13_999_999, 14_000_000, 14_000_001, 29_000_000, 1_000_000_000_007] {
+            let (created, ended) = (time(0), time(micros_later));
+            let found: i64 = value(&db, &sql, (micros(created), micros(ended))).unwrap();
+            assert_eq!(found, micros(Grid::of(created).published(ended)), "{micros_later}");
+        }
+    }
+}

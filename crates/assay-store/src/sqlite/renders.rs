@@ -1,0 +1,295 @@
+//! The table of what is drawn.
+
+use assay_model::lane::{RenderPart, files};
+use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStatus, Record};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, Row};
+
+use super::SqliteRecords;
+use super::fail::Sql;
+use super::jobs::{expect_one, status};
+use super::row::{all, change, first, json, micros, name, parsed, text, to_json};
+use super::shards::until;
+use crate::{
+    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRequested, RenderReturned, Rendering,
+    Renders, StoreError,
+};
+
+/// The note where workers that drew an episode disappeared too often.
+const DISAPPEARED: &str = "it could not be drawn: the processes that drew it disappeared too often";
+/// Longest note kept, in bytes.
+const MAX_NOTE_BYTES: usize = 2048;
+
+#[async_trait]
+impl Renders for SqliteRecords {
+    async fn claim_render(
+        &self,
+        worker: &str,
+        job: Option<JobId>,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<RenderClaim>, StoreError> {
+        let worker = worker.to_owned();
+        self.lease("claiming something to draw", move |db| claim(db, &worker, job, now, lease)).await
+    }
+
+    async fn heartbeat_render(
+        &self,
+        fence: RenderFence,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Lease, StoreError> {
+        self.lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+    }
+
+    async fn record_render(
+        &self,
+        fence: RenderFence,
+        files: Vec<Artifact>,
+        notes: Vec<String>,
+    ) -> Result<bool, StoreError> {
+        self.write("recording what was drawn", move |db| record(db, fence, &files, &notes)).await
+    }
+
+    async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturned, StoreError> {
+        let note = note.map(|note| assay_model::sanitise(note, MAX_NOTE_BYTES));
+        self.write("handing back something to draw", move |db| hand_back(db, fence, note.as_deref())).await
+    }
+
+    async fn renders(&self, job: JobId) -> Result<Vec<Rendering>, StoreError> {
+        let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 ORDER BY episode";
+        self.ask("reading what was drawn", |db| all(db, sql, [job.to_string()], rendering))
+    }
+
+    async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequested, StoreError> {
+        self.write("queueing what is to be drawn", move |db| request(db, job, record)).await
+    }
+}
+
+fn rendering(row: &Row<'_>) -> Sql<Rendering> {
+    Ok(Rendering {
+        episode: row.get("episode")?,
+        done: text(row, "state")? == "DONE",
+        files: json(row, "files")?,
+        notes: json(row, "notes")?,
+    })
+}
+
+fn claim(
+    db: &Connection,
+    worker: &str,
+    job: Option<JobId>,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> Sql<Option<RenderClaim>> {
+    let place = |row: &Row<'_>| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("episode")?));
+    let order = "ORDER BY failures, part, later, job_id, episode LIMIT 1";
+    let next = match job {
+        None => first(db, &format!("SELECT job_id, episode FROM renders WHERE state = 'QUEUED' {order}"), [], place)?,
+        Some(job) => {
+            let sql = format!("SELECT job_id, episode FROM renders WHERE state = 'QUEUED' AND job_id = ?1 {order}");
+            first(db, &sql, [job.to_string()], place)?
+        }
+    };
+    let Some((job_id, episode)) = next else { return Ok(None) };
+    let id = job_id.to_string();
+    let sql = "UPDATE renders SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4
+               WHERE job_id = ?1 AND episode = ?2 AND state = 'QUEUED'";
+    expect_one(change(db, sql, (&id, episode, worker, until(now, lease)))?, "something queued to be drawn")?;
+    let sql = "SELECT r.job_id, r.part, r.attempt, r.files, j.header, e.result
+               FROM renders AS r JOIN jobs AS j USING (job_id) JOIN episodes AS e USING (job_id, episode)
+               WHERE r.job_id = ?1 AND r.episode = ?2";
+    first(db, sql, (&id, episode), |row| {
+        Ok(RenderClaim {
+            fence: RenderFence { job_id, episode, attempt: row.get("attempt")? },
+            part: part(row)?,
+            header: json(row, "header")?,
+            result: json(row, "result")?,
+            drawn: json(row, "files")?,
+        })
+    })
+}
+
+fn part(row: &Row<'_>) -> Sql<RenderPart> {
+    match text(row, "part")? {
+        "LOG" => Ok(RenderPart::Log),
+        "VIDEO" => Ok(RenderPart::Video),
+        other => Err(StoreError::corrupt(name(row), "part", std::io::Error::other(format!("{other:?}"))).into()),
+    }
+}
+
+fn heartbeat(db: &Connection, fence: RenderFence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+    let sql = "UPDATE renders SET lease_until = max(lease_until, ?4)
+               WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
+    let changed = change(db, sql, (fence.job_id.to_string(), fence.episode, fence.attempt, until(now, lease)))?;
+    Ok(if changed == 1 { Lease::Held } else { Lease::Lost })
+}
+
+/// A claimed row.
+struct Held {
+    part: RenderPart,
+    files: Vec<Artifact>,
+    notes: Vec<String>,
+    failures: u32,
+}
+
+/// The claimed row; `None` if the claim is not valid any more.
+fn held(db: &Connection, fence: RenderFence) -> Sql<Option<Held>> {
+    let sql = "SELECT job_id, part, files, notes, failures FROM renders
+               WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
+    first(db, sql, (fence.job_id.to_string(), fence.episode, fence.attempt), |row| {
+        Ok(Held {
+            part: part(row)?,
+            files: json(row, "files")?,
+            notes: json(row, "notes")?,
+            failures: row.get("failures")?,
+        })
+    })
+}
+
+fn record(db: &Connection, fence: RenderFence, files: &[Artifact], notes: &[String]) -> Sql<bool> {
+    let Some(Held { part, files: mut known, notes: mut noted, .. }) = held(db, fence)? else { return Ok(false) };
+    known.extend_from_slice(files);
+    noted.extend_from_slice(notes);
+    finish_part(db, (fence.job_id, fence.episode), part, &known, &noted)?;
+    let stored: u64 = files.iter().map(|file| file.size_bytes).sum();
+    let sql = "UPDATE jobs SET evidence_bytes = evidence_bytes + ?2 WHERE job_id = ?1 AND evidence_removed_at IS NULL";
+    change(db, sql, (fence.job_id.to_string(), i64::try_from(stored).unwrap_or(i64::MAX)))?;
+    Ok(true)
+}
+
+/// After the log comes the video; after the video nothing.
+fn finish_part(
+    db: &Connection,
+    (job, episode): (JobId, u32),
+    part: RenderPart,
+    files: &[Artifact],
+    notes: &[String],
+) -> Sql<()> {
+    let state = if part == RenderPart::Log { "QUEUED" } else { "DONE" };
+    let sql = "UPDATE renders SET state = ?3, part = 'VIDEO', failures = 0, lapses = 0, worker = NULL,
+                                  lease_until = NULL, files = ?4, notes = ?5
+               WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED'";
+    let values = (job.to_string(), episode, state, to_json(&files)?, to_json(&notes)?);
+    expect_one(change(db, sql, values)?, "a claim that was just read")
+}
+
+fn hand_back(db: &Connection, fence: RenderFence, note: Option<&str>) -> Sql<RenderReturned> {
+    let Some(Held { part, files, mut notes, failures }) = held(db, fence)? else { return Ok(RenderReturned::Fenced) };
+    if let Some(note) = note.filter(|_| failures >= MAX_RENDER_RETRIES) {
+        notes.push(note.to_owned());
+        finish_part(db, (fence.job_id, fence.episode), part, &files, &notes)?;
+        return Ok(RenderReturned::GivenUp);
+    }
+    let sql = "UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL, failures = failures + ?4
+               WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
+    let id = fence.job_id.to_string();
+    let changed = change(db, sql, (id, fence.episode, fence.attempt, u32::from(note.is_some())))?;
+    expect_one(changed, "a claim that was just read")?;
+    Ok(RenderReturned::Requeued)
+}
+
+/// Queues what is missing of a job that has a verdict.
+fn request(db: &Connection, job: JobId, record: Record) -> Sql<RenderRequested> {
+    let id = job.to_string();
+    let sql = "SELECT job_id, status, evidence_removed_at IS NOT NULL FROM jobs WHERE job_id = ?1";
+    match first(db, sql, [&id], |row| Ok((status(row)?, row.get::<_, bool>(2)?)))? {
+        None => return Ok(RenderRequested::NotFound),
+        Some((status, _)) if status != JobStatus::Completed => return Ok(RenderRequested::NotCompleted),
+        Some((_, true)) => return Ok(RenderRequested::NoEvidence),
+        Some((_, false)) => {}
+    }
+    let results = all(db, "SELECT job_id, result FROM episodes WHERE job_id = ?1", [&id], |row| {
+        json::<EpisodeResult>(row, "result")
+    })?;
+    let mut queued = 0;
+    for result in results.iter().filter(|result| record.wants(result) && has(&result.evidence, files::TRACE)) {
+        let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 AND episode = ?2";
+        let known = first(db, sql, (&id, result.episode), rendering)?;
+        if known.as_ref().is_some_and(|known| !known.done) {
+            continue;
+        }
+        let mut drawn = known.map(|known| known.files).unwrap_or_default();
+        let kept = to_json(&drawn)?;
+        drawn.extend_from_slice(&result.evidence);
+        if has(&drawn, files::VIDEO) {
+            continue;
+        }
+        let part = if has(&drawn, files::LOG) { "VIDEO" } else { "LOG" };
+        let sql =
+            "INSERT INTO renders (job_id, episode, part, state, later, files) VALUES (?1, ?2, ?3, 'QUEUED', ?4, ?5)
+                   ON CONFLICT (job_id, episode) DO UPDATE SET part = excluded.part, state = 'QUEUED', failures = 0,
+                                                               lapses = 0, notes = '[]'";
+        change(db, sql, (&id, result.episode, part, result.violations.is_empty(), kept))?;
+        queued += 1;
+    }
+    Ok(RenderRequested::Queued(queued))
+}
+
+fn has(files: &[Artifact], name: &str) -> bool {
+    files.iter().any(|file| file.name.rsplit('/').next() == Some(name))
+}
+
+/// Notes that a new result is to be drawn once its job has a verdict. What its evidence holds already (the showcase of a
+/// submission) is not drawn again.
+pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<()> {
+    if !has(&result.evidence, files::TRACE) || has(&result.evidence, files::LOG) {
+        return Ok(());
+    }
+    let header =
+        first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| json::<JobHeader>(row, "header"))?;
+    if header.is_some_and(|header| header.record.wants(result)) {
+        let sql = "INSERT INTO renders (job_id, episode, part, state, later) VALUES (?1, ?2, 'LOG', 'WAITING', ?3)";
+        change(db, sql, (id, result.episode, result.violations.is_empty()))?;
+    }
+    Ok(())
+}
+
+/// Episodes from `end` on do not count any more.
+pub(super) fn cut(db: &Connection, id: &str, end: u32) -> Sql<()> {
+    change(db, "DELETE FROM renders WHERE job_id = ?1 AND episode >= ?2", (id, end)).map(drop)
+}
+
+/// The job has its verdict.
+pub(super) fn queue(db: &Connection, id: &str) -> Sql<()> {
+    change(db, "UPDATE renders SET state = 'QUEUED' WHERE job_id = ?1 AND state = 'WAITING'", [id]).map(drop)
+}
+
+/// The job ended without a verdict.
+pub(super) fn forget(db: &Connection, id: &str) -> Sql<()> {
+    change(db, "DELETE FROM renders WHERE job_id = ?1", [id]).map(drop)
+}
+
+/// The job was erased, and with it its run at a season's end.
+pub(super) fn erase(db: &Connection, id: &str) -> Sql<()> {
+    let sql = "DELETE FROM renders WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
+    change(db, sql, [id]).map(drop)
+}
+
+/// The recordings of the job are gone: what was not drawn by now will not be.
+pub(super) fn stop(db: &Connection, id: &str) -> Sql<()> {
+    change(db, "DELETE FROM renders WHERE job_id = ?1 AND state <> 'DONE'", [id]).map(drop)
+}
+
+/// Requeues what workers whose leases ran out were drawing.
+pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<()> {
+    let sql = "SELECT job_id, episode, part, lapses, files, notes FROM renders
+               WHERE state = 'LEASED' AND lease_until <= ?1 AND lapses >= ?2";
+    let given_up = all(db, sql, (micros(now), MAX_LAPSES), |row| {
+        let place = (parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("episode")?);
+        Ok((place, part(row)?, json::<Vec<Artifact>>(row, "files")?, json::<Vec<String>>(row, "notes")?))
+    })?;
+    for (place, part, files, mut notes) in given_up {
+        notes.push(DISAPPEARED.to_owned());
+        finish_part(db, place, part, &files, &notes)?;
+    }
+    let sql = "UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL, lapses = lapses + 1
+               WHERE state = 'LEASED' AND lease_until <= ?1";
+    change(db, sql, [micros(now)]).map(drop)
+}
+
+/// As for shards: the caller holds the data folder.
+pub(super) fn expire_all(db: &Connection) -> Sql<()> {
+    change(db, "UPDATE renders SET lease_until = 0 WHERE state = 'LEASED'", []).map(drop)
+}

@@ -1,0 +1,127 @@
+//! Space that the records hold on the disk, so that they commit when nothing else can be written: blocks that are allocated
+//! behind the end of their files, where SQLite grows into them without asking for more. Nobody else can take them, so
+//! there is nothing to release in an emergency and no race for it.
+//!
+//! All of it lies behind the write-ahead log, which every commit goes to; the index of the log gets what it needs for a log of
+//! that length. None lies behind the database: a checkpoint cuts that file to its length, and so would give it away. On a full
+//! disk the log is not moved, and grows.
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+/// The log is cut to this length when it begins anew, in bytes: it never holds more of the disk for long.
+pub(super) const MAX_LOG_BYTES: i64 = 64 << 20;
+/// A page of the database, with its header in the log, in bytes (<https://sqlite.org/walformat.html>).
+const FRAME_BYTES: u64 = 4096 + 24;
+/// A block of the index of the log, in bytes, and the pages that it lists.
+const INDEX_BLOCK: (u64, u64) = (32 << 10, 4062);
+
+/// Bytes that are asked for at once.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// The space held for one database.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    log: PathBuf,
+    /// Stays open for as long as the process: closing any descriptor of this file ends all locks that SQLite holds on it.
+    index: ManuallyDrop<File>,
+    /// To be held behind the log's end; 0 for none.
+    bytes: AtomicU64,
+    is_held: AtomicBool,
+    held: Mutex<Held>,
+}
+
+/// How far the blocks of each file are allocated, in bytes from its beginning.
+#[derive(Debug, Default)]
+struct Held {
+    log: u64,
+    index: u64,
+}
+
+impl Reserve {
+    /// Of the open database `file`. Holds nothing yet.
+    pub(super) fn of(file: &Path) -> io::Result<Self> {
+        let open = |path: &Path| File::options().read(true).write(true).open(path).map(ManuallyDrop::new);
+        Ok(Self {
+            log: beside(file, "-wal"),
+            index: open(&beside(file, "-shm"))?,
+            bytes: AtomicU64::new(0),
+            is_held: AtomicBool::new(true),
+            held: Mutex::default(),
+        })
+    }
+
+    /// Sets what is to be held from now on, and holds it.
+    ///
+    /// # Errors
+    /// The disk has no room for it now, and [`Self::renew`] tries again; or its file system can't allocate space ahead.
+    pub(super) fn hold(&self, bytes: u64) -> io::Result<()> {
+        self.bytes.store(bytes, Ordering::SeqCst);
+        self.renew()
+    }
+
+    /// Allocates what is missing, where there was no room before. Costs next to nothing where
+    /// nothing is.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub(super) fn renew(&self) -> io::Result<()> {
+        let bytes = self.bytes.load(Ordering::SeqCst);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let held = self.allocate(bytes);
+        if held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
+            // A file system that can't will not learn it.
+            self.bytes.store(0, Ordering::SeqCst);
+            return held;
+        }
+        self.is_held.store(held.is_ok(), Ordering::SeqCst);
+        held
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        // Nothing of SQLite's locks lies on the log: this descriptor may be closed.
+        let log = File::options().write(true).open(&self.log)?;
+        // What is written next may follow the log's end, and while something reads an old state of the records it has to.
+        let end = log.metadata()?.len() + bytes;
+        let (block, pages) = INDEX_BLOCK;
+        let index = (end / FRAME_BYTES).div_ceil(pages) * block;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        extend(&log, &mut held.log, end)?;
+        extend(&self.index, &mut held.index, index)
+    }
+
+    /// Whether anything is to be held: the log is not cut then, which would give its blocks away.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.bytes.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether all of it was held when it was last looked at.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
+    }
+}
+
+/// Allocates the blocks of `file` from `held` to `end`, and notes how far it came. Step by step, and none of them twice: where
+/// a call fails, some file systems (tmpfs) free all of its range, also what an earlier call has allocated there.
+fn extend(file: &File, held: &mut u64, end: u64) -> io::Result<()> {
+    while *held < end {
+        let step = STEP_BYTES.min(end - *held);
+        fallocate(file, FallocateFlags::KEEP_SIZE, *held, step)?;
+        *held += step;
+    }
+    Ok(())
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

@@ -1,0 +1,280 @@
+//! One attempt at an episode: its policy, its lane, and what is seen of the policy from outside while the lane waits.
+//!
+//! An attempt ends with a result, or is replaced on evidence that the policy cannot make up: another process stopped or
+//! killed it, or the lane died. A policy that only waits for a processor is waited for; one that sleeps uses up a budget.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assay_model::lane::{Run, SLEEP_LIMIT};
+use assay_model::{
+    AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, ReplacedAttempt, ReplacementReason, Termination, Violation,
+};
+use assay_policy::{PolicyConnection, SleepWatch, random_number};
+
+use crate::evidence;
+use crate::finisher::{Finished, PolicyState, Written};
+use crate::lane_process::{LaneError, LaneEvents, LaneProcess, TICK, nanos};
+use crate::policy::{Arrived, Upcoming};
+use crate::results::not_started;
+use crate::session::{Session, SessionEvents};
+
+/// How often an import that is under way is looked at: an episode begins at most this much later than it could.
+const IMPORT_TICK: Duration = Duration::from_micros(100);
+/// A policy's process that is stopped from outside for this long is not waited for.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// Least sleep of a policy that may count as one that sleeps.
+const SLEEPER: Duration = Duration::from_secs(1);
+
+/// What became of an attempt.
+pub(crate) enum Attempted {
+    /// The episode has a result.
+    Finished(Box<Finished>),
+    /// It is to be begun again.
+    Replaced(ReplacedAttempt),
+    /// The policy was disturbed from outside before it had received anything.
+    NotBegun(String),
+}
+
+/// Why a policy's process was ended in the middle of an episode.
+#[derive(Debug)]
+enum EndedBy {
+    /// It slept too long over one answer.
+    LongSleep,
+    /// Its sleep in the episode is over the budget.
+    WallBudget,
+    /// It was stopped from outside.
+    Stop,
+}
+
+/// The worker's view of an episode that runs.
+struct Supervisor<'a> {
+    episode: u32,
+    policy: &'a mut dyn PolicyConnection,
+    events: &'a dyn SessionEvents,
+    notes: &'a mut Vec<AttemptNote>,
+    sleep: SleepWatch,
+    began: Instant,
+    /// Most sleep in the episode.
+    wall_budget: Duration,
+    ended_by: Option<EndedBy>,
+}
+
+impl LaneEvents for Supervisor<'_> {
+    fn progress(&mut self, step: u32, of: u32) {
+        self.events.progress(self.episode, step, of);
+    }
+
+    fn waiting(&mut self) {
+        if self.policy.pid().is_some() {
+            self.sleep.begin(Instant::now());
+        }
+    }
+
+    fn answered(&mut self) {
+        self.sleep.end();
+    }
+
+    fn tick(&mut self) -> Duration {
+        let policy = &*self.policy;
+        self.sleep.sample(Instant::now(), || policy.activity());
+        self.end_if_over();
+        self.sleep.due_in(Instant::now()).unwrap_or(TICK)
+    }
+
+    fn violated(&mut self, violation: Violation) -> Result<(), String> {
+        let note = AttemptNote::Violated { episode: self.episode, violation };
+        self.events.note(&note)?;
+        self.notes.push(note);
+        Ok(())
+    }
+}
+
+impl Supervisor<'_> {
+    /// Ends the policy's process once it has slept, or was stopped, for too long.
+    fn end_if_over(&mut self) {
+        if self.ended_by.is_some() || self.sleep.due_in(Instant::now()).is_none() {
+            return;
+        }
+        let (asleep, asleep_in_all) = (self.sleep.asleep_in_this_wait(), self.sleep.asleep());
+        // One that sleeps for most of its episode does not need the processor of its lane.
+        let mostly = asleep_in_all > SLEEPER && asleep_in_all * 2 > self.began.elapsed();
+        self.events.sleeping(self.episode, mostly);
+        self.ended_by = if self.sleep.stopped() > STOP_LIMIT {
+            Some(EndedBy::Stop)
+        } else if asleep > SLEEP_LIMIT {
+            Some(EndedBy::LongSleep)
+        } else if asleep_in_all > self.wall_budget {
+            Some(EndedBy::WallBudget)
+        } else {
+            None
+        };
+        if self.ended_by.is_some() {
+            self.policy.kill();
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Begins `episode` with `prepared` and runs it to its end, or until it has to be replaced.
+    pub(crate) fn attempt(
+        &mut self,
+        episode: u32,
+        prepared: Upcoming,
+        events: &dyn SessionEvents,
+    ) -> Result<Attempted, LaneError> {
+        let (job, seeds) = (self.job, self.job.seeds.episode(episode));
+        // It compiles its scenario while the policy is imported.
+        let mut lane = match self.lane.take() {
+            Some(lane) => lane,
+            None => LaneProcess::start(self.engine, &job.scenario, &self.staged, self.core)?,
+        };
+        let mut policy = match self.import(prepared)? {
+            Arrived::Ready(policy) => policy,
+            Arrived::Failed(failure) => {
+                self.lane = Some(lane);
+                let result = not_started(&job.scenario, episode, seeds, *failure);
+                let policy = PolicyState::None;
+                return Ok(Attempted::Finished(Box::new(Finished {
+                    result,
+                    world_seed: seeds.world,
+                    written: None,
+                    policy,
+                })));
+            }
+            Arrived::Disturbed(evidence) => {
+                self.lane = Some(lane);
+                return Ok(Attempted::NotBegun(evidence));
+            }
+            Arrived::GivenUp(_) => return Err(LaneError::Failed("an import was given up in an episode".to_owned())),
+        };
+        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
+        let folder = format!("{episode:03}");
+        let destination = job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
+        let run = Run {
+            episode,
+            seeds,
+            nonce: policy.nonce(),
+            policy_pid: policy.pid(),
+            import_ends_at_ns: policy.import_ends_at().map(nanos),
+            evidence: destination.as_ref().map(|_| folder.clone()),
+            plain: events.packs(),
+            probe: None,
+        };
+        let seed = random_number().map_err(LaneError::Io)?;
+        let mut supervisor = Supervisor {
+            episode,
+            policy: &mut *policy,
+            events,
+            notes: &mut self.notes,
+            sleep: SleepWatch::new(seed),
+            began: Instant::now(),
+            wall_budget: self.engine.wall_budget().of(&job.scenario),
+            ended_by: None,
+        };
+        self.begun = true;
+        let done = lane.run(run, stream.descriptors(), self.cancel, &mut supervisor);
+        let (ended_by, asleep) = (supervisor.ended_by.take(), supervisor.sleep.asleep());
+        events.sleeping(episode, false);
+        let done = done?;
+        drop(stream);
+        self.begun = false;
+        tracing::info!(
+            episode,
+            asleep_s = asleep.as_secs_f64(),
+            cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
+            "an episode ended"
+        );
+        let written = destination.map(|destination| Written { scratch: lane.scratch(), inside: folder, destination });
+        self.lane = Some(lane);
+        let ended = Ended { episode, world_seed: seeds.world, result: done.result, written, policy };
+        Ok(ended.judge(ended_by, self.engine.wall_budget().of(&job.scenario)))
+    }
+
+    /// Waits until the policy is imported or reached; cancelling does not have to wait for it.
+    fn import(&self, prepared: Upcoming) -> Result<Arrived, LaneError> {
+        let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
+        while !prepared.is_done() {
+            if self.cancel.is_cancelled() {
+                return Err(LaneError::Cancelled);
+            }
+            thread::sleep(IMPORT_TICK);
+        }
+        prepared.wait().map_err(|e| LaneError::Failed(e.to_string()))
+    }
+}
+
+/// An episode that the lane has ended, with its policy.
+struct Ended {
+    episode: u32,
+    world_seed: u64,
+    result: EpisodeResult,
+    written: Option<Written>,
+    policy: Box<dyn PolicyConnection>,
+}
+
+impl Ended {
+    /// The result, or the evidence on which the attempt is replaced. `wall_budget` is the episode's.
+    fn judge(mut self, ended_by: Option<EndedBy>, wall_budget: Duration) -> Attempted {
+        // A policy that ended well before its process was killed is not touched by the reason for that.
+        let exited = self.result.error.as_ref().is_some_and(|error| error.code == "exited");
+        if !exited {
+            return self.finished(PolicyState::Running);
+        }
+        match ended_by {
+            Some(EndedBy::Stop) => {
+                let evidence = format!("the policy's process was stopped or frozen for {} s", STOP_LIMIT.as_secs());
+                self.replaced(ReplacementReason::PolicyStopped, &evidence)
+            }
+            Some(EndedBy::LongSleep) => {
+                let message = format!("the policy gave no answer for {} s: it was asleep", SLEEP_LIMIT.as_secs());
+                time_out(&mut self.result, "timeout", message);
+                self.finished(PolicyState::Running)
+            }
+            Some(EndedBy::WallBudget) => {
+                let limit = wall_budget.as_secs_f64();
+                let message = format!(
+                    "the policy slept for more than {limit:.0} s of this episode while the simulator waited for its \
+                     answers, the most that an episode allows"
+                );
+                time_out(&mut self.result, "wall_budget", message);
+                self.finished(PolicyState::Running)
+            }
+            None => {
+                let end = self.policy.finish();
+                match end.killed_from_outside() {
+                    Some(evidence) => replaced(self.episode, ReplacementReason::PolicyKilled, self.written, &evidence),
+                    None => {
+                        let Self { result, world_seed, written, .. } = self;
+                        Attempted::Finished(Box::new(Finished {
+                            result,
+                            world_seed,
+                            written,
+                            policy: PolicyState::Ended(end),
+                        }))
+                    }
+                }
+            }
+        }
+    }
+
+    fn finished(self, state: impl FnOnce(Box<dyn PolicyConnection>) -> PolicyState) -> Attempted {
+        let Self { result, world_seed, written, policy, .. } = self;
+        Attempted::Finished(Box::new(Finished { result, world_seed, written, policy: state(policy) }))
+    }
+
+    fn replaced(self, reason: ReplacementReason, evidence: &str) -> Attempted {
+        replaced(self.episode, reason, self.written, evidence)
+    }
+}
+
+fn replaced(episode: u32, reason: ReplacementReason, written: Option<Written>, evidence: &str) -> Attempted {
+    written.iter().for_each(Written::forget);
+    Attempted::Replaced(ReplacedAttempt::new(episode, reason, evidence))
+}
+
+/// A result of a policy whose process was ended because it slept.
+fn time_out(result: &mut EpisodeResult, code: &str, message: String) {
+    (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
+    result.error = Some(EpisodeError { code: code.to_owned(), message, log_tail: String::new() });
+}

@@ -1,0 +1,66 @@
+//! When a lane that ran secret worlds may run others.
+//!
+//! A verification shows when it was begun, and its policy has a clock. If it were begun as soon as a submission leaves a
+//! lane, it would reveal how long that took, and with it what the submission's policy observed. So a lane goes from secret worlds
+//! to others only at a point of the submission's grid, where that may be known; from secret worlds to secret worlds at once.
+
+use assay_model::Grid;
+use assay_store::Claim;
+use jiff::Timestamp;
+
+/// Until when a lane runs secret worlds only.
+#[derive(Debug, Default)]
+pub(super) struct Quiet(Option<Timestamp>);
+
+impl Quiet {
+    /// Whether the lane may run any shard at `now`.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.0.is_none_or(|until| until <= now)
+    }
+
+    /// The lane has left this shard at `now`.
+    pub(super) fn after(&mut self, claim: &Claim, now: Timestamp) {
+        if claim.is_secret() {
+            let published = Grid::of(claim.header.created_at).published(now);
+            self.0 = Some(self.0.map_or(published, |until| until.max(published)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use assay_model::ArenaEntry;
+    use assay_store::Fence;
+    use assay_store::testing::{at, job};
+
+    use super::*;
+
+    fn claim(arena: bool, episodes: Vec<u32>) -> Claim {
+        let mut header = job(1, "lab", 20, 20).header;
+        header.arena = arena.then_some(ArenaEntry { season: 1, rerun: false, max_score: 500, description: None });
+        Claim {
+            fence: Fence { job_id: header.job_id, shard: 0, attempt: 1 },
+            account: "lab".parse().unwrap(),
+            header,
+            policy_path: None,
+            episodes,
+            failures: 0,
+            last_failure: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_lane_leaves_secret_worlds_at_a_point_of_the_grid() {
+        let mut quiet = Quiet::default();
+        quiet.after(&claim(false, vec![0, 1]), at(4));
+        quiet.after(&claim(true, vec![20]), at(4));
+        assert!(quiet.is_over(at(4)), "verifications and showcases are public");
+        quiet.after(&claim(true, vec![18, 19]), at(17));
+        assert!(!quiet.is_over(at(29)) && quiet.is_over(at(30)));
+        quiet.after(&claim(true, vec![3]), at(40));
+        quiet.after(&claim(false, vec![0]), at(41));
+        assert!(!quiet.is_over(at(44)) && quiet.is_over(at(45)));
+    }
+}

@@ -1,0 +1,265 @@
+//! What is drawn after the verdict. Threads of their own do it, one per lane, each with a renderer that everything else on
+//! the machine goes before: a shard that comes meanwhile finds its lane free. None starts while a lane has work: there are
+//! never more renderers than lanes that found nothing to claim.
+
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use assay_model::lane::files;
+use assay_model::{Artifact, JobId};
+use assay_store::{BlobError, RenderClaim, RenderReturned, SignedDocument, StoreError};
+use sha2::{Digest, Sha256};
+
+use super::claims::Held;
+use super::{LEASE, POLL, Shared};
+use crate::drawing::{self, DrawError, DrawJob, DrawTools, Drawn};
+use crate::session::platform;
+use crate::statement::hex;
+use crate::video::Urgency;
+use crate::{Cancel, SessionError, episode_share, evidence};
+
+/// What the threads that draw share.
+#[derive(Debug, Default)]
+pub(super) struct Renderers {
+    /// One thread at a time looks for work.
+    turn: Mutex<()>,
+    count: Mutex<Count>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    /// Lanes that found nothing to claim, and wait.
+    idle_lanes: usize,
+    /// Renderers that run.
+    running: usize,
+    /// There may be something to draw.
+    hint: bool,
+}
+
+/// A lane that waits, until dropped.
+pub(super) struct Idle<'a>(&'a Renderers);
+
+/// A renderer that runs, until dropped.
+struct Running<'a> {
+    renderers: &'a Renderers,
+    /// Whether there may be more to draw after it.
+    hint: bool,
+}
+
+/// Why nothing was drawn.
+enum Undrawn {
+    /// Not the episode's fault: the records, the blobs, a folder. Counts as no failure.
+    Ours(String),
+    /// It could not be drawn.
+    Failed(String),
+}
+
+impl Renderers {
+    /// A lane found nothing to claim.
+    pub(super) fn idle(&self) -> Idle<'_> {
+        let mut count = lock(&self.count);
+        count.idle_lanes += 1;
+        count.hint = true;
+        self.changed.notify_all();
+        Idle(self)
+    }
+
+    /// Counts a renderer, if there is a lane that would not miss the processor.
+    fn start(&self) -> Option<Running<'_>> {
+        let mut count = lock(&self.count);
+        (count.running < count.idle_lanes).then(|| {
+            count.running += 1;
+            Running { renderers: self, hint: true }
+        })
+    }
+
+    fn wait_for_hint(&self) {
+        let waited = self.changed.wait_timeout_while(lock(&self.count), POLL, |count| !count.hint);
+        waited.unwrap_or_else(PoisonError::into_inner).0.hint = false;
+    }
+}
+
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.count).idle_lanes -= 1;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut count = lock(&self.renderers.count);
+        count.running -= 1;
+        if self.hint {
+            count.hint = true;
+            self.renderers.changed.notify_all();
+        }
+    }
+}
+
+impl Shared {
+    /// Draws until the service stops.
+    pub(super) fn draw(&self) {
+        while !self.stopping.is_cancelled() {
+            let Some((claim, running)) = self.next_render() else { continue };
+            let held = Held::Render(claim.fence);
+            let cancel = self.claims.add(held);
+            // It may have stopped between the look and the claim.
+            if self.stopping.is_cancelled() {
+                cancel.cancel();
+            }
+            let failed = self.render(&claim, &cancel);
+            if let Err(error) = failed {
+                tracing::error!(job.id = %claim.fence.job_id, %error, "what was drawn could not be recorded");
+            }
+            self.claims.remove(&held);
+            drop(running);
+        }
+    }
+
+    fn next_render(&self) -> Option<(RenderClaim, Running<'_>)> {
+        let _turn = lock(&self.renderers.turn);
+        if self.stopping.is_cancelled() {
+            return None;
+        }
+        if let Some(mut running) = self.renderers.start() {
+            let (records, now) = (&self.options.records, self.options.clock.now());
+            match self.wait(records.claim_render(&self.name, None, now, LEASE)) {
+                Ok(Some(claim)) => return Some((claim, running)),
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, "what is to be drawn could not be claimed"),
+            }
+            running.hint = false;
+        }
+        self.renderers.wait_for_hint();
+        None
+    }
+
+    /// Draws what was claimed, and settles what became of it.
+    fn render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), StoreError> {
+        let (records, fence) = (&self.options.records, claim.fence);
+        let note = match self.try_render(claim, cancel) {
+            Ok(()) => return Ok(()),
+            Err(_) if cancel.is_cancelled() => None,
+            Err(Undrawn::Ours(why)) => {
+                tracing::error!(job.id = %fence.job_id, episode = fence.episode, why, "drawing is put off");
+                None
+            }
+            Err(Undrawn::Failed(why)) => {
+                // What went wrong is for the operator; it may speak of this machine.
+                tracing::warn!(job.id = %fence.job_id, episode = fence.episode, part = ?claim.part, why, "not drawn");
+                Some(drawing::missing(claim.part))
+            }
+        };
+        let returned = self.wait(records.return_render(fence, note))?;
+        if returned == RenderReturned::GivenUp {
+            tracing::error!(job.id = %fence.job_id, episode = fence.episode, part = ?claim.part, "given up");
+        }
+        if note.is_none() && !cancel.is_cancelled() {
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn try_render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), Undrawn> {
+        let (job, result) = (claim.fence.job_id, &claim.result);
+        let header = &claim.header;
+        let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
+        let scenario = scenario.map_err(|error| Undrawn::Failed(error.to_string()))?;
+        let seeds = self.seeds(header).map_err(|error| match error {
+            SessionError::Scenario(why) => Undrawn::Failed(why),
+            other => Undrawn::Ours(other.to_string()),
+        })?;
+        let statement = self.wait(self.options.records.signed(job, SignedDocument::Statement)).map_err(|e| ours(&e))?;
+        let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".to_owned()))?;
+        let desk = self.options.blobs.incoming().map_err(|e| ours(&e))?;
+        let folder = desk.path().join(evidence::folder_of(result.episode));
+        std::fs::create_dir_all(&folder).map_err(|e| ours(&e))?;
+        self.fetch(job, &result.evidence, &folder)?;
+        let order = DrawJob {
+            job_id: job,
+            scenario: &scenario,
+            seeds,
+            statement_sha256: &hex(&Sha256::digest(&statement)),
+            max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
+        };
+        let options = &self.options;
+        let tools = DrawTools { engine: &options.engine, keyring: &options.keyring };
+        let bytes = claim.drawn.iter().map(|file| file.size_bytes).sum();
+        let what = (result, claim.part, bytes);
+        let drawn = drawing::draw(tools, &order, what, &folder, (Urgency::Background, cancel, &|_| ()));
+        let drawn = drawn.map_err(|error| match error {
+            DrawError::Io(_) | DrawError::Stage(_) | DrawError::Sign(_) => ours(&error),
+            DrawError::OtherRecording | DrawError::Render(_) => Undrawn::Failed(error.to_string()),
+        })?;
+        self.keep(claim, drawn, desk.path())
+    }
+
+    /// Copies the recording into `folder`.
+    fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
+        let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
+        let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".to_owned()))?;
+        let copied = self.wait(self.options.blobs.copy_to(job, &recording.sha256, &folder.join(files::TRACE)));
+        copied.map_err(|error| match error {
+            BlobError::Missing => Undrawn::Failed("the recording is gone".to_owned()),
+            // Another try reads the same bytes.
+            BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".to_owned()),
+            other => ours(&other),
+        })
+    }
+
+    /// Puts the files where they stay, and has the records speak of them.
+    fn keep(&self, claim: &RenderClaim, drawn: Drawn, desk: &Path) -> Result<(), Undrawn> {
+        let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
+        let put = || {
+            for file in &drawn.files {
+                self.wait(blobs.put(job, &file.sha256, &desk.join(&file.name))).map_err(|e| ours(&e))?;
+            }
+            if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(|e| ours(&e)) }
+        };
+        put()?;
+        let record = self.options.records.record_render(claim.fence, drawn.files.clone(), drawn.notes.clone());
+        if self.wait(record).map_err(|e| ours(&e))? {
+            // What tidies up after a job may not have known of them a moment ago.
+            return put();
+        }
+        // The job is erased, its evidence is gone, or another renderer has the episode: no file stays of which nothing speaks.
+        let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
+        let is_known = |sha256: &str| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
+        for file in drawn.files.iter().filter(|file| !is_known(&file.sha256)) {
+            self.wait(blobs.remove(job, &file.sha256)).map_err(|e| ours(&e))?;
+        }
+        Ok(())
+    }
+}
+
+fn ours(error: &(dyn std::error::Error + 'static)) -> Undrawn {
+    Undrawn::Ours(platform(error).to_string())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Renderers;
+
+    #[test]
+    fn there_are_no_more_renderers_than_idle_lanes() {
+        let renderers = Renderers::default();
+        assert!(renderers.start().is_none(), "every lane has work");
+        let (one, two) = (renderers.idle(), renderers.idle());
+        let first = renderers.start();
+        let second = renderers.start();
+        assert!(first.is_some() && second.is_some() && renderers.start().is_none());
+        drop(first);
+        drop(one);
+        assert!(renderers.start().is_none(), "a lane has work again, and the other's renderer runs");
+        drop(second);
+        assert!(renderers.start().is_some());
+        drop(two);
+        assert!(renderers.start().is_none());
+    }
+}

@@ -1,0 +1,161 @@
+//! Statements about what was drawn of an episode, apart and beside the job's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_model::lane::files;
+use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingStatement};
+use assay_worker::STATEMENT_FILE;
+
+use super::evidence::{Found, evidence};
+use super::{line, read, refuse, signer};
+use crate::cli::AttestVerify;
+use crate::exit::{Code, Failure, OrFail};
+
+/// The folder of the episodes' folders.
+const EPISODES: &str = "episodes";
+/// How the names of statements end.
+const STATEMENT_END: &str = ".intoto.json";
+/// Files below a folder of evidence that are looked at: 10,000 episodes have fewer.
+const MAX_FILES: usize = 200_000;
+
+/// A statement about what was drawn of an episode: `episodes/NNN/video.intoto.json`. It says nothing of numbers; the job's own
+/// statement does, which it names.
+pub(super) fn rendering(arguments: &AttestVerify, file: &[u8], known: &PublishedKeys) -> Result<Code, Failure> {
+    let (statement, key) = match attest::check_rendering(file, known, arguments.keyid.as_deref()) {
+        Ok(checked) => checked,
+        Err(error) => return refuse("signature", &error),
+    };
+    let mut text = signer(&key);
+    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = arguments.evidence.clone().unwrap_or(here);
+    let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
+    let found = match evidence(&drawn, &folder).usage()? {
+        Ok(found) => found,
+        Err(changed) => return refuse("evidence", &format!("{changed} is not the file that was signed")),
+    };
+    line(&mut text, "evidence", &found.words());
+    let (about, job) = (&statement.predicate, folder.join("../.."));
+    let from = [named(files::TRACE, &about.recording)];
+    match (
+        evidence(&from, &folder).usage()?,
+        evidence(&[named(STATEMENT_FILE, &about.statement.digest)], &job).usage()?,
+    ) {
+        (Err(changed), _) => return refuse("recording", &format!("{changed} is not the one that it was drawn from")),
+        (_, Err(changed)) => return refuse("job", &format!("{changed} is not the statement that it belongs to")),
+        (Ok(recording), Ok(job)) => {
+            let of = |found: &Found, there: &str| if found.here > 0 { there.to_owned() } else { "not here".to_owned() };
+            line(&mut text, "recording", &of(&recording, "the one that it was drawn from"));
+            line(&mut text, "job", &of(&job, "the statement beside the report is the one that it belongs to"));
+        }
+    }
+    let subject = format!("episode {} of job {}", about.episode, about.job_id);
+    line(&mut text, "subject", &assay_model::sanitise(&subject, usize::MAX));
+    let complete = found.absent.is_empty();
+    let missing = format!("INCOMPLETE, not here: {}", found.absent.join(", "));
+    line(
+        &mut text,
+        "result",
+        &if complete { "VERIFIED".to_owned() } else { assay_model::sanitise(&missing, usize::MAX) },
+    );
+    crate::commands::print(&text);
+    Ok(if complete { Code::Success } else { Code::Inconclusive })
+}
+
+fn named(name: &str, digest: &Digest) -> Evidence {
+    Evidence { name: name.to_owned(), sha256: digest.get("sha256").cloned().unwrap_or_default() }
+}
+
+/// What lies in the episodes' folders beside the files that the job's statement lists.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Drawings with a statement that holds.
+    signed: usize,
+    /// Names of drawings that were signed and are not here.
+    pub(super) absent: Vec<String>,
+    /// Names of files that no statement lists.
+    pub(super) unsigned: Vec<String>,
+}
+
+impl Beside {
+    pub(super) fn words(&self) -> String {
+        match (self.signed, self.unsigned.len()) {
+            (0, 0) => "none are here".to_owned(),
+            (signed, 0) => format!("all {signed} are those that were signed"),
+            (signed, unsigned) => format!("{signed} are those that were signed; {unsigned} files are signed by nobody"),
+        }
+    }
+}
+
+/// Looks at all files below `folder/episodes` that are not in `listed`: a statement of a drawing must be by a key that is
+/// trusted and about this job (the hash of whose statement is `job`) and episode, its files the ones that were signed. `Ok(Err(why))` is one that does not hold.
+pub(super) fn beside(
+    listed: &[Evidence],
+    (job, known, keyid): (&str, &PublishedKeys, Option<&str>),
+    folder: &Path,
+) -> anyhow::Result<Result<Beside, String>> {
+    let by_name: BTreeMap<&str, &Evidence> = listed.iter().map(|file| (file.name.as_str(), file)).collect();
+    let mut others = names_below(folder)?;
+    others.retain(|name| !by_name.contains_key(name.as_str()));
+    let mut beside = Beside::default();
+    let statements: Vec<_> = others.iter().filter(|name| name.ends_with(STATEMENT_END)).cloned().collect();
+    for name in statements {
+        let place = name.rsplit_once('/').map_or("", |(place, _)| place);
+        let statement = match attest::check_rendering(&read(&folder.join(&name))?, known, keyid) {
+            Ok((statement, _)) => statement,
+            Err(error) => return Ok(Err(format!("{name}: {error}"))),
+        };
+        let recording = by_name.get(format!("{place}/{}", files::TRACE).as_str()).map(|file| file.sha256.as_str());
+        if !is_about(&statement, job, recording) {
+            return Ok(Err(format!("{name} is about another job or episode")));
+        }
+        let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
+        match evidence(&drawn, &folder.join(place))? {
+            Ok(found) => {
+                beside.signed += found.here;
+                beside.absent.extend(found.absent.iter().map(|name| format!("{place}/{name}")));
+            }
+            Err(changed) => return Ok(Err(format!("{place}/{changed} is not the file that was signed"))),
+        }
+        others.remove(&name);
+        for file in &drawn {
+            others.remove(&format!("{place}/{}", file.name));
+        }
+    }
+    beside.unsigned = others.into_iter().collect();
+    Ok(Ok(beside))
+}
+
+/// Whether a drawing's statement names this job's statement and this recording.
+fn is_about(statement: &RenderingStatement, job: &str, recording: Option<&str>) -> bool {
+    let about = &statement.predicate;
+    let sha256 = |digest: &Digest| digest.get("sha256").cloned();
+    sha256(&about.statement.digest).as_deref() == Some(job) && sha256(&about.recording).as_deref() == recording
+}
+
+/// Names of all that lies below `folder/episodes` and is no folder, relative to `folder`.
+fn names_below(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let (mut names, mut open) = (BTreeSet::new(), vec![EPISODES.to_owned()]);
+    while let Some(place) = open.pop() {
+        let path = folder.join(&place);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && place == EPISODES => return Ok(names),
+            entries => entries.with_context(|| format!("can't read {}", path.display()))?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = format!("{place}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() {
+                open.push(name);
+            } else {
+                names.insert(name);
+            }
+            if names.len() + open.len() > MAX_FILES {
+                return Err(anyhow!("{} has more than {MAX_FILES} files", folder.join(EPISODES).display()));
+            }
+        }
+    }
+    Ok(names)
+}

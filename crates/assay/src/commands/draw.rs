@@ -1,0 +1,166 @@
+//! What is drawn into a folder of results after the verdict: by `assay verify` itself, or later by `assay render`.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Mutex;
+
+use assay_model::lane::RenderPart;
+use assay_model::{EpisodeResult, JobReport, Record, SeedSource};
+use assay_scenario::Scenario;
+use assay_worker::{
+    Cancel, DrawError, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, STATEMENT_FILE, draw_all, drawn_in,
+    episode_share, frames_of, sha256_of, undrawn,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit::{Code, Failure, OrFail};
+
+/// A folder of results.
+#[derive(Debug)]
+pub(super) struct Folder<'a> {
+    pub(super) path: &'a Path,
+    pub(super) report: &'a JobReport,
+    pub(super) scenario: &'a Scenario,
+    pub(super) seeds: SeedSource,
+    /// Episodes that are to have a log and a video.
+    pub(super) record: Record,
+    /// Most evidence of the job.
+    pub(super) max_job_bytes: u64,
+}
+
+/// How drawing ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Nothing that can be drawn is missing.
+    All,
+    /// Some could not be drawn.
+    Some,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Folder<'_> {
+    /// Parts that are not there yet.
+    pub(super) fn missing(&self) -> Result<Vec<(u32, RenderPart)>, Failure> {
+        undrawn(self.path, &self.report.episode_details, self.record).ours()
+    }
+
+    /// Draws what is missing, and says how far it is on stderr.
+    pub(super) fn draw(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<Ended, Failure> {
+        let parts = self.missing()?;
+        if parts.is_empty() {
+            return Ok(Ended::All);
+        }
+        let statement = sha256_of(&self.path.join(STATEMENT_FILE)).ours()?;
+        let job = DrawJob {
+            job_id: self.report.job_id,
+            scenario: self.scenario,
+            seeds: self.seeds.clone(),
+            statement_sha256: &statement,
+            max_episode_bytes: episode_share(self.max_job_bytes, self.report.num_episodes),
+        };
+        let tools = DrawTools { engine, keyring };
+        let (results, bar) = (&self.report.episode_details, Bar::new(&self.report.episode_details, &parts));
+        let all = draw_all(tools, &job, (self.path, results), parts, (engine.lanes(), cancel), &bar);
+        bar.clear();
+        Ok(match (cancel.is_cancelled(), all) {
+            (true, _) => Ended::Interrupted,
+            (false, true) => Ended::All,
+            (false, false) => Ended::Some,
+        })
+    }
+
+    /// What was drawn, as lines for the terminal.
+    pub(super) fn paths(&self) -> Result<Vec<(String, String)>, Failure> {
+        let mut paths = Vec::new();
+        for result in &self.report.episode_details {
+            let mut seen = result.clone();
+            seen.add_rendering(&drawn_in(self.path, result.episode).ours()?, &[]);
+            let path = |name: &String| self.path.join(name).display().to_string();
+            let of = |what: &str| format!("{what} {}", result.episode);
+            paths.extend(seen.video_url.as_ref().map(|url| (of("video"), path(url))));
+            let log = seen.log_url.filter(|url| url.ends_with(".mcap"));
+            paths.extend(log.as_ref().map(|url| (of("log"), path(url))));
+        }
+        Ok(paths)
+    }
+
+    /// Tells of what was not drawn, and how to make it up.
+    pub(super) fn tell(&self, ended: Ended) {
+        let command = render_command(self.path, self.record);
+        match ended {
+            Ended::All => {}
+            Ended::Some => eprintln!("assay: some logs or videos could not be drawn; try again: {command}"),
+            Ended::Interrupted => {
+                eprintln!("assay: interrupted; verdict, report and recordings are complete. Draw the rest: {command}");
+            }
+        }
+    }
+}
+
+/// The command that makes up what is missing in a folder.
+pub(super) fn render_command(out: &Path, record: Record) -> String {
+    let more = if record == Record::All { " --record all" } else { "" };
+    format!("assay render {}{more}", out.display())
+}
+
+pub(super) fn code(ended: Ended, otherwise: Code) -> Code {
+    if ended == Ended::Interrupted { Code::Interrupted } else { otherwise }
+}
+
+/// Frames drawn, as a bar on a terminal; elsewhere a line per video.
+struct Bar {
+    bar: Option<ProgressBar>,
+    /// Frames of each episode.
+    drawn: Mutex<HashMap<u32, u32>>,
+    wanted: HashMap<u32, u32>,
+}
+
+impl Bar {
+    fn new(results: &[EpisodeResult], parts: &[(u32, RenderPart)]) -> Self {
+        let videos = parts.iter().filter(|(_, part)| *part == RenderPart::Video);
+        let frames = |episode: &u32| results.iter().find(|result| result.episode == *episode).map_or(0, frames_of);
+        let wanted: HashMap<u32, u32> = videos.map(|(episode, _)| (*episode, frames(episode))).collect();
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(wanted.values().copied().map(u64::from).sum());
+            let template = "{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} frames  {eta} left";
+            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("━╸ "));
+            bar.set_prefix("drawing");
+            bar.enable_steady_tick(std::time::Duration::from_millis(100));
+            bar
+        });
+        Self { bar, drawn: Mutex::default(), wanted }
+    }
+
+    fn clear(&self) {
+        self.bar.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+impl DrawEvents for Bar {
+    fn frames(&self, episode: u32, frames: u32) {
+        let Ok(mut drawn) = self.drawn.lock() else { return };
+        drawn.insert(episode, frames);
+        let all = drawn.values().copied().map(u64::from).sum();
+        self.bar.iter().for_each(|bar| bar.set_position(all));
+    }
+
+    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, DrawError>) {
+        if part == RenderPart::Video {
+            self.frames(episode, self.wanted.get(&episode).copied().unwrap_or(0));
+        }
+        let what = if part == RenderPart::Log { "log" } else { "video" };
+        let line = match outcome {
+            Ok(drawn) if drawn.notes.is_empty() && self.bar.is_some() => return,
+            Ok(drawn) if drawn.notes.is_empty() => format!("episode {episode}: {what} drawn"),
+            Ok(drawn) => format!("episode {episode}: {what}: {}", drawn.notes.join("; ")),
+            Err(error) => format!("episode {episode}: no {what}: {error}"),
+        };
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `assay render`: makes up logs and videos that were not drawn, in a folder of results or of a service's job.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_model::{JobId, SeedSource};
+use assay_report::json;
+use assay_store::{RenderRequested, Renders, SqliteRecords};
+use assay_worker::STATEMENT_FILE;
+
+use super::draw::{Ended, Folder};
+use crate::cli::Render;
+use crate::exit::{Code, Failure, OrFail};
+use crate::interrupt::cancel_on_signal;
+use crate::output::{REPORT_JSON, SCENARIO};
+
+const MIB: u64 = 1024 * 1024;
+
+pub(crate) fn run(arguments: &Render) -> Result<Code, Failure> {
+    match (&arguments.data, arguments.what.parse::<JobId>()) {
+        (Some(data), Ok(job)) => of_job(arguments, data, job),
+        (Some(_), Err(_)) => Err(Failure::Usage(anyhow!("{:?} is no id of a job, which --data needs", arguments.what))),
+        (None, _) => in_folder(arguments, Path::new(&arguments.what)),
+    }
+}
+
+fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
+    let cancel = cancel_on_signal().ours()?;
+    let file = out.join(REPORT_JSON);
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("{} (a folder of assay verify --out, or --data DIR and a job's id)", file.display()))
+        .usage()?;
+    let report = json::parse(&text).with_context(|| file.display().to_string()).usage()?;
+    if report.mode == "arena" {
+        return Err(Failure::Usage(anyhow!("the worlds of a submission are its season's: its service draws them")));
+    }
+    if !out.join(STATEMENT_FILE).is_file() {
+        let what = anyhow!("{} is missing: what is drawn is signed as belonging to it", STATEMENT_FILE);
+        return Err(Failure::Usage(what));
+    }
+    let engine = super::engine(&super::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
+    let scenario = super::replay::scenario(&engine, &report, &out.join(SCENARIO)).usage()?;
+    let keyring = super::attest::keyring(&arguments.signing)?;
+    let folder = Folder {
+        path: out,
+        report: &report,
+        scenario: &scenario,
+        seeds: SeedSource::Job { seed: report.seed, policy_key: report.policy_key.clone() },
+        record: arguments.record,
+        max_job_bytes: arguments.max_evidence_mib.saturating_mul(MIB),
+    };
+    let missing = folder.missing()?.len();
+    let ended = folder.draw(&engine, &keyring, &cancel)?;
+    folder.tell(ended);
+    if ended == Ended::Interrupted {
+        return Ok(Code::Interrupted);
+    }
+    if missing == 0 {
+        super::print("nothing is missing");
+    }
+    for (what, path) in folder.paths()? {
+        super::print(&format!("{what:10} {path}"));
+    }
+    Ok(if ended == Ended::All { Code::Success } else { Code::Unsafe })
+}
+
+/// Queues what is missing; the service draws it when its lanes have nothing else to do.
+fn of_job(arguments: &Render, data: &Path, job: JobId) -> Result<Code, Failure> {
+    if !data.is_dir() {
+        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    let records = SqliteRecords::open_beside(data, "assay render").ours()?;
+    let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
+    match runtime.block_on(records.request_renders(job, arguments.record)).ours()? {
+        RenderRequested::Queued(0) => super::print("nothing is missing, or it is queued already"),
+        RenderRequested::Queued(count) => super::print(&format!(
+            "{count} {} queued: the service on this folder draws them when its lanes are idle",
+            if count == 1 { "episode is" } else { "episodes are" }
+        )),
+        RenderRequested::NotCompleted => return usage("is not COMPLETED: its videos follow its verdict"),
+        RenderRequested::NoEvidence => return usage("has no recordings any more"),
+        RenderRequested::NotFound => return usage("is not in this folder"),
+    }
+    Ok(Code::Success)
+}

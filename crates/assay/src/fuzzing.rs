@@ -1,0 +1,17 @@
+//! Entry points for fuzzing: the texts that the command line reads.
+
+use std::path::PathBuf;
+
+use crate::commands::stl::evaluate_csv;
+use crate::settings::{Effective, Sources};
+
+/// Reads a file of settings.
+pub fn settings(text: &str) {
+    let sources = Sources::of_file(PathBuf::from("assay.toml"), text.to_owned());
+    drop(Effective::load(&sources));
+}
+
+/// Evaluates a formula on a recorded trace in CSV, as `assay stl` does.
+pub fn stl(formula: &str, csv: &[u8]) {
+    drop(evaluate_csv(formula, csv));
+}

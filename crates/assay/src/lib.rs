@@ -1,0 +1,45 @@
+//! The command line of assay, its settings, and the wiring of the service: `main.rs` calls [`run`].
+
+mod cli;
+mod commands;
+mod exit;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod interrupt;
+mod judge;
+mod log;
+mod memory;
+mod metrics;
+mod output;
+mod preflights;
+mod progress;
+mod publisher;
+mod replayer;
+mod service;
+mod settings;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::settings::{LogFormat, LogLevel};
+
+/// Runs the program with the arguments of this process.
+#[must_use]
+pub fn run() -> ExitCode {
+    memory::share_arenas();
+    let matches = cli::Cli::command().get_matches();
+    let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // The service's settings have a say in its log.
+    if !matches!(arguments.command, cli::Command::Serve(_)) {
+        log::start(arguments.verbose, LogLevel::default(), LogFormat::default());
+    }
+    match commands::run(arguments.command, &matches) {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.code().into()
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Evidence is small where it is kept, and whole for whoever asks for it.
+
+use std::fs;
+use std::process::Command;
+
+use assay_model::JobStatus;
+use assay_testkit::{example, home, zip_folder};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::{JOB_LIMIT, assay, serve};
+
+const SCENARIO: &str = "tabletop_reach";
+const EPISODES: usize = 2;
+/// Most bytes that an episode without images may take on the disk; its files have over 2,000,000.
+const MAX_EPISODE_BYTES: u64 = 600_000;
+
+#[test]
+fn an_episode_takes_little_and_is_given_back_whole() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let parts = [("scenario", SCENARIO), ("num_episodes", "2"), ("seed", "0"), ("record", "none")];
+    let id = client.verify(&zip_folder(&example(SCENARIO, "reference")), &parts);
+    let job = client.ended_job(&id, JOB_LIMIT);
+    assert_eq!((job.status, job.episode_details.len()), (JobStatus::Completed, EPISODES), "{:?}", job.error_message);
+
+    let kept = fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap();
+    let bytes: u64 = kept.map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let whole: u64 = job.episode_details.iter().flat_map(|e| &e.evidence).map(|file| file.size_bytes).sum();
+    assert!(bytes <= MAX_EPISODE_BYTES * EPISODES as u64, "{bytes} bytes for {EPISODES} episodes of {whole}");
+
+    for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
+        let url = file.url.as_ref().unwrap();
+        let content = client.download(url);
+        let sha256: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&sha256, content.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+        assert_eq!(client.download_range(url, 100, 219), content[100..220], "{}", file.name);
+        assay.write(&format!("out/{}", file.name), content);
+    }
+    for name in ["scenario.toml", "scene.xml"] {
+        assay.write(
+            &format!("out/scenario/{name}"),
+            fs::read(home().join("scenarios").join(SCENARIO).join(name)).unwrap(),
+        );
+    }
+    let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
+    python.arg(home().join("docs/replay.py")).arg(assay.path("out/episodes/001")).env_remove("GLIBC_TUNABLES");
+    let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
+    let hash = job.episode_details[1].trace_hash.as_ref().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("the same to the bit, trace hash {hash}"));
+    let replay = client.post(&format!("/verify/{id}/replay"));
+    assert_eq!((replay.status, &replay.body["same"]), (200, &json!(true)), "{}", replay.text);
+}

@@ -1,0 +1,177 @@
+//! Videos follow the verdict: they hold nothing up, survive a kill, and go with their job.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assay_model::{JobReport, JobStatus, Verdict};
+use assay_testkit::{Assay, Client, Jailed, archive, wait_for};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serve};
+
+const EPISODES: u32 = 2;
+/// For a renderer to be gone, or files.
+const GONE_LIMIT: Duration = Duration::from_secs(60);
+/// Pushes the cart over its limit, then gives up after half a simulated second: each episode has a violation, and few frames.
+const RECKLESS: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 1.5:\n        raise RuntimeError('seen enough')\n    return np.array([12.0])\n";
+
+fn submit(client: &Client) -> String {
+    let zip = archive(&[("policy.py", RECKLESS)]);
+    client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("seed", "1"), ("record", "all")])
+}
+
+/// The job at the moment of its verdict, before anything is drawn of it.
+#[track_caller]
+fn judged(client: &Client, id: &str) -> JobReport {
+    let job = client.ended_job(id, JOB_LIMIT);
+    assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, EPISODES), "{:?}", job.error_message);
+    assert_eq!((job.progress.stage.as_str(), job.progress.videos_total), ("rendering", EPISODES));
+    assert_eq!((job.progress.videos_done, &job.video_url), (0, &None), "the verdict waits for no video");
+    job
+}
+
+fn is_renderer(jailed: &Jailed) -> bool {
+    jailed.command.starts_with("/assay/assay-lane render")
+}
+
+fn blobs(assay: &Assay, id: &str) -> PathBuf {
+    assay.path("data/blobs/jobs").join(id)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What lies in the data folder is what the job speaks of.
+#[track_caller]
+fn nothing_else_is_kept(assay: &Assay, job: &JobReport) {
+    let mut listed: Vec<_> =
+        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.clone()).collect();
+    listed.sort();
+    listed.dedup();
+    let kept = fs::read_dir(blobs(assay, &job.job_id.to_string())).unwrap();
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    // A packed file is named by the hash of its content all the same.
+    let mut kept: Vec<_> = kept.map(|entry| name(entry).trim_end_matches(".pack").to_owned()).collect();
+    kept.sort();
+    assert_eq!(kept, listed);
+}
+
+#[test]
+fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let id = submit(&client);
+    let before = judged(&client, &id);
+    assert_eq!(before.verdict, Some(Verdict::Unsafe), "the scenario has changed: nothing is violated");
+    let signed = ["report.json", "attestation"].map(|name| client.get(&format!("/verify/{id}/{name}")).text);
+    let report: Value = serde_json::from_str(&signed[0]).unwrap();
+    assert_eq!((&report["progress"]["stage"], &report["video_url"]), (&json!("done"), &Value::Null));
+    assert!(!signed[0].contains("video.mp4") && !signed[0].contains("log.mcap"), "what is not there is not signed");
+
+    let after = drawn_job(&client, &id);
+    assert_eq!(after.progress.videos_done, EPISODES);
+    assert!(after.video_url.is_some());
+    assert_eq!(["report.json", "attestation"].map(|name| client.get(&format!("/verify/{id}/{name}")).text), signed);
+    for episode in &after.episode_details {
+        let file = |name: &str| episode.evidence.iter().find(|file| file.name.ends_with(name)).unwrap();
+        assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
+        assert!(client.download(episode.log_url.as_ref().unwrap()).starts_with(b"\x89MCAP0\r\n"));
+        let envelope = client.download(file("video.intoto.json").url.as_ref().unwrap());
+        let envelope: Value = serde_json::from_slice(&envelope).unwrap();
+        let payload = BASE64_STANDARD.decode(envelope["payload"].as_str().unwrap()).unwrap();
+        let statement: Value = serde_json::from_slice(&payload).unwrap();
+        let about = &statement["predicate"];
+        assert_eq!((&about["jobId"], &about["episode"]), (&json!(id), &json!(episode.episode)));
+        assert_eq!(about["statement"]["digest"]["sha256"], json!(sha256(signed[1].as_bytes())));
+        assert_eq!(about["recording"]["sha256"], json!(file("trace.parquet").sha256));
+        let video = statement["subject"].as_array().unwrap().iter().find(|file| file["name"] == "video.mp4").unwrap();
+        assert_eq!(video["digest"]["sha256"], json!(file("video.mp4").sha256));
+        let bytes = client.download(episode.video_url.as_ref().unwrap());
+        assert_eq!(sha256(&bytes), file("video.mp4").sha256);
+    }
+    nothing_else_is_kept(&assay, &after);
+    // The list tells the same, and the page shows them.
+    assert_eq!(client.get("/verify").body["jobs"][0]["progress"]["stage"], "done");
+    assert!(client.text(&format!("/verify/{id}/report")).contains("<video"));
+}
+
+#[test]
+fn a_server_that_is_killed_draws_on_after_its_next_start() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let id = submit(&client);
+    judged(&client, &id);
+    wait_for("a renderer", JOB_LIMIT, || assay.jailed().iter().any(is_renderer).then_some(()));
+    drop(server.stop(Signal::KILL, STOP_LIMIT));
+    wait_for("the end of its renderers", GONE_LIMIT, || assay.jailed().is_empty().then_some(()));
+    let (server, _client) = serve(&assay);
+    wait_for("a renderer", JOB_LIMIT, || assay.jailed().iter().any(is_renderer).then_some(()));
+    // One that is stopped in order hands it back at once.
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assay.assert_clean();
+    let (_server, client) = serve(&assay);
+    let job = drawn_job(&client, &id);
+    assert!(job.episode_details.iter().all(|episode| episode.video_url.is_some() && episode.evidence.len() == 11));
+    nothing_else_is_kept(&assay, &job);
+}
+
+#[test]
+fn an_erased_job_is_not_drawn() {
+    let assay = assay();
+    let (_server, client) = serve(&assay);
+    let id = submit(&client);
+    judged(&client, &id);
+    wait_for("a renderer", JOB_LIMIT, || assay.jailed().iter().any(is_renderer).then_some(()));
+    assert_eq!(client.delete(&format!("/verify/{id}")).status, 204);
+    wait_for("the end of its renderers", GONE_LIMIT, || (!assay.jailed().iter().any(is_renderer)).then_some(()));
+    wait_for("the end of its files", GONE_LIMIT, || (!blobs(&assay, &id).exists()).then_some(()));
+    assert_eq!(client.get(&format!("/verify/{id}")).status, 410);
+    let db = rusqlite::Connection::open(assay.path("data/assay.db")).unwrap();
+    assert_eq!(db.query_row("SELECT count(*) FROM renders", [], |row| row.get::<_, u32>(0)).unwrap(), 0);
+}
+
+#[test]
+fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
+    let assay = assay();
+    let (server, client) = serve(&assay);
+    let id = submit(&client);
+    let before = judged(&client, &id);
+    let traces: Vec<_> = before.episode_details.iter().flat_map(|episode| &episode.evidence).collect();
+    let traces: Vec<_> = traces.into_iter().filter(|file| file.name.ends_with("trace.parquet")).collect();
+    let place = |sha256: &str| {
+        let plain = blobs(&assay, &id).join(sha256);
+        if plain.exists() { plain } else { plain.with_extension("pack") }
+    };
+    let good: Vec<_> = traces.iter().map(|file| fs::read(place(&file.sha256)).unwrap()).collect();
+    for file in &traces {
+        fs::write(place(&file.sha256), b"no recording").unwrap();
+    }
+    // A renderer that has the recording already is killed: that is a failure too.
+    let job = wait_for("that it is given up", VIDEO_LIMIT, || {
+        assay.jailed().iter().filter(|jailed| is_renderer(jailed)).for_each(Jailed::kill);
+        Some(client.job(&id)).filter(|job| job.progress.stage == "done")
+    });
+    assert_eq!((job.status, job.verdict, job.video_url), (before.status, before.verdict, None));
+    for episode in &job.episode_details {
+        let note = "the video is missing: it could not be drawn".to_owned();
+        assert!(episode.evidence_notes.contains(&note), "{:?}", episode.evidence_notes);
+    }
+    let tries = server.log().matches("not drawn").count();
+    assert!(tries <= 2 * 2 * 4, "{tries} tries");
+
+    for (file, good) in traces.iter().zip(good) {
+        fs::write(place(&file.sha256), good).unwrap();
+    }
+    let asked = assay.run(&["render", id.as_str(), "--data", "data", "--record", "all"]);
+    assert_eq!((asked.code, asked.stdout.contains("2 episodes are queued")), (0, true), "{}", asked.stderr);
+    let job = drawn_job(&client, &id);
+    assert!(job.episode_details.iter().all(|e| e.video_url.is_some() && e.evidence_notes.is_empty()));
+    let again = assay.run(&["render", id.as_str(), "--data", "data", "--record", "all"]);
+    assert!(again.stdout.contains("nothing is missing"), "{}{}", again.stdout, again.stderr);
+}
