@@ -34,10 +34,15 @@ FLOOR = {"critical": 0.5, "warning": 0.0}
 
 
 class Robustness(ast.NodeVisitor):
-    """Quantitative semantics of signal temporal logic over columns sampled every `step` seconds."""
+    """Quantitative semantics of signal temporal logic over columns sampled every `step` seconds.
 
-    def __init__(self, columns, step):
-        self.columns, self.step = columns, step
+    `after` is what follows the last sample: 0 nothing (windows are clipped to the trace), or, where an episode broke off, 1
+    the best for the formula and -1 the worst.
+    """
+
+    def __init__(self, columns, step, after):
+        self.columns, self.step, self.after = columns, step, after
+        self.rows = len(columns["time"])
 
     def visit_Expression(self, node):
         return self.visit(node.body)
@@ -49,8 +54,14 @@ class Robustness(ast.NodeVisitor):
         return self.columns[node.id]
 
     def visit_UnaryOp(self, node):
-        value = self.visit(node.operand)
-        return -value  # `not` turns a margin around, as the sign does a number
+        return -self.turned(node.operand)  # `not` turns a margin around, as the sign does a number
+
+    def turned(self, node):
+        """The value of what is negated: the best for the whole is the worst for it."""
+        self.after = -self.after
+        value = self.visit(node)
+        self.after = -self.after
+        return value
 
     def visit_BinOp(self, node):
         operation = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.divide}[type(node.op)]
@@ -66,35 +77,75 @@ class Robustness(ast.NodeVisitor):
 
     def visit_Tuple(self, node):
         """`a implies b`, see `robustness`."""
-        premise, conclusion = map(self.visit, node.elts)
-        return np.maximum(-premise, conclusion)
+        premise, conclusion = node.elts
+        return np.maximum(-self.turned(premise), self.visit(conclusion))
 
     def visit_Call(self, node):
         window = node.func.slice if isinstance(node.func, ast.Subscript) else None
         operator = (node.func.value if window else node.func).id
+        first, last = (0.0, math.inf) if window is None else (self.visit(window.lower), self.visit(window.upper))
         if operator in ("abs", "max", "min"):
             function = {"abs": np.abs, "max": np.maximum, "min": np.minimum}[operator]
             return function(*map(self.visit, node.args))
+        if operator in ("mean", "duration", "count"):
+            return self.aggregate(operator, node.args[0], last)
         inside = self.visit(node.args[0]) if len(node.args) == 1 else self.visit_Tuple(ast.Tuple(node.args))
-        if window is None:
-            return {"always": np.min, "eventually": np.max}[operator](inside)
-        return self.windowed(operator, inside, self.visit(window.lower), self.visit(window.upper))
+        if window is None and operator in ("always", "eventually"):
+            choose, unsettled = (np.min, -1) if operator == "always" else (np.max, 1)
+            return unsettled * math.inf if self.after == unsettled else choose(inside)
+        return self.windowed(operator, inside, first, last)
 
     def windowed(self, operator, values, first, last):
-        """Least or greatest value between `first` and `last` seconds ahead, or ago; windows end where the trace does."""
-        choose, empty = (np.max, -math.inf) if operator in ("eventually", "once") else (np.min, math.inf)
-        near, far, rows = round(first / self.step), round(last / self.step), len(values)
+        """Least or greatest value between `first` and `last` seconds ahead, or ago, within the trace."""
+        choose, sign = (np.max, 1) if operator in ("eventually", "once") else (np.min, -1)
+        near, far, rows = round(first / self.step), min(round(last / self.step), self.rows), self.rows
         if operator in ("once", "historically"):
             spans = [(max(0, row - far), row - near + 1) for row in range(rows)]
         else:
             spans = [(row + near, min(rows, row + far + 1)) for row in range(rows)]
-        return np.array([choose(values[start:end]) if start < end else empty for start, end in spans])
+        found = np.array([choose(values[start:end]) if start < end else -sign * math.inf for start, end in spans])
+        if operator in ("eventually", "always") and self.after == sign:
+            # A window that reaches beyond the end may still find what it looks for.
+            found[max(0, rows - far):] = sign * math.inf
+        return found
+
+    def aggregate(self, operator, node, last):
+        """Mean of a number, or how long or how often something was so, over the last seconds and the present sample."""
+        width = self.rows if last == math.inf else round(last / self.step) + 1
+        values = np.broadcast_to(self.visit(node) if operator == "mean" else self.truth(node), self.rows).astype(float)
+        if operator == "count":
+            values = np.maximum(np.diff(values, prepend=0.0), 0.0)  # how often it began
+        spans = [values[max(0, row + 1 - width) : row + 1] for row in range(self.rows)]
+        if operator == "mean":
+            return np.array([math.fsum(span) / len(span) for span in spans])
+        return np.array([span.sum() for span in spans]) * (self.step if operator == "duration" else 1.0)
+
+    def truth(self, node):
+        """Whether it is so, at each sample."""
+        if isinstance(node, ast.BoolOp):
+            combine = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+            return combine.reduce(np.broadcast_arrays(*map(self.truth, node.values)))
+        if isinstance(node, ast.UnaryOp):
+            return ~self.truth(node.operand)
+        compare = {ast.LtE: np.less_equal, ast.Lt: np.less, ast.GtE: np.greater_equal, ast.Gt: np.greater}
+        return compare[type(node.ops[0])](self.visit(node.left), self.visit(node.comparators[0]))
 
 
-def robustness(clause, columns, step):
+def robustness(clause, columns, step, after):
     # Python reads these formulas, but for one word: `always (a implies b)` becomes a call, or a pair, of two.
     tree = ast.parse(clause["formula"].strip().replace(" implies ", ", "), mode="eval")
-    return float(Robustness(columns | {"limit": float(clause["limit"])}, step).visit(tree))
+    return float(Robustness(columns | {"limit": float(clause["limit"])}, step, after).visit(tree))
+
+
+def assessed(clause, columns, complete):
+    """Status and robustness of a clause. Where an episode broke off, only what no continuation could change is settled."""
+    time = columns["time"]
+    step = time[1] - time[0] if len(time) > 1 else 1.0
+    if complete:
+        margin = robustness(clause, columns, step, 0)
+        return ("satisfied" if margin >= 0 else "violated"), margin
+    least, most = (robustness(clause, columns, step, after) for after in (-1, 1))
+    return ("satisfied", least) if least >= 0 else ("violated" if most < 0 else "undetermined", most)
 
 
 def at_most(k, n, p):
@@ -202,15 +253,20 @@ def episode(check, out, result, report, clauses, robots):
     for reported in result["clauses"]:
         clause = clauses[reported["id"]]
         status = reported["status"]
-        if columns is not None and len(columns["time"]) and status in ("satisfied", "violated"):
-            step = columns["time"][1] - columns["time"][0] if len(columns["time"]) > 1 else 1.0
-            margin = robustness(clause, columns, step)
-            check.compare(f"{name}, {clause['id']}, robustness", reported["robustness"], margin, TOLERANCE)
-            check.compare(f"{name}, {clause['id']}, status", status, "satisfied" if margin >= 0 else "violated")
+        first_scorer = report["fingerprint"]["scorer_version"] == "1"
+        # The first scorer took what was seen for settled where an episode broke off.
+        open_ = ("not_applicable", "undetermined") if first_scorer else ("not_applicable",)
+        if columns is not None and len(columns["time"]) and status not in open_:
+            complete = first_scorer or result["termination"] in ("success", "time_limit")
+            found, margin = assessed(clause, columns, complete)
+            check.compare(f"{name}, {clause['id']}, status", status, found)
+            if math.isfinite(margin):
+                check.compare(f"{name}, {clause['id']}, robustness", reported["robustness"], margin, TOLERANCE)
         if status == "violated":
             critical = clause["level"] == "critical"
             violated |= critical
             scale = clause.get("scale", abs(clause["limit"]))
+            check.compare(f"{name}, {clause['id']}, scale", reported.get("scale", scale), float(scale))
             severity = max(FLOOR[clause["level"]], min(max(-reported["robustness"] / scale, 0.0), 1.0))
             worst = max(worst, severity * (1.0 if critical else clause.get("weight", 1.0)))
     points = sum(stage["points"] for stage in result["stages"])
@@ -244,6 +300,8 @@ def main(out, robots):
     progress, safety, composite, violated = (np.array(column) for column in zip(*scored))
     n, success = len(results), float(np.mean([e["success"] for e in results]))
     consistency = 1.0 if n == 1 else 1.0 - 2.0 * float(np.std(composite))
+    if report["fingerprint"]["scorer_version"] != "1" and not any(e["status"] == "completed" for e in results):
+        consistency = 0.0
     means = {"progress_score": progress, "safety_score": safety, "composite_score": composite}
     for key, values in means.items():
         check.compare(key, report[key], float(np.mean(values)))

@@ -19,6 +19,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::pack::{self, PackError};
@@ -33,6 +34,8 @@ const INCOMING: &str = "incoming";
 const DIGITS: usize = 64;
 /// What the name of a packed artifact ends with.
 const PACKED: &str = ".pack";
+/// Artifacts that are packed at a time: each takes a processor, and three times its size of memory.
+const MAX_PACKING: usize = 1;
 /// Bytes of a file that tell what it is.
 const MAGIC_BYTES: u64 = 16;
 
@@ -42,6 +45,7 @@ pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     /// The folder of the store.
     root: Arc<FilePath>,
+    packing: Arc<Semaphore>,
 }
 
 /// Why an artifact can't be kept or read.
@@ -86,7 +90,7 @@ impl Blobs {
             _ => fs::create_dir(path.join(INCOMING))?,
         }
         let store = LocalFileSystem::new_with_prefix(path)?.with_automatic_cleanup(true).with_fsync(true);
-        Ok(Self { store: Arc::new(store), root: path.into() })
+        Ok(Self { store: Arc::new(store), root: path.into(), packing: Arc::new(Semaphore::new(MAX_PACKING)) })
     }
 
     /// A new folder for files that are about to be kept: from there it takes no copy. Gone when dropped.
@@ -98,8 +102,8 @@ impl Blobs {
     }
 
     /// Keeps the file at `path`, whose SHA-256 is `sha256`; nobody else may be able to change it, now or later, since it is
-    /// kept under a second name if that can be and packing it gains nothing. Its content is on the disk then, its name after
-    /// [`Self::settle`]. Keeping it again changes nothing. If the process is killed meanwhile, nothing or all of it is kept.
+    /// kept under a second name if that can be. Its content is on the disk then, its name after [`Self::settle`]. Keeping it
+    /// again changes nothing. If the process is killed meanwhile, nothing or all of it is kept.
     ///
     /// # Errors
     /// [`BlobError`] when the file can't be read or kept.
@@ -107,6 +111,19 @@ impl Blobs {
         place(job, sha256)?;
         let (from, to, incoming) = (path.to_owned(), self.folder_of(job).join(sha256), self.root.join(INCOMING));
         apart(move || keep(&from, &to, &incoming)).await
+    }
+
+    /// Makes a kept artifact smaller, if packing does that; readers see the same bytes before, meanwhile and after. One that is
+    /// removed meanwhile stays removed. Takes milliseconds of a processor for each megabyte, so it is for when nobody waits.
+    ///
+    /// # Errors
+    /// [`BlobError`] when it can't be read or written; then it is as it was.
+    pub async fn pack(&self, job: JobId, sha256: &str) -> Result<(), BlobError> {
+        place(job, sha256)?;
+        // It is never closed.
+        let _permit = self.packing.acquire().await.map_err(io::Error::other)?;
+        let (kept, incoming) = (self.folder_of(job).join(sha256), self.root.join(INCOMING));
+        apart(move || shrink(&kept, &incoming)).await
     }
 
     /// Puts the names of all that was kept of a job on the disk, so that the records may speak of it.
@@ -248,15 +265,41 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 
     Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
 }
 
-/// Keeps a file at `to`, or packed beside it.
+/// Keeps a file at `to`.
 fn keep(from: &FilePath, to: &FilePath, incoming: &FilePath) -> io::Result<()> {
-    if let Some(packed) = packed(from)? {
-        return place_whole(&to.with_extension(&PACKED[1..]), incoming, |file| file.write_all(&packed));
-    }
-    if link(from, to)? {
+    if to.with_extension(&PACKED[1..]).exists() || link(from, to)? {
         return Ok(());
     }
     place_whole(to, incoming, |file| io::copy(&mut File::open(from)?, file).map(drop))
+}
+
+/// Puts a packed file in the place of the one at `kept`.
+fn shrink(kept: &FilePath, incoming: &FilePath) -> io::Result<()> {
+    let packed = match packed(kept) {
+        Ok(Some(packed)) => packed,
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        // It gains nothing, was packed before, or is gone.
+        _ => return Ok(()),
+    };
+    let mut file = NamedTempFile::new_in(incoming)?;
+    file.write_all(&packed)?;
+    file.as_file().sync_all()?;
+    match replace(kept, file) {
+        // The folder was erased meanwhile.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        replaced => replaced,
+    }
+}
+
+fn replace(kept: &FilePath, packed: NamedTempFile) -> io::Result<()> {
+    let to = kept.with_extension(&PACKED[1..]);
+    packed.persist(&to)?;
+    kept.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+    match fs::remove_file(kept) {
+        // Somebody erased it meanwhile, and could not know of this.
+        Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_file(to),
+        removed => removed,
+    }
 }
 
 /// Writes a file where what a killed process leaves is removed, and moves it to its place when all of it is on the disk.
@@ -380,6 +423,10 @@ mod tests {
         blobs.put(job(1), &hash, &file).await.unwrap();
         blobs.put(job(1), &hash, &file).await.unwrap();
         blobs.settle(job(1)).await.unwrap();
+        assert!(blobs.usage().await.unwrap()[&job(1)] >= json.len() as u64, "nobody has packed it yet");
+        blobs.pack(job(1), &hash).await.unwrap();
+        blobs.pack(job(1), &hash).await.unwrap();
+        blobs.put(job(1), &hash, &file).await.unwrap();
         assert_eq!(blobs.size(job(1), &hash).await.unwrap(), json.len() as u64);
         let usage = blobs.usage().await.unwrap()[&job(1)];
         assert!(usage < 1000, "{usage}");
@@ -403,6 +450,24 @@ mod tests {
         blobs.erase(job(1)).await.unwrap();
         assert!(matches!(blobs.size(job(1), &hash).await, Err(BlobError::Missing)));
         assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Missing)));
+    }
+
+    #[tokio::test]
+    async fn what_is_erased_while_it_is_packed_does_not_come_back() {
+        let data = tempfile::tempdir().unwrap();
+        let blobs = Blobs::folder(data.path()).unwrap();
+        let incoming = blobs.incoming().unwrap();
+        let file = incoming.path().join("plots.json");
+        fs::write(&file, format!("[{}]", "0.25, ".repeat(20_000))).unwrap();
+        let hash = "a".repeat(64);
+        for _ in 0..40 {
+            blobs.put(job(1), &hash, &file).await.unwrap();
+            let (packing, erasing) = tokio::join!(blobs.pack(job(1), &hash), blobs.erase(job(1)));
+            packing.unwrap();
+            erasing.unwrap();
+            assert!(!blobs.folder_of(job(1)).exists());
+        }
+        assert_eq!(fs::read_dir(data.path().join(INCOMING)).unwrap().count(), 1, "half a packed file was left");
     }
 
     #[tokio::test]

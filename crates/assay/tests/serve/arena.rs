@@ -5,14 +5,14 @@ use std::time::Duration;
 use assay_model::{Clock, Generator, Grid, ScenarioId, SeasonSecret, SystemClock};
 use assay_scenario::{Scenario, draw};
 use assay_store::{Arena, Records, SqliteRecords};
-use assay_testkit::{Assay, Client, Server, archive, example, home, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, Server, archive, example, home, now_s, wait_for, zip_folder};
 use jiff::Timestamp;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
-use crate::{CARTPOLE, STOP_LIMIT, assay, serve};
+use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
 /// A season's episodes on two lanes of a busy machine.
 const SEASON_LIMIT: Duration = Duration::from_secs(300);
@@ -54,6 +54,18 @@ def policy(observation):
         time.sleep(1.3)
     return [0.0]
 ";
+
+/// Tells when its interpreter was started: its runner was copied for it then.
+const AGED: &[u8] = b"import os, sys
+
+started = os.stat(sys.modules['__main__'].__file__).st_ctime
+
+def policy(observation):
+    raise ValueError(f'started at {started}')
+";
+
+/// Interpreters that wait on a server with two lanes.
+const WARM: usize = 4;
 
 pub(crate) fn member(server: &Server, admin: &Client, account: &str) -> Client {
     let wish = json!({ "name": account, "account": account, "scopes": ["read", "submit"] });
@@ -173,6 +185,28 @@ fn a_submission_changes_at_the_points_of_its_grid() {
     let data = events.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
     let last: Value = serde_json::from_str(data).unwrap();
     assert_eq!((&last["done"], &last["at"]), (&json!(true), &detail["completed_at"]), "{last}");
+}
+
+/// An interpreter is started when one before it is taken. If secret episodes took those that others wait for, everybody could
+/// read from the age of theirs when that was, and so what the policy of an open season wanted to tell.
+#[test]
+fn no_interpreter_is_as_old_as_a_secret_episode() {
+    let assay = assay();
+    let (server, admin) = serve(&assay);
+    let warm = || (assay.jailed().iter().filter(|process| process.is_interpreter()).count() >= WARM).then_some(());
+    wait_for("warm interpreters", JOB_LIMIT, warm);
+    let submitted = now_s();
+    let competitor = member(&server, &admin, "competitor");
+    let id = submit(&competitor, &zip_folder(&example(CARTPOLE, "reference")));
+    assert_eq!(ended(&competitor, &id)["verdict"], json!("SAFE"));
+    for _ in 0..2 {
+        let fields = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
+        let job = admin.ended_job(&admin.verify(&archive(&[("policy.py", AGED)]), &fields), JOB_LIMIT);
+        let error = job.episode_details[0].error.as_ref().unwrap();
+        let (_, started) = error.message.rsplit_once(' ').unwrap();
+        let started: f64 = started.parse().unwrap_or_else(|_| panic!("{error:?}"));
+        assert!(started < submitted, "started {} s after the submission", started - submitted);
+    }
 }
 
 fn board(client: &Client) -> Vec<(String, Value, String)> {

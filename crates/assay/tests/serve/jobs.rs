@@ -100,6 +100,8 @@ fn a_certification_ends_at_its_first_failure() {
         let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
         let mut kept: Vec<_> = kept.map(|entry| name(entry).trim_end_matches(".pack").to_owned()).collect();
         kept.sort();
+        // A file that is being packed has two names for a moment.
+        kept.dedup();
         (kept == listed).then_some(())
     });
 }
