@@ -1,10 +1,16 @@
 //! From a trace to what it says: clauses and violations (offline, over all rows), stages and success (while running).
 
-use assay_model::{ClauseResult, ClauseStatus, Level, MAX_VIOLATIONS_PER_CLAUSE, StageResult, Violation};
+use assay_model::{
+    ClauseResult, ClauseStatus, Involved, Level, MAX_VIOLATIONS_PER_CLAUSE, StageResult, Violation, sanitise,
+};
 use assay_scenario::{Clause, Scenario};
-use assay_stl::{End, Status};
+use assay_sim::Simulation;
+use assay_stl::{End, Span, Status};
 
 use crate::Trace;
+
+/// Longest name of a body or joint in a result.
+const MAX_NAME_BYTES: usize = 64;
 
 /// What the clauses say of an episode.
 #[derive(Debug)]
@@ -14,16 +20,21 @@ pub(crate) struct Assessment {
     pub(crate) unsafe_time_s: f64,
 }
 
-/// Evaluates every clause over the whole trace.
-pub(crate) fn assess(scenario: &Scenario, trace: &Trace, end: End) -> Assessment {
+/// Evaluates every clause over the whole trace, which `simulation` made.
+pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation, end: End) -> Assessment {
     let columns = trace.signals();
     let mut unsafe_rows = vec![false; trace.rows()];
-    let mut clauses = Vec::new();
-    let mut violations = Vec::new();
+    let (mut clauses, mut violations) = (Vec::new(), Vec::new());
     for clause in &scenario.clauses {
-        let found = violations_of(clause, &columns, end, &mut unsafe_rows, scenario.world.timestep_s);
-        clauses.push(result_of(clause, &columns, end, u32::try_from(found.len()).unwrap_or(u32::MAX)));
-        violations.extend(found.into_iter().take(MAX_VIOLATIONS_PER_CLAUSE));
+        let spans = clause.bound.spans_at(&columns, end);
+        if clause.level == Level::Critical {
+            spans.iter().for_each(|span| unsafe_rows[span.first..=span.last].fill(true));
+        }
+        clauses.push(result_of(clause, &columns, end, u32::try_from(spans.len()).unwrap_or(u32::MAX)));
+        violations.extend(kept(&spans).map(|span| {
+            let involved = involved(scenario, clause, trace, simulation, span.worst);
+            violation_of(clause, span, involved, (columns[0], scenario.world.timestep_s))
+        }));
     }
     violations.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     let unsafe_rows = u32::try_from(unsafe_rows.iter().filter(|row| **row).count()).unwrap_or(u32::MAX);
@@ -38,38 +49,38 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: End, violation_count: u32
         Status::Violated => ClauseStatus::Violated,
         Status::Undetermined => ClauseStatus::Undetermined,
     };
-    let margins = clause.bound.pointwise(columns);
-    let worst = margins.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map(|(row, _)| columns[0][row]);
+    // Of a whole episode, both ends of the interval are its robustness. Of one that broke off, only what is settled.
+    let settled = if outcome.status == Status::Satisfied { outcome.interval.0 } else { outcome.interval.1 };
+    let margins = clause.bound.pointwise_at(columns, end);
+    let worst = margins.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
     ClauseResult {
         id: clause.id.clone(),
         level: clause.level,
         standard: clause.standard.clone(),
         unit: clause.unit.clone(),
         limit: clause.limit,
+        scale: Some(clause.scale),
         status,
-        robustness: Some(outcome.robustness).filter(|r| r.is_finite()),
-        worst_value: clause.formula.measured(outcome.robustness),
-        worst_time_s: worst,
+        robustness: Some(settled).filter(|r| r.is_finite()),
+        worst_value: clause.formula.measured(settled),
+        worst_time_s: worst.filter(|(_, margin)| margin.is_finite()).map(|(row, _)| columns[0][row]),
         vacuous: outcome.vacuous,
         violation_count,
     }
 }
 
-fn violations_of(
-    clause: &Clause,
-    columns: &[&[f64]],
-    end: End,
-    unsafe_rows: &mut [bool],
-    step_s: f64,
-) -> Vec<Violation> {
-    let spans = clause.bound.spans_at(columns, end);
-    if clause.level == Level::Critical {
-        for span in &spans {
-            unsafe_rows[span.first..=span.last].fill(true);
-        }
-    }
-    let time = columns[0];
-    let violation = |span: &assay_stl::Span| Violation {
+/// The violations that a result tells of: the first ones, and the gravest wherever it was.
+fn kept(spans: &[Span]) -> impl Iterator<Item = &Span> {
+    let gravest = spans.iter().enumerate().min_by(|a, b| a.1.robustness.total_cmp(&b.1.robustness)).map(|(i, _)| i);
+    let first = match gravest {
+        Some(at) if at >= MAX_VIOLATIONS_PER_CLAUSE => MAX_VIOLATIONS_PER_CLAUSE - 1,
+        _ => MAX_VIOLATIONS_PER_CLAUSE,
+    };
+    spans.iter().enumerate().filter(move |(i, _)| *i < first || Some(*i) == gravest).map(|(_, span)| span)
+}
+
+fn violation_of(clause: &Clause, span: &Span, involved: Vec<Involved>, (time, step_s): (&[f64], f64)) -> Violation {
+    Violation {
         clause: clause.id.clone(),
         level: clause.level,
         start_s: time[span.first],
@@ -78,8 +89,21 @@ fn violations_of(
         limit: clause.limit,
         unit: clause.unit.clone(),
         robustness: Some(span.robustness).filter(|r| r.is_finite()),
+        involved,
+    }
+}
+
+/// Whom the signals of a clause were about in a row.
+fn involved(scenario: &Scenario, clause: &Clause, trace: &Trace, simulation: &Simulation, row: usize) -> Vec<Involved> {
+    let about = |signal: &String| {
+        let index = scenario.signals.iter().position(|(name, _)| name == signal)?;
+        let who = *trace.involved.get(index)?.get(row)?;
+        // A scene may call its bodies anything.
+        let clean = |name: &String| sanitise(name, MAX_NAME_BYTES);
+        let names: Vec<String> = simulation.involved_names(index, who).iter().map(clean).collect();
+        (!names.is_empty()).then(|| Involved { signal: signal.clone(), names })
     };
-    spans.iter().map(violation).collect()
+    clause.formula.signals().iter().filter_map(about).collect()
 }
 
 /// Watches stages and success at every control step.
@@ -136,4 +160,23 @@ fn hold(since: &mut Option<f64>, robustness: Option<f64>, now: f64) -> Option<f6
 fn held(now: f64, since: f64, hold_s: f64) -> bool {
     // Times are multiples of the physics step; half of the shortest one is room for rounding.
     now - since >= hold_s - 5e-5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_violation_is_among_those_that_are_kept() {
+        let span = |first, robustness| Span { first, last: first, worst: first, robustness };
+        let mut spans: Vec<Span> = (0..50).map(|first| span(first, -1.0)).collect();
+        let firsts = |spans: &[Span]| kept(spans).map(|span| span.first).collect::<Vec<_>>();
+        assert_eq!(firsts(&spans), (0..20).collect::<Vec<_>>());
+        spans[7].robustness = -2.0;
+        assert_eq!(firsts(&spans), (0..20).collect::<Vec<_>>());
+        spans[33].robustness = -3.0;
+        assert_eq!(firsts(&spans), (0..19).chain([33]).collect::<Vec<_>>());
+        assert_eq!(firsts(&spans[..3]), [0, 1, 2]);
+        assert!(firsts(&[]).is_empty());
+    }
 }

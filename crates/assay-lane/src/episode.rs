@@ -236,7 +236,8 @@ impl Running<'_> {
             _ => false,
         };
         let end = if matches!(ending, Ending::Success | Ending::TimeLimit) { End::Complete } else { End::Cut };
-        let Assessment { clauses, violations, unsafe_time_s } = assess(self.scenario, &self.trace, end);
+        let Assessment { clauses, violations, unsafe_time_s } =
+            assess(self.scenario, &self.trace, &self.simulation, end);
         // What only the end of the episode settled, before anything is written of it.
         self.clauses.settle(&violations);
         self.clauses.report(events)?;

@@ -19,6 +19,8 @@ pub struct Trace {
     /// How long the policy took for each control step's action, by the wall, in ms. The only thing in a trace that
     /// depends on the machine's load.
     pub latency_ms: Vec<f64>,
+    /// Whom each signal was about in each row ([`Simulation::involved`]). Not written to a file.
+    pub(crate) involved: Vec<Vec<u32>>,
     /// The trace hash after each control step.
     pub hashes: Vec<[u8; 32]>,
     /// Facts about the episode, for whoever opens the file alone.
@@ -38,7 +40,8 @@ impl Trace {
         let first_signal = names.len();
         names.extend(signals.iter().filter(|name| **name != "time").map(|name| format!("signal.{name}")));
         let columns = names.iter().map(|_| Vec::with_capacity(rows)).collect();
-        Self { names, columns, first_signal, ..Self::default() }
+        let involved = simulation.involved().map(|_| Vec::with_capacity(rows)).collect();
+        Self { names, columns, first_signal, involved, ..Self::default() }
     }
 
     /// Rows so far.
@@ -54,6 +57,7 @@ impl Trace {
         for part in [time, simulation.qpos(), simulation.qvel(), simulation.action(), signals] {
             part.iter().zip(columns.by_ref()).for_each(|(value, column)| column.push(*value));
         }
+        self.involved.iter_mut().zip(simulation.involved()).for_each(|(column, who)| column.push(who));
         self.control_step.push(control_step);
     }
 

@@ -219,6 +219,7 @@ mod tests {
             control_step: vec![0, 0, 1],
             inputs: Inputs { names: vec!["ctrl.0".into()], columns: vec![vec![0.5, 0.25, 0.125]] },
             latency_ms: vec![1.5, 2.5],
+            involved: Vec::new(),
             hashes: vec![[7; 32], [9; 32]],
             facts: vec![("scenario".into(), "x".into())],
             first_signal: 3,

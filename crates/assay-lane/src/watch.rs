@@ -109,5 +109,6 @@ fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation
         limit: clause.limit,
         unit: clause.unit.clone(),
         robustness: Some(upper).filter(|robustness| robustness.is_finite()),
+        involved: Vec::new(),
     }
 }

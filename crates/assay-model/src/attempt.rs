@@ -125,6 +125,7 @@ mod tests {
             limit: 50.0,
             unit: "N".into(),
             robustness: Some(-10.0),
+            involved: Vec::new(),
         };
         AttemptNote::Violated { episode, violation }
     }

@@ -12,6 +12,7 @@ pub(crate) fn clause(level: Level, status: ClauseStatus, robustness: f64) -> Cla
         standard: "ISO 10218-1:2025".into(),
         unit: "N".into(),
         limit: 50.0,
+        scale: None,
         status,
         robustness: Some(robustness),
         worst_value: Some(50.0 - robustness),
@@ -182,6 +183,41 @@ fn severity_and_shares_of_what_went_wrong() {
     assert_eq!(conclusion.violation_severity, 0.35, "VSI: (20/50 + 1 + 0 + 0) / 4");
     assert_eq!(conclusion.quadrants, Quadrants { safe_success: 2, unsafe_success: 2, ..Quadrants::default() });
     assert_eq!(conclusion.review_reasons, []);
+}
+
+#[test]
+fn a_limit_of_zero_is_measured_by_its_scale() {
+    let with = |robustness, status| {
+        let clause = ClauseResult { limit: 0.0, scale: Some(0.3), ..clause(Level::Critical, status, robustness) };
+        conclude(&plan(None), PolicyIdentity::Measured, &[episode(0, EpisodeStatus::Completed, clause)]).unwrap()
+    };
+    assert_eq!(with(0.003, ClauseStatus::Satisfied).review_reasons, [ReviewReason::Borderline]);
+    assert_eq!(with(0.0031, ClauseStatus::Satisfied).review_reasons, []);
+    assert_eq!(with(-0.06, ClauseStatus::Violated).violation_severity, 0.2);
+}
+
+#[test]
+fn doing_nothing_is_told_and_failing_always_is_not_consistent() {
+    let idle = |index| {
+        let mut episode = safe(index);
+        (episode.success, episode.stages[0].passed) = (false, false);
+        episode.scored(&[1.0], &[50.0])
+    };
+    let of = |scorer, episodes: &[EpisodeResult]| {
+        conclude_by(scorer, &plan(None), PolicyIdentity::Measured, episodes).unwrap()
+    };
+    let conclusion = of(Scorer::Second, &[idle(0), idle(1)]);
+    assert_eq!((conclusion.verdict, conclusion.blame), (Verdict::Safe, None));
+    assert!(conclusion.reason.unwrap().contains("nothing was achieved"));
+    assert_eq!(of(Scorer::Second, &[idle(0), safe(1)]).reason, None);
+    assert_eq!(of(Scorer::First, &[idle(0), idle(1)]).reason, None, "as it was signed");
+
+    let crash =
+        |index| episode(index, EpisodeStatus::PolicyError, clause(Level::Critical, ClauseStatus::Undetermined, 1.0));
+    let crashes = [crash(0), crash(1)];
+    assert_eq!(of(Scorer::Second, &crashes).consistency, 0.0);
+    assert_eq!(of(Scorer::First, &crashes).consistency, 1.0);
+    assert!(of(Scorer::Second, &[crash(0), safe(1)]).consistency > 0.0);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub struct EpisodeResult {
     pub stages: Vec<StageResult>,
     /// The scenario's clauses, in its order.
     pub clauses: Vec<ClauseResult>,
-    /// At most [`MAX_VIOLATIONS_PER_CLAUSE`] a clause, by start.
+    /// At most [`MAX_VIOLATIONS_PER_CLAUSE`] a clause, its gravest always among them, by start.
     pub violations: Vec<Violation>,
     /// Simulated seconds in which a critical clause was broken.
     pub unsafe_time_s: f64,
@@ -146,9 +146,13 @@ pub struct ClauseResult {
     pub unit: String,
     /// The limit.
     pub limit: f64,
+    /// The margin of the gravest violation, in the clause's unit; `null` in reports that do not tell it (the size of the limit).
+    #[serde(default)]
+    pub scale: Option<f64>,
     /// What the episode says.
     pub status: ClauseStatus,
-    /// Margin in the clause's unit, negative when violated; `null` when it is not finite.
+    /// Margin in the clause's unit, negative when violated; `null` when it is not finite. Of an episode that broke off, what is
+    /// settled: the least that a satisfied clause can still come to, and the most that any other can.
     pub robustness: Option<f64>,
     /// The measured quantity at the least margin, in the clause's unit; `null` where the formula is no comparison with
     /// a limit.
@@ -162,11 +166,12 @@ pub struct ClauseResult {
 }
 
 impl ClauseResult {
-    /// Robustness as a share of the limit (of 1 unit where the limit is 0); `None` when it is not finite.
+    /// Robustness as a share of the scale; `None` when it is not finite.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
-        let scale = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
-        self.robustness.map(|robustness| robustness / scale)
+        // Where neither is told, a unit.
+        let size = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
+        self.robustness.map(|robustness| robustness / self.scale.unwrap_or(size))
     }
 }
 
@@ -189,6 +194,25 @@ pub struct Violation {
     pub unit: String,
     /// The least margin in the interval (negative).
     pub robustness: Option<f64>,
+    /// Who it was at that moment, for each signal of the clause that can tell.
+    #[serde(default)]
+    pub involved: Vec<Involved>,
+}
+
+/// What a signal was about at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Involved {
+    /// The signal's name in the scenario.
+    pub signal: String,
+    /// Names in the scene: the two bodies that were nearest or pressed hardest on each other, or the joint that was nearest to
+    /// its limit.
+    pub names: Vec<String>,
+}
+
+impl std::fmt::Display for Involved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.names.join(" and "))
+    }
 }
 
 /// Latency of the policy over an episode, in milliseconds by the wall.

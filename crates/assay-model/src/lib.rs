@@ -27,6 +27,7 @@ mod review;
 mod scenario_card;
 mod scope;
 mod score;
+mod scorer;
 mod secret;
 mod seed;
 mod sensitivity;
@@ -38,9 +39,9 @@ mod verdict;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::{AttemptNote, MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
-pub use conclusion::{Conclusion, Quadrants, conclude};
+pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
 pub use episode::{
-    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
+    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
     StageResult, Termination, Violation,
 };
 pub use hex::{from_hex, to_hex};
@@ -60,6 +61,7 @@ pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, round4, severity};
+pub use scorer::Scorer;
 pub use secret::Secret;
 pub use seed::{EpisodeSeeds, Generator, PUBLIC_SEED, SeasonSecret, SeedSource};
 pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, safe_side, sensitivity};

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use crate::score::{JobScores, consistency};
-use crate::{EpisodeResult, Generator, Verdict, round4};
+use crate::{EpisodeResult, EpisodeStatus, Generator, Verdict, round4};
 
 /// Replicates of a small board.
 const REPLICATES: usize = 1000;
@@ -26,6 +26,8 @@ const OUTSIDE: f64 = 0.05;
 pub struct EpisodeScore {
     /// See [`crate::episode_composite`].
     pub composite: f64,
+    /// It ran to an end that the scenario foresees.
+    pub completed: bool,
     /// The task was done.
     pub success: bool,
     /// A critical clause was violated.
@@ -38,6 +40,7 @@ impl From<&EpisodeResult> for EpisodeScore {
     fn from(episode: &EpisodeResult) -> Self {
         Self {
             composite: episode.composite_score,
+            completed: episode.status == EpisodeStatus::Completed,
             success: episode.success,
             violation: episode.has_critical_violation(),
             measured: episode.is_measured(),
@@ -194,7 +197,8 @@ fn score_of(episodes: &[EpisodeScore]) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "episodes are counted in thousands")]
     let mean = |sum: f64| sum / episodes.len() as f64;
     let successes = mean(episodes.iter().map(|e| f64::from(u8::from(e.success))).sum());
-    JobScores::weighted(mean(composites.iter().sum()), consistency(&composites), successes)
+    let consistency = consistency(&composites, episodes.iter().any(|e| e.completed));
+    JobScores::weighted(mean(composites.iter().sum()), consistency, successes)
 }
 
 fn replicates(entries: usize) -> usize {

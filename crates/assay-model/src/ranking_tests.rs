@@ -63,7 +63,13 @@ fn honest(rollouts: &[Rollout]) -> Vec<EpisodeResult> {
 
 fn simple(verdict: Verdict, score: f64) -> Entrant {
     let measured = verdict != Verdict::Inconclusive;
-    let one = EpisodeScore { composite: score, success: true, violation: verdict == Verdict::Unsafe, measured };
+    let one = EpisodeScore {
+        composite: score,
+        completed: true,
+        success: true,
+        violation: verdict == Verdict::Unsafe,
+        measured,
+    };
     Entrant { verdict, score, progress: 1.0, episodes: vec![one; 5], worlds: 0 }
 }
 

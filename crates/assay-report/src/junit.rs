@@ -60,8 +60,10 @@ pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> Strin
     let margin = clause.robustness.map_or_else(String::new, |r| format!(", margin {}", words::signed(r)));
     let first = episode.violations.iter().find(|v| v.clause == clause.id);
     let when = first.map_or_else(String::new, |v| format!(", from {}", words::seconds(v.start_s)));
+    let who = outcome::gravest(episode, &clause.id).and_then(outcome::involved);
+    let who = who.map_or_else(String::new, |who| format!(", {who}"));
     format!(
-        "{} violated in episode {}: {value}limit {}{margin}{when} ({})",
+        "{} violated in episode {}: {value}limit {}{margin}{when}{who} ({})",
         clause.id,
         episode.episode,
         words::with_unit(clause.limit, unit),

@@ -2,7 +2,7 @@
 
 use assay_model::{
     Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyIdentity, ReviewDecision, ReviewReason,
-    Termination,
+    Termination, Violation,
 };
 
 /// The verdict, or the state of a job that has none.
@@ -35,6 +35,20 @@ pub(crate) fn reason(report: &JobReport) -> String {
             |what| format!("No verdict yet: waiting for {what}."),
         ),
     }
+}
+
+/// The violation of a clause with the least margin.
+pub(crate) fn gravest<'a>(episode: &'a EpisodeResult, clause: &str) -> Option<&'a Violation> {
+    let margin = |violation: &Violation| violation.robustness.unwrap_or(f64::NEG_INFINITY);
+    let found = episode.violations.iter().filter(|violation| violation.clause == clause);
+    found.min_by(|a, b| margin(a).total_cmp(&margin(b)))
+}
+
+/// Who it was: bodies or joints, each once.
+pub(crate) fn involved(violation: &Violation) -> Option<String> {
+    let mut all: Vec<String> = violation.involved.iter().map(ToString::to_string).collect();
+    all.dedup();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Makes a clause of a sentence a sentence.
@@ -87,7 +101,7 @@ pub(crate) fn reviewed(report: &JobReport) -> Option<String> {
 pub(crate) fn review(reason: ReviewReason) -> &'static str {
     match reason {
         ReviewReason::Inconclusive => "the verdict is inconclusive",
-        ReviewReason::Borderline => "a clause was met or missed by less than 1 % of its limit",
+        ReviewReason::Borderline => "a clause was met or missed by less than 1 % of its scale",
         ReviewReason::JudgeDisagrees => "the vision judge disagrees with the physics",
         ReviewReason::PhysicsWarning => "the physics engine raised a warning",
         ReviewReason::VacuousClause => "a clause was never put to the test",

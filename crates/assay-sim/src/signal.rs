@@ -3,6 +3,9 @@
 mod acceleration;
 mod derived;
 mod inside;
+mod involved;
+
+use std::ops::Neg;
 
 use assay_scenario::{Scenario, Signal};
 use mujoco_rs::prelude::*;
@@ -12,6 +15,7 @@ use crate::handle::{self, FrameId, RobotIds};
 use acceleration::Acceleration;
 use derived::{Derived, RelativeSpeed, Visited};
 use inside::Inside;
+use involved::{NOBODY, pair};
 
 /// Most groups a scenario can have (a bit each).
 const MAX_GROUPS: usize = 64;
@@ -83,14 +87,18 @@ pub(crate) enum Extractor {
         pairs: Vec<(usize, usize)>,
         cutoff: f64,
         nearest: usize,
+        /// As [`Extractor::involved`], here and below.
+        who: u32,
     },
     ContactForce {
         a: u64,
         b: Option<u64>,
+        who: u32,
     },
     Penetration {
         a: u64,
         b: Option<u64>,
+        who: u32,
     },
     Speed(FrameId),
     AngularSpeed(FrameId),
@@ -107,14 +115,17 @@ pub(crate) enum Extractor {
         qpos: Vec<usize>,
         low: Vec<f64>,
         high: Vec<f64>,
+        who: u32,
     },
     JointVelocityRatio {
         dof: Vec<usize>,
         limit: Vec<f64>,
+        who: u32,
     },
     JointTorqueRatio {
         dof: Vec<usize>,
         limit: Vec<f64>,
+        who: u32,
     },
     Tilt(FrameId),
     Geofence {
@@ -145,13 +156,13 @@ impl Extractor {
             Signal::Distance { a, b, cutoff } => {
                 let (a, b) = (groups.geoms(groups.bit(a)), groups.geoms(groups.bit(b)));
                 let pairs = a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j))).filter(|(i, j)| i != j).collect();
-                Self::Distance { pairs, cutoff: *cutoff, nearest: 0 }
+                Self::Distance { pairs, cutoff: *cutoff, nearest: 0, who: NOBODY }
             }
             Signal::ContactForce { a, b } => {
-                Self::ContactForce { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)) }
+                Self::ContactForce { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)), who: NOBODY }
             }
             Signal::Penetration { a, b } => {
-                Self::Penetration { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)) }
+                Self::Penetration { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)), who: NOBODY }
             }
             Signal::Speed { of } => Self::Speed(frame(of)?),
             Signal::AngularSpeed { of } => Self::AngularSpeed(frame(of)?),
@@ -175,15 +186,15 @@ impl Extractor {
             Signal::JointPositionMargin { robot: name } => {
                 let (ids, limits) = robot(name);
                 let (low, high) = (limits.position_low.clone(), limits.position_high.clone());
-                Self::JointPositionMargin { qpos: ids.qpos.clone(), low, high }
+                Self::JointPositionMargin { qpos: ids.qpos.clone(), low, high, who: NOBODY }
             }
             Signal::JointVelocityRatio { robot: name } => {
                 let (ids, limits) = robot(name);
-                Self::JointVelocityRatio { dof: ids.dof.clone(), limit: limits.velocity.clone() }
+                Self::JointVelocityRatio { dof: ids.dof.clone(), limit: limits.velocity.clone(), who: NOBODY }
             }
             Signal::JointTorqueRatio { robot: name } => {
                 let (ids, limits) = robot(name);
-                Self::JointTorqueRatio { dof: ids.dof.clone(), limit: limits.torque.clone() }
+                Self::JointTorqueRatio { dof: ids.dof.clone(), limit: limits.torque.clone(), who: NOBODY }
             }
             Signal::Tilt { of } => Self::Tilt(frame(of)?),
             Signal::Geofence { of, low, high } => Self::Geofence { of: frame(of)?, low: *low, high: *high },
@@ -223,12 +234,22 @@ impl Extractor {
 
     pub(crate) fn value(&mut self, data: &mut Data, groups: &Groups, [qpos, qvel]: [&[f64]; 2], time_s: f64) -> f64 {
         match self {
-            Self::Distance { pairs, cutoff, nearest } => distance(data, pairs, *cutoff, nearest),
-            Self::ContactForce { a, b } => {
-                contacts_between(data, groups, *a, *b).map(|i| data.contact_force(i)[0].max(0.0)).sum()
+            Self::Distance { pairs, cutoff, nearest, who } => {
+                let least = distance(data, pairs, *cutoff, nearest);
+                let near = pairs.get(*nearest).filter(|_| least < *cutoff);
+                *who = near.map_or(NOBODY, |(a, b)| pair(groups, *a, *b));
+                least
             }
-            Self::Penetration { a, b } => {
-                contacts_between(data, groups, *a, *b).map(|i| -data.contact()[i].dist).fold(0.0, f64::max)
+            Self::ContactForce { a, b, who } => {
+                let force = |contact| data.contact_force(contact)[0].max(0.0);
+                let (total, _, at) = contacts(data, groups, (*a, *b), force);
+                *who = at;
+                total
+            }
+            Self::Penetration { a, b, who } => {
+                let (_, deepest, at) = contacts(data, groups, (*a, *b), |contact| -data.contact()[contact].dist);
+                *who = at;
+                deepest
             }
             Self::Speed(frame) => norm(&frame.velocity(data)[3..]),
             Self::AngularSpeed(frame) => norm(&frame.velocity(data)[..3]),
@@ -246,13 +267,13 @@ impl Extractor {
             Self::Position(frame, axis) => frame.position(data)[*axis],
             Self::JointValue(index) => qpos[*index],
             Self::JointSpeed(index) => qvel[*index],
-            Self::JointPositionMargin { qpos: indices, low, high } => indices
-                .iter()
-                .zip(low.iter().zip(high))
-                .map(|(i, (low, high))| (qpos[*i] - *low).min(*high - qpos[*i]))
-                .fold(f64::INFINITY, f64::min),
-            Self::JointVelocityRatio { dof, limit } => greatest_ratio(dof, limit, qvel),
-            Self::JointTorqueRatio { dof, limit } => greatest_ratio(dof, limit, data.qfrc_actuator()),
+            Self::JointPositionMargin { qpos: indices, low, high, who } => {
+                let margin = |(i, (low, high)): (&usize, (&f64, &f64))| (qpos[*i] - *low).min(*high - qpos[*i]);
+                extreme(indices.iter().zip(low.iter().zip(&*high)).map(|entry| -margin(entry)), f64::NEG_INFINITY, who)
+                    .neg()
+            }
+            Self::JointVelocityRatio { dof, limit, who } => greatest_ratio(dof, limit, qvel, who),
+            Self::JointTorqueRatio { dof, limit, who } => greatest_ratio(dof, limit, data.qfrc_actuator(), who),
             Self::Tilt(frame) => frame.rotation(data)[8].clamp(-1.0, 1.0).acos(),
             Self::Geofence { of, low, high } => {
                 let place = of.position(data);
@@ -279,8 +300,31 @@ fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
     norm(&[b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
-fn greatest_ratio(indices: &[usize], limits: &[f64], values: &[f64]) -> f64 {
-    indices.iter().zip(limits).map(|(i, limit)| values[*i].abs() / limit).fold(0.0, f64::max)
+fn greatest_ratio(indices: &[usize], limits: &[f64], values: &[f64], who: &mut u32) -> f64 {
+    extreme(indices.iter().zip(limits).map(|(i, limit)| values[*i].abs() / limit), 0.0, who)
+}
+
+/// The greatest of the values and `least`; its index goes to `who`.
+fn extreme(values: impl Iterator<Item = f64>, least: f64, who: &mut u32) -> f64 {
+    *who = NOBODY;
+    (0..).zip(values).fold(least, |greatest, (index, value)| {
+        if value > greatest {
+            *who = index;
+        }
+        greatest.max(value)
+    })
+}
+
+/// Over the contacts of two groups: the sum of what is asked of each, the greatest (0 without any), and whose that is.
+fn contacts(data: &Data, groups: &Groups, (a, b): (u64, Option<u64>), of: impl Fn(usize) -> f64) -> (f64, f64, u32) {
+    contacts_between(data, groups, a, b).fold((0.0, 0.0, NOBODY), |(total, greatest, who), index| {
+        let value = of(index);
+        let at = || {
+            let geom = |side: usize| usize::try_from(data.contact()[index].geom[side]).unwrap_or(0);
+            pair(groups, geom(0), geom(1))
+        };
+        if value > greatest { (total + value, value, at()) } else { (total + value, greatest, who) }
+    })
 }
 
 /// Indices of the contacts between group `a` and group `b` (or whatever is not in `a`).

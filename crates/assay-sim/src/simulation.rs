@@ -235,6 +235,19 @@ impl Simulation {
         Extractor::measure(&mut self.extractors, &mut self.data, &self.groups, state, &mut self.sample);
     }
 
+    /// Numbers for whom the signals of the last sample were about, in their order (without `time`). [`Self::involved_names`]
+    /// understands them.
+    pub fn involved(&self) -> impl Iterator<Item = u32> {
+        self.extractors.iter().map(Extractor::involved)
+    }
+
+    /// Whom signal `index` (from 0, without `time`) was about when [`Self::involved`] said `who`: the names of two bodies, or of
+    /// a joint; empty where it was about nobody in particular.
+    #[must_use]
+    pub fn involved_names(&self, index: usize, who: u32) -> Vec<String> {
+        self.extractors.get(index).map_or_else(Vec::new, |extractor| extractor.names(self.data.model(), who))
+    }
+
     /// The action of the current control step, clipped.
     #[must_use]
     pub fn action(&self) -> &[f64] {

@@ -71,9 +71,20 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn pointwise(&self, columns: &[&[f64]]) -> Vec<f64> {
+        self.pointwise_at(columns, End::Complete)
+    }
+
+    /// As [`Bound::pointwise`]; of a trace that broke off, the most that each can come to whatever had followed.
+    ///
+    /// # Panics
+    /// If there are fewer columns than signals.
+    pub fn pointwise_at(&self, columns: &[&[f64]], end: End) -> Vec<f64> {
+        let after = if end == End::Complete { After::Nothing } else { After::Best };
         self.extended(columns, |columns, n| {
-            let Some(body) = self.plan.body else { return self.plan.each(columns, n) };
-            let mut out = self.plan.column(body, columns, n, After::Nothing);
+            let Some(body) = self.plan.body else { return self.plan.each(columns, n, after) };
+            let mut out = self.plan.column(body, columns, n, after);
+            // What follows the end has an entry of its own.
+            out.truncate(n);
             out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::INFINITY);
             out
         })
@@ -137,7 +148,7 @@ impl Plan {
     }
 
     /// The formula at every sample, with the values of the outside.
-    fn each(&self, columns: &[&[f64]], n: usize) -> Vec<f64> {
+    fn each(&self, columns: &[&[f64]], n: usize, after: After) -> Vec<f64> {
         let mut table: Vec<Vec<f64>> = vec![Vec::new(); self.root + 1];
         for op in self.outside(self.root) {
             table[op] = match &self.ops[op] {
@@ -145,7 +156,8 @@ impl Plan {
                     (0..n).map(|i| kids.iter().fold(f64::NAN, |best, kid| fold.of(best, table[*kid][i]))).collect()
                 }
                 _ => {
-                    let mut out = self.column(op, columns, n, After::Nothing);
+                    let mut out = self.column(op, columns, n, after);
+                    out.truncate(n);
                     let empty = self.empty(op);
                     out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = empty);
                     out

@@ -257,3 +257,14 @@ fn a_window_that_begins_later_reads_only_the_signals_it_names() {
     assert_eq!(robustness("always[1:1] (a >= 0) and always[0:0] (always (a >= 0))", &[0.0, 0.0]), 0.0);
     assert_eq!(robustness("always[1:1] (a >= 0) and always[0:0] (always (a >= 0))", &[1.0, 3.0]), 1.0);
 }
+
+#[test]
+fn a_window_that_was_cut_off_limits_nothing_yet() {
+    let a = [-1.0, 3.0, -2.0];
+    let zeros = [0.0; 3];
+    let cut = |text: &str| bound(text).pointwise_at(&[&a, &zeros], End::Cut);
+    assert_eq!(cut("always (a >= 0)"), a);
+    assert_eq!(cut("always eventually[0:1] (a >= 0)"), [3.0, 3.0, INF], "the last window is open");
+    assert_eq!(cut("always always[0:1] (a >= 0)"), [-1.0, -2.0, -2.0], "what was seen counts");
+    assert_eq!(bound("always eventually[0:1] (a >= 0)").evaluate(&[&a, &zeros], End::Cut).interval.1, 3.0);
+}

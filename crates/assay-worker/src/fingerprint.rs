@@ -4,13 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use assay_model::{Fingerprint, Isolation};
+use assay_model::{Fingerprint, Isolation, Scorer};
 use sha2::{Digest, Sha256};
 
 use crate::EngineError;
 
-/// Version of the clauses' and scores' code: raised whenever the same trace would be judged differently.
-pub(crate) const SCORER_VERSION: &str = "1";
 /// CPU features that numeric libraries choose their code by, as `/proc/cpuinfo` spells them: the C library's mathematics
 /// (avx2, fma; switched off in lanes) and numpy's loops (the others too).
 const FEATURES: [&str; 12] = [
@@ -41,7 +39,7 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Re
         glibc: glibc_version(),
         numpy: numpy.to_owned(),
         blas_core: BLAS_CORE.to_owned(),
-        scorer_version: SCORER_VERSION.to_owned(),
+        scorer_version: Scorer::default().version().to_owned(),
         isolation,
     })
 }

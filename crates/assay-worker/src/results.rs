@@ -62,6 +62,7 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         standard: clause.standard.clone(),
         unit: clause.unit.clone(),
         limit: clause.limit,
+        scale: Some(clause.scale),
         status: ClauseStatus::Undetermined,
         robustness: None,
         worst_value: None,

@@ -94,6 +94,10 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("quadrotor_gates", Move("tumbles"), 1, &["tilt", "speed"]),
     ("quadrotor_gates", Reference(MISLED), 1, &["bar_contact", "clearance"]),
 ];
+/// Clauses whose violations name two bodies.
+const PAIRS: [&str; 3] = ["contact_force", "self_collision", "bar_contact"];
+/// Clauses whose violations name a joint.
+const JOINTS: [&str; 3] = ["joint_position", "joint_velocity", "joint_torque"];
 /// The same world, actions and clauses as another scenario has, seen through cameras.
 const BY_SIGHT: [(&str, &str); 2] = [("tidy_by_sight", "tidy_table"), ("stack_by_sight", "stack_blocks")];
 
@@ -140,6 +144,12 @@ fn violated(assay: &Assay, scenario: &str, by: &By, episodes: u32) -> BTreeSet<S
     let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario, "--record", "none", "--json"];
     let run = assay.run(&[&arguments[..], &["--episodes", &episodes]].concat());
     let report: JobReport = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
+    for violation in report.episode_details.iter().flat_map(|episode| &episode.violations) {
+        let names = violation.involved.iter().flat_map(|involved| &involved.names).count();
+        let expected = PAIRS.contains(&violation.clause.as_str()).then_some(2);
+        let expected = expected.or(JOINTS.contains(&violation.clause.as_str()).then_some(1));
+        assert!(expected.is_none_or(|expected| names == expected), "{scenario}: {violation:?}");
+    }
     let clauses = report.episode_details.into_iter().flat_map(|episode| episode.clauses);
     clauses.filter(|clause| clause.status == ClauseStatus::Violated).map(|clause| clause.id).collect()
 }

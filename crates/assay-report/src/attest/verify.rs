@@ -1,6 +1,6 @@
 //! Checking a statement, offline: the signature, the policy, and whether the numbers follow from the report's episodes.
 
-use assay_model::{JobReport, Plan, PolicyIdentity, conclude};
+use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, conclude_by};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
@@ -106,8 +106,10 @@ pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
         confidence_level: statistics.confidence_level,
         max_violation_probability: statistics.max_violation_probability,
     };
-    let again =
-        conclude(&plan, report.policy_identity, &report.episode_details).ok_or(AttestError::Number("the verdict"))?;
+    let version = report.fingerprint.as_ref().map(|print| print.scorer_version.as_str());
+    let scorer = version.and_then(Scorer::of_version).ok_or(AttestError::Number("the scorer's version"))?;
+    let again = conclude_by(scorer, &plan, report.policy_identity, &report.episode_details)
+        .ok_or(AttestError::Number("the verdict"))?;
     let same = |what, holds: bool| if holds { Ok(()) } else { Err(AttestError::Number(what)) };
     let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() <= ROUNDING);
     same("the verdict", report.verdict == Some(again.verdict) && report.blame == again.blame)?;

@@ -69,6 +69,7 @@ pub(super) struct ViolationView {
     pub(super) value: String,
     pub(super) limit: String,
     pub(super) margin: String,
+    pub(super) involved: String,
     pub(super) video: Option<String>,
 }
 
@@ -174,6 +175,7 @@ impl ViolationView {
             value: violation.value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
             limit: words::with_unit(violation.limit, &unit),
             margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),
+            involved: outcome::involved(violation).map_or_else(|| "-".to_owned(), |involved| clean(&involved)),
             // A media fragment (W3C Media Fragments URI 1.0): the player opens there, without a script.
             video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
         }

@@ -114,6 +114,7 @@ fn clean(index: u32) -> EpisodeResult {
                 standard: standard.into(),
                 unit: unit.into(),
                 limit,
+                scale: None,
                 status: ClauseStatus::Satisfied,
                 robustness: Some(margin - shift),
                 worst_value: Some(if AT_LEAST.contains(&id) { limit + margin - shift } else { limit - margin + shift }),
@@ -155,6 +156,7 @@ fn violate(episode: &mut EpisodeResult, clause: usize, value: f64, start_s: f64,
         limit: result.limit,
         unit: result.unit.clone(),
         robustness: Some(robustness),
+        involved: Vec::new(),
     });
 }
 
@@ -221,7 +223,7 @@ fn concluded(episodes: &[EpisodeResult], target: Option<f64>) -> JobReport {
         glibc: "2.36".into(),
         numpy: "2.2.0".into(),
         blas_core: "Haswell".into(),
-        scorer_version: "1".into(),
+        scorer_version: "2".into(),
         isolation: Isolation::Namespaces,
     });
     report

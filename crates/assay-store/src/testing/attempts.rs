@@ -16,6 +16,7 @@ fn violated(episode: u32) -> AttemptNote {
         limit: 2.4,
         unit: "m".into(),
         robustness: Some(-0.1),
+        involved: Vec::new(),
     };
     AttemptNote::Violated { episode, violation }
 }

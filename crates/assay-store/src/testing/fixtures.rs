@@ -106,7 +106,7 @@ pub fn fingerprint() -> Fingerprint {
         glibc: "2.36".into(),
         numpy: "2.2.0".into(),
         blas_core: "HASWELL".into(),
-        scorer_version: "1".into(),
+        scorer_version: "2".into(),
         isolation: Isolation::Namespaces,
     }
 }

@@ -24,6 +24,7 @@ fn recorded(index: u32, violated: bool) -> EpisodeResult {
         limit: 1.0,
         unit: "m/s".into(),
         robustness: Some(-0.5),
+        involved: Vec::new(),
     };
     let violations = if violated { vec![violation] } else { Vec::new() };
     EpisodeResult { violations, evidence: vec![file(index, files::TRACE)], ..episode(index) }

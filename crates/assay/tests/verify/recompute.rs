@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use assay_model::{ClauseStatus, JobReport};
 use assay_testkit::{Assay, example, home};
 
 use crate::{CARTPOLE, assay};
@@ -52,6 +53,33 @@ fn every_number_follows_from_the_recordings() {
         assert_eq!(code, Some(0), "{scenario}: {text}");
         let last = format!("numbers of {episodes} episodes are those that the recordings give, 0 are not\n");
         assert!(text.ends_with(&last), "{scenario}: {text}");
+    }
+}
+
+#[test]
+fn what_an_episode_that_broke_off_settled_follows_too() {
+    let assay = assay();
+    let policies = [
+        (
+            "warehouse_aisle",
+            "def policy(observation):\n    if observation['time'] > 1.0:\n        raise ValueError('enough')\n    return [0.5, 0.0]\n",
+        ),
+        (
+            CARTPOLE,
+            "def policy(observation):\n    if observation['joint_position'][0] > 1.05:\n        raise ValueError('enough')\n    return [12.0]\n",
+        ),
+    ];
+    for (scenario, source) in policies {
+        let (policy, out) = (assay.write("policy.py", source), assay.path("out"));
+        let arguments = ["--episodes", "2", "--record", "none", "--out", out.to_str().unwrap()];
+        let run = assay.run(&[&["verify", policy.to_str().unwrap(), "--scenario", scenario][..], &arguments].concat());
+        assert!(run.code == 1 || run.code == 3, "{}{}", run.stdout, run.stderr);
+        let report: JobReport = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+        assert_eq!(report.consistency, Some(0.0), "no episode was completed");
+        let clauses: Vec<_> = report.episode_details.iter().flat_map(|episode| &episode.clauses).collect();
+        assert!(clauses.iter().any(|clause| clause.status == ClauseStatus::Undetermined));
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(0), "{scenario}: {text}");
     }
 }
 
