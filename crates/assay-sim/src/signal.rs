@@ -317,7 +317,8 @@ fn extreme(values: impl Iterator<Item = f64>, least: f64, who: &mut u32) -> f64 
 
 /// Over the contacts of two groups: the sum of what is asked of each, the greatest (0 without any), and whose that is.
 fn contacts(data: &Data, groups: &Groups, (a, b): (u64, Option<u64>), of: impl Fn(usize) -> f64) -> (f64, f64, u32) {
-    contacts_between(data, groups, a, b).fold((0.0, 0.0, NOBODY), |(total, greatest, who), index| {
+    // As `Iterator::sum` begins: recordings are compared to the bit.
+    contacts_between(data, groups, a, b).fold((-0.0, 0.0, NOBODY), |(total, greatest, who), index| {
         let value = of(index);
         let at = || {
             let geom = |side: usize| usize::try_from(data.contact()[index].geom[side]).unwrap_or(0);
