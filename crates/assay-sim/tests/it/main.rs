@@ -9,6 +9,7 @@ mod mobile;
 mod modes;
 mod motion;
 mod panda;
+mod panda_identified;
 mod quadrotor;
 mod refused;
 mod shared_workspace;

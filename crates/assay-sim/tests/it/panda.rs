@@ -22,32 +22,32 @@ const DH: [(f64, f64, f64); 7] = [
 ];
 /// From joint 7 to the flange, m.
 const FLANGE_M: f64 = 0.107;
-/// Mass (kg) and centre of mass (m) of links 1 to 7: frankarobotics/franka_description, fer.
+/// Mass (kg) and centre of mass (m) of links 1 to 7: Gaz et al., IEEE RA-L 4(4), 2019.
 const LINKS: [(f64, [f64; 3]); 7] = [
-    (2.7907, [0.00033, -0.02204, -0.04762]),
-    (2.5420, [0.00038, -0.09211, 0.01908]),
-    (2.2513, [0.05152, 0.01696, -0.02971]),
-    (2.2037, [-0.05113, 0.05825, 0.01698]),
-    (2.2855, [-0.00005, 0.03730, -0.09280]),
-    (1.3530, [0.06572, -0.00371, 0.00153]),
-    (0.35973, [0.00089, -0.00044, 0.05491]),
+    (4.970_684, [0.003_875, 0.002_081, -0.047_62]),
+    (0.646_926, [-0.003_141, -0.028_72, 0.003_495]),
+    (3.228_604, [0.027_518, 0.039_252, -0.066_502]),
+    (3.587_895, [-0.053_17, 0.104_419, 0.027_454]),
+    (1.225_946, [-0.011_953, 0.041_065, -0.038_437]),
+    (1.666_555, [0.060_149, -0.014_117, -0.010_517]),
+    (0.735_522, [0.010_517, -0.004_252, 0.061_597]),
 ];
-/// Mass and centre of mass of the hand, in its own frame.
+/// Mass and centre of mass of the hand, in its own frame: frankarobotics/franka_description.
 const HAND: (f64, [f64; 3]) = (0.6544, [-0.00004, 0.01191, 0.02073]);
 /// Mass of a finger, kg.
 const FINGER_KG: f64 = 0.0291;
 /// Centre of mass of a closed finger in the hand's frame, m; the model's own figure, the maker gives none.
 const FINGER: [f64; 3] = [0.0, 0.0095, 0.0584 + 0.027];
-/// Mass of the arm with base, hand and fingers, kg.
-const TOTAL_KG: f64 = 16.89513;
-const GRAVITY: f64 = 9.81;
+/// Mass of the base, which nothing here depends on, kg: frankarobotics/franka_description.
+const BASE_KG: f64 = 2.3966;
+pub(crate) const GRAVITY: f64 = 9.81;
 const LOW: [f64; 7] = [-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973];
 const HIGH: [f64; 7] = [2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973];
-const VELOCITY: [f64; 7] = [2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61];
+pub(crate) const VELOCITY: [f64; 7] = [2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61];
 const ACCELERATION: [f64; 7] = [15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0];
 const TORQUE: [f64; 7] = [87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -56,7 +56,7 @@ fn model() -> MjModel {
 }
 
 /// Frames of links 1 to 7 and of the flange in the base's frame, by Craig's convention.
-fn frames(q: &[f64; 7]) -> Vec<Isometry3<f64>> {
+pub(crate) fn frames(q: &[f64; 7]) -> Vec<Isometry3<f64>> {
     let mut frame = Isometry3::identity();
     let mut frames = Vec::new();
     for ((a, d, alpha), q) in DH.iter().zip(q) {
@@ -69,13 +69,13 @@ fn frames(q: &[f64; 7]) -> Vec<Isometry3<f64>> {
     frames
 }
 
-fn postures(count: usize) -> Vec<[f64; 7]> {
+pub(crate) fn postures(count: usize) -> Vec<[f64; 7]> {
     let mut generator = Generator::new(7);
     (0..count).map(|_| std::array::from_fn(|i| generator.uniform(LOW[i], HIGH[i]))).collect()
 }
 
 /// The model at rest in a posture.
-fn at_rest(data: &mut MjData<Box<MjModel>>, q: &[f64; 7], finger_m: f64) {
+pub(crate) fn at_rest(data: &mut MjData<Box<MjModel>>, q: &[f64; 7], finger_m: f64) {
     data.qpos_mut()[..7].copy_from_slice(q);
     data.qpos_mut()[7..9].fill(finger_m);
     data.qvel_mut().fill(0.0);
@@ -134,7 +134,10 @@ fn gravity_pulls_as_the_published_masses_say() {
 fn the_masses_add_up() {
     let model = model();
     let total: f64 = model.body_mass().iter().sum();
-    assert!((total - TOTAL_KG).abs() < 1e-9, "{total} kg");
+    let arm: f64 = LINKS.iter().map(|(mass, _)| mass).sum();
+    assert!((arm - 16.062).abs() < 1e-3, "the paper's links weigh 16.06 kg, these {arm}");
+    let expected = BASE_KG + arm + HAND.0 + 2.0 * FINGER_KG;
+    assert!((total - expected).abs() < 1e-9, "{total} kg instead of {expected}");
     for (i, (mass, centre)) in LINKS.iter().enumerate() {
         let body = model.name_to_id(MjtObjBase::mjOBJ_BODY, &format!("link{}", i + 1)).unwrap();
         assert_eq!((model.body_mass()[body], model.body_ipos()[body]), (*mass, *centre), "link {}", i + 1);
