@@ -23,6 +23,8 @@ pub struct Drive {
     pub turn: f64,
     /// Greatest change of speed, m/s2.
     pub acceleration: f64,
+    /// Greatest loss of speed, m/s2: what the base brakes with. [`Drive::acceleration`] where it is not given.
+    pub deceleration: Option<f64>,
     /// Greatest change of turning speed, rad/s2.
     pub turn_acceleration: f64,
     /// Greatest speed of a wheel, rad/s; both are slowed alike to keep to it.
@@ -30,7 +32,12 @@ pub struct Drive {
 }
 
 impl Drive {
-    pub(super) fn numbers(&self) -> [(&'static str, f64); 8] {
+    /// What the base brakes with, m/s2.
+    pub fn braking(&self) -> f64 {
+        self.deceleration.unwrap_or(self.acceleration)
+    }
+
+    pub(super) fn numbers(&self) -> [(&'static str, f64); 9] {
         [
             ("drive.wheel_radius_m", self.wheel_radius_m),
             ("drive.track_m", self.track_m),
@@ -38,6 +45,7 @@ impl Drive {
             ("drive.reverse", self.reverse),
             ("drive.turn", self.turn),
             ("drive.acceleration", self.acceleration),
+            ("drive.deceleration", self.braking()),
             ("drive.turn_acceleration", self.turn_acceleration),
             ("drive.wheel_velocity", self.wheel_velocity),
         ]

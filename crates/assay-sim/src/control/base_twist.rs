@@ -34,7 +34,9 @@ impl BaseTwist {
     /// Moves the speeds towards what is wanted, and tells the wheels.
     pub(crate) fn before_step(&mut self, data: &mut MjData<Box<MjModel>>) {
         let drive = &self.drive;
-        for (i, rate) in [drive.acceleration, drive.turn_acceleration].into_iter().enumerate() {
+        let slows_down = self.now[0] * (self.wanted[0] - self.now[0]) < 0.0;
+        let ahead = if slows_down { drive.braking() } else { drive.acceleration };
+        for (i, rate) in [ahead, drive.turn_acceleration].into_iter().enumerate() {
             let most = rate * self.timestep_s;
             self.now[i] += (self.wanted[i] - self.now[i]).clamp(-most, most);
         }
