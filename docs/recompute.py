@@ -111,14 +111,14 @@ class Robustness(ast.NodeVisitor):
 
     def aggregate(self, operator, node, last):
         """Mean of a number, or how long or how often something was so, over the last seconds and the present sample."""
-        width = self.rows if last == math.inf else round(last / self.step) + 1
         values = np.broadcast_to(self.visit(node) if operator == "mean" else self.truth(node), self.rows).astype(float)
         if operator == "count":
             values = np.maximum(np.diff(values, prepend=0.0), 0.0)  # how often it began
-        spans = [values[max(0, row + 1 - width) : row + 1] for row in range(self.rows)]
-        if operator == "mean":
-            return np.array([math.fsum(span) / len(span) for span in spans])
-        return np.array([span.sum() for span in spans]) * (self.step if operator == "duration" else 1.0)
+        rows = np.arange(self.rows)
+        first = np.maximum(rows - (self.rows if last == math.inf else round(last / self.step)), 0)
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        sums = total[rows + 1] - total[first]
+        return {"mean": sums / (rows - first + 1), "duration": sums * self.step, "count": sums}[operator]
 
     def truth(self, node):
         """Whether it is so, at each sample."""

@@ -163,7 +163,7 @@ def replay(folder: pathlib.Path, robots: pathlib.Path = ROBOTS):
         mujoco.mj_setState(model, each, state, integration)
     mujoco.mj_forward(model, start)
     signals = Signals(model, folder.parent.parent / "scenario", robots)
-    signals.measure(start, start.qpos, start.qvel, 0.0)  # what remembers where it began
+    signals.measure(start, start.qpos, start.qvel, 0.0, np.zeros(len(signals.scenario["control"]["action"])))  # what remembers where it began
     check_actions(recording, signals.scenario)
     check_controls(recording, signals.scenario, model)
 
@@ -187,7 +187,7 @@ def replay(folder: pathlib.Path, robots: pathlib.Path = ROBOTS):
         compare_state(recording, acting, data, row)
         qpos, qvel, time_s = data.qpos.copy(), data.qvel.copy(), data.time
         mujoco.mj_step(model, data)
-        compare_signals(recording, signals.measure(data, qpos, qvel, time_s), row, computed)
+        compare_signals(recording, signals.measure(data, qpos, qvel, time_s, action[row]), row, computed)
         last = row + 1 == recording.rows or control_step[row + 1] != control_step[row]
         if recording.hashes[row] is not None:
             mujoco.mj_getState(model, data, state, integration)

@@ -55,11 +55,12 @@ class Signals:
         self.timestep_s = float(self.scenario["world"]["timestep_s"])
         makers = {name: getattr(self, s["kind"])(s) for name, s in self.scenario.get("signals", {}).items()}
         # First what the physics tells, then what is made of that.
-        derived = [name for name in makers if self.scenario["signals"][name]["kind"] in ("rate", "exposure")]
+        derived = [name for name in makers if self.scenario["signals"][name]["kind"] in ("rate", "exposure", "reversals")]
         self.makers = {name: makers[name] for name in [*(n for n in makers if n not in derived), *derived]}
 
-    def measure(self, data, qpos, qvel, time_s):
-        """Returns the value of each signal, by name, at the start of the step that `data` has made."""
+    def measure(self, data, qpos, qvel, time_s, action):
+        """Returns the value of each signal, by name, at the start of the step that `data` has made under `action`."""
+        self.action_now = action
         self.data, self.qpos, self.qvel, self.time_s, self.values = data, qpos, qvel, time_s, {}
         for name, value in self.makers.items():
             self.values[name] = float(value())
@@ -123,6 +124,61 @@ class Signals:
 
         return value
 
+    def apparent_tilt(self, s):
+        """Angle between the frame's z axis and what weighs there: the change of velocity over the window, less gravity."""
+        of, steps, past = Frame(self.model, s["of"]), round(s["window_s"] / self.timestep_s), collections.deque()
+
+        def value():
+            now = of.velocity(self.model, self.data)[3:]
+            if not past:
+                past.extend([now] * steps)
+            past.append(now)
+            up = (now - past.popleft()) / s["window_s"] - self.model.opt.gravity
+            axis = of.rotation(self.data)[:, 2]
+            return math.atan2(length(np.cross(axis, up)), float(axis @ up)) if length(up) > 0.0 else math.pi / 2
+
+        return value
+
+    def agitation(self, s):
+        """Sum of the sizes of the velocity's changes from step to step, by the window's length."""
+        of, steps = Frame(self.model, s["of"]), round(s["window_s"] / self.timestep_s)
+        before, changes = [], collections.deque(maxlen=steps)
+
+        def value():
+            now = of.velocity(self.model, self.data)[3:]
+            changes.append(length(now - (before[0] if before else now)))
+            before[:] = [now]
+            return math.fsum(changes) / s["window_s"]
+
+        return value
+
+    def approach_speed(self, s):
+        """Velocity of each nearest point of `a` towards its counterpart on `b`; all of it where there is no between."""
+        pairs = [(i, j) for i in sorted(self.groups[s["a"]]) for j in sorted(self.groups[s["b"]]) if i != j]
+        points, twist = np.zeros(6), np.zeros(6)
+
+        def towards(one, two):
+            apart = mujoco.mj_geomDistance(self.model, self.data, one, two, s["within"], points)
+            if apart >= s["within"]:
+                return 0.0
+            mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_GEOM, one, twist, 0)
+            velocity = twist[3:] + np.cross(twist[:3], points[:3] - self.data.geom_xpos[one])
+            way = points[3:] - points[:3]
+            if apart <= 0.0 or length(way) <= 1e-9:
+                return length(velocity)
+            return max(float(velocity @ way) / length(way), 0.0)
+
+        # Bounding spheres this far apart need no closer look.
+        near = lambda i, j: (
+            length(self.data.geom_xpos[j] - self.data.geom_xpos[i]) - sum(self.model.geom_rbound[[i, j]]) < s["within"]
+            or not self.model.geom_rbound[[i, j]].all()
+        )
+        return lambda: max([0.0, *(towards(i, j) for i, j in pairs if near(i, j))])
+
+    def action(self, s):
+        index = [number["name"] for number in self.scenario["control"]["action"]].index(s["name"])
+        return lambda: self.action_now[index]
+
     def relative_speed(self, s):
         a, b, last = Frame(self.model, s["from"]), Frame(self.model, s["to"]), {"value": 0.0}
         if not (a.is_actor or b.is_actor):
@@ -164,6 +220,25 @@ class Signals:
                 near = frames[reached[0]].position(self.data) - of.position(self.data)
                 reached[0] += length(near) <= s["radius"]
             return reached[0]
+
+        return value
+
+    def crossed(self, s):
+        """Openings passed through from behind their y-z plane to its front, where the way meets the plane within them."""
+        of, frames, count, before = Frame(self.model, s["of"]), [Frame(self.model, f) for f in s["frames"]], [0], []
+
+        def value():
+            if count[0] < len(frames):
+                frame = frames[count[0]]
+                now = (of.position(self.data) - frame.position(self.data)) @ frame.rotation(self.data)
+                passed = before and before[0][0] < 0.0 <= now[0]
+                if passed:
+                    then = before[0]
+                    at = then + then[0] / (then[0] - now[0]) * (now - then)
+                    passed = bool((abs(at[1:]) <= s["half_size"]).all())
+                before[:] = [] if passed else [now]
+                count[0] += bool(passed)
+            return count[0]
 
         return value
 
@@ -238,6 +313,26 @@ class Signals:
                 last["value"] = (now - last["of"]) / (self.time_s - last["time"])
             last.update(of=now, time=self.time_s)
             return last["value"]
+
+        return value
+
+    def reversals(self, s):
+        """Turns by more than the band since the signal's last extreme, of the last window."""
+        seen, turns = {"rises": None}, collections.deque()
+
+        def value():
+            x = self.values[s["signal"]]
+            high, low = max(seen.get("high", x), x), min(seen.get("low", x), x)
+            down, up = high - x > s["band"], x - low > s["band"]
+            if seen["rises"] is None and (up or down):
+                seen["rises"], high, low = up, x, x
+            elif (seen["rises"] is True and down) or (seen["rises"] is False and up):
+                seen["rises"], high, low = not seen["rises"], x, x
+                turns.append(self.time_s)
+            seen.update(high=high, low=low)
+            while turns and self.time_s - turns[0] >= s["window_s"]:
+                turns.popleft()
+            return len(turns)
 
         return value
 

@@ -1,5 +1,6 @@
 //! What moves by itself: people, vehicles, obstacles. Each is a mocap body of the scene that follows a track, which is
-//! drawn before the episode begins: nothing that a policy does changes it.
+//! drawn before the episode begins: nothing that a policy does changes it. Only when it goes along that track depends on
+//! the policy, where the actor stops for something.
 
 use assay_model::Generator;
 use schemars::JsonSchema;
@@ -24,6 +25,20 @@ pub struct Actor {
     /// How it moves.
     #[serde(flatten)]
     pub motion: Motion,
+    /// What it does not walk into; unless given, it stops for nothing.
+    #[serde(default)]
+    pub stops_for: Option<StopsFor>,
+}
+
+/// Something that an actor does not walk into: it stands still while a step would bring it nearer to a geom that it is
+/// already near, and goes on later. So whatever touches it has moved against it.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopsFor {
+    /// A group of geoms.
+    pub group: String,
+    /// How near it comes by itself, in m.
+    pub gap_m: f64,
 }
 
 /// How an actor moves. It turns its x axis to where it goes.

@@ -23,7 +23,7 @@ mod schema;
 mod spec;
 mod tables;
 
-pub use actor::{Actor, Motion, Pose, Repeat, Track};
+pub use actor::{Actor, Motion, Pose, Repeat, StopsFor, Track};
 pub use community::{
     MAX_COMMUNITY_STEPS, MAX_COMMUNITY_TIME_LIMIT_S, MAX_TAG_BYTES, MAX_TAGS, MAX_VERSION_BYTES, check_tags,
 };

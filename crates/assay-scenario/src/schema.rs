@@ -399,6 +399,37 @@ pub enum Signal {
         /// A whole number of physics steps, in s.
         window_s: f64,
     },
+    /// Angle in rad between a frame's z axis and the apparent gravity in it: gravity and the mean acceleration over the last
+    /// `window_s` together, as the surface of a liquid feels them.
+    ApparentTilt {
+        /// Of which frame.
+        of: Frame,
+        /// A whole number of physics steps, in s.
+        window_s: f64,
+    },
+    /// Mean size of the linear acceleration over the last `window_s` in m/s2: what shakes to and fro adds up here, where a
+    /// mean acceleration cancels out.
+    Agitation {
+        /// Of which frame.
+        of: Frame,
+        /// A whole number of physics steps, in s.
+        window_s: f64,
+    },
+    /// Greatest speed in m/s at which a geom of `a` moves, by its own motion, towards a geom of `b` that is nearer than
+    /// `within`; where the two touch or overlap, its speed in any direction. 0 where nothing is that near.
+    ApproachSpeed {
+        /// The group whose motion counts.
+        a: String,
+        /// The group that it approaches; its motion does not count.
+        b: String,
+        /// Geoms farther apart than this do not count, in m.
+        within: f64,
+    },
+    /// A number of the policy's action, as it was clipped.
+    Action {
+        /// Its name in `control.action`.
+        name: String,
+    },
     /// Speed of one frame's origin as seen from another's, in m/s; actors count with the speed of their motion.
     RelativeSpeed {
         /// Seen from here.
@@ -472,6 +503,26 @@ pub enum Signal {
         frames: Vec<Frame>,
         /// Reached means nearer than this, m.
         radius: f64,
+    },
+    /// How many openings have been crossed, in the order of the list. An opening is a rectangle in the y-z plane of its frame;
+    /// crossing it means passing through it along the frame's x axis, not against it.
+    Crossed {
+        /// What moves.
+        of: Frame,
+        /// The middles of the openings.
+        frames: Vec<Frame>,
+        /// Half the openings' width (along y) and height (along z) in m.
+        half_size: [f64; 2],
+    },
+    /// How often another signal has turned round within the last `window_s`: from rising to falling or back, by more than
+    /// `band` each time.
+    Reversals {
+        /// The other signal.
+        signal: String,
+        /// Smaller movements do not count, in its unit.
+        band: f64,
+        /// A whole number of physics steps, in s.
+        window_s: f64,
     },
     /// How fast another signal grows, in its unit per second; 0 at the first step.
     Rate {

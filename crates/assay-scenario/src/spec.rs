@@ -247,16 +247,19 @@ impl Signal {
             | Self::Position { .. }
             | Self::Geofence { .. } => "m",
             Self::ContactForce { .. } => "N",
-            Self::Speed { .. } | Self::RelativeSpeed { .. } => "m/s",
+            Self::Speed { .. } | Self::RelativeSpeed { .. } | Self::ApproachSpeed { .. } => "m/s",
             Self::AngularSpeed { .. } => "rad/s",
-            Self::Acceleration { .. } => "m/s2",
+            Self::Acceleration { .. } | Self::Agitation { .. } => "m/s2",
             Self::JointValue { .. } => "rad or m",
             Self::JointSpeed { .. } => "rad/s or m/s",
-            Self::JointPositionMargin { .. } | Self::Tilt { .. } => "rad",
+            Self::JointPositionMargin { .. } | Self::Tilt { .. } | Self::ApparentTilt { .. } => "rad",
             Self::JointVelocityRatio { .. }
             | Self::JointTorqueRatio { .. }
             | Self::Inside { .. }
-            | Self::Visited { .. } => "1",
+            | Self::Visited { .. }
+            | Self::Crossed { .. }
+            | Self::Reversals { .. } => "1",
+            Self::Action { .. } => "as the action",
             Self::Rate { .. } => "per s",
             Self::Exposure { .. } => "s",
         }

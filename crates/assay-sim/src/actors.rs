@@ -1,10 +1,13 @@
-//! Puts the scenario's actors where their tracks say.
+//! Puts the scenario's actors where their tracks say, as long as nothing that they stop for is in their way.
 
-use assay_scenario::{Scenario, Track};
+use assay_scenario::{Scenario, StopsFor, Track};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle;
+use crate::signal::{Groups, sphere_distance};
+
+type Data = MjData<Box<MjModel>>;
 
 /// The actors of an episode.
 pub(crate) struct Actors(Vec<Actor>);
@@ -16,10 +19,50 @@ struct Actor {
     height: f64,
     /// Its orientation there, turned by the heading.
     quat: [f64; 4],
+    stops: Option<Stops>,
+    /// How long it has stood still for others so far, s.
+    delay_s: f64,
+}
+
+/// What an actor stops for: pairs of its own and other geoms, and how near it comes to them.
+struct Stops {
+    pairs: Vec<(usize, usize)>,
+    gap_m: f64,
+}
+
+impl Stops {
+    fn resolve(model: &MjModel, groups: &Groups, body: usize, stops: &StopsFor) -> Self {
+        let own = |geom: &usize| {
+            let collides = model.geom_contype()[*geom] != 0 || model.geom_conaffinity()[*geom] != 0;
+            collides && usize::try_from(model.geom_bodyid()[*geom]) == Ok(body)
+        };
+        let (own, others) = ((0..model.geom_bodyid().len()).filter(own), groups.geoms_of(&stops.group));
+        let pairs = own.flat_map(|own| others.iter().map(move |other| (own, *other))).collect();
+        Self { pairs, gap_m: stops.gap_m }
+    }
+
+    /// Whether a move along `way` (m) would bring the actor nearer to something that it is near.
+    fn hold(&self, data: &mut Data, way: [f64; 3]) -> bool {
+        self.pairs.iter().any(|(own, other)| {
+            if sphere_distance(data, *own, *other) >= self.gap_m {
+                return false;
+            }
+            let mut points = [0.0; 6];
+            let apart = data.geom_distance(*own, *other, self.gap_m, Some(&mut points));
+            let [px, py, pz, qx, qy, qz] = points;
+            let nearer = way[0] * (qx - px) + way[1] * (qy - py) + way[2] * (qz - pz) > 0.0;
+            apart <= 0.0 || (apart < self.gap_m && nearer)
+        })
+    }
 }
 
 impl Actors {
-    pub(crate) fn resolve(model: &MjModel, scenario: &Scenario, tracks: &[Track]) -> Result<Self, WorldError> {
+    pub(crate) fn resolve(
+        model: &MjModel,
+        scenario: &Scenario,
+        groups: &Groups,
+        tracks: &[Track],
+    ) -> Result<Self, WorldError> {
         let actor = |(i, (actor, track)): (usize, (&assay_scenario::Actor, &Track))| {
             let key = format!("actor[{i}].body");
             let body = handle::body(model, &actor.body, &key)?;
@@ -27,17 +70,34 @@ impl Actors {
             let mocap = usize::try_from(model.body_mocapid()[body])
                 .map_err(|_| WorldError::Missing { key: key.clone(), what: what() })?;
             let (height, quat) = (model.body_pos()[body][2], model.body_quat()[body]);
-            Ok::<_, WorldError>(Actor { mocap, track: track.clone(), height, quat })
+            let stops = actor.stops_for.as_ref().map(|stops| Stops::resolve(model, groups, body, stops));
+            Ok::<_, WorldError>(Actor { mocap, track: track.clone(), height, quat, stops, delay_s: 0.0 })
         };
         Ok(Self(scenario.actors.iter().zip(tracks).enumerate().map(actor).collect::<Result<_, WorldError>>()?))
     }
 
     /// Moves them to where they are at `time_s`.
-    pub(crate) fn place(&self, data: &mut MjData<Box<MjModel>>, time_s: f64) {
+    pub(crate) fn place(&self, data: &mut Data, time_s: f64) {
         for actor in &self.0 {
-            let pose = actor.track.at(time_s);
+            let pose = actor.track.at(time_s - actor.delay_s);
             data.mocap_pos_mut()[actor.mocap] = [pose.x, pose.y, pose.z.unwrap_or(actor.height)];
             data.mocap_quat_mut()[actor.mocap] = turned(pose.heading, actor.quat);
+        }
+    }
+
+    /// After a physics step: those who would run into something stay where they are for the next one. `data` must hold
+    /// the poses of the step's start, as MuJoCo's step leaves them; whether an observation was made in between then makes
+    /// no difference.
+    pub(crate) fn look(&mut self, data: &mut Data, timestep_s: f64) {
+        for actor in &mut self.0 {
+            let Some(stops) = &actor.stops else { continue };
+            let next_s = data.time() - actor.delay_s;
+            let (here, there) = (actor.track.at(next_s - timestep_s), actor.track.at(next_s));
+            let rise = there.z.unwrap_or(0.0) - here.z.unwrap_or(0.0);
+            let way = [there.x - here.x, there.y - here.y, rise];
+            if way != [0.0; 3] && stops.hold(data, way) {
+                actor.delay_s += timestep_s;
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Signals: the scenario's named quantities, computed after each physics step for the moment at which it began.
 
 mod acceleration;
+mod approach;
+mod crossed;
 mod derived;
 mod inside;
 mod involved;
@@ -12,8 +14,10 @@ use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 use crate::handle::{self, FrameId, RobotIds};
-use acceleration::Acceleration;
-use derived::{Derived, RelativeSpeed, Visited};
+use acceleration::{Acceleration, Agitation, ApparentTilt};
+use approach::Approach;
+use crossed::Crossed;
+use derived::{Derived, RelativeSpeed, Reversals, Visited};
 use inside::Inside;
 use involved::{NOBODY, pair};
 
@@ -57,6 +61,10 @@ impl Groups {
 
     fn bit(&self, group: &str) -> u64 {
         self.names.iter().position(|name| name == group).map_or(0, |bit| 1 << bit)
+    }
+
+    pub(crate) fn geoms_of(&self, group: &str) -> Vec<usize> {
+        self.geoms(self.bit(group))
     }
 
     fn geoms(&self, bit: u64) -> Vec<usize> {
@@ -103,6 +111,11 @@ pub(crate) enum Extractor {
     Speed(FrameId),
     AngularSpeed(FrameId),
     Acceleration(Acceleration),
+    ApparentTilt(ApparentTilt),
+    Agitation(Agitation),
+    Approach(Approach),
+    Action(usize),
+    Crossed(Crossed),
     RelativeSpeed(FrameId, FrameId),
     /// The second is where it was at first.
     Displacement(FrameId, Option<[f64; 3]>),
@@ -154,9 +167,7 @@ impl Extractor {
         };
         Ok(match signal {
             Signal::Distance { a, b, cutoff } => {
-                let (a, b) = (groups.geoms(groups.bit(a)), groups.geoms(groups.bit(b)));
-                let pairs = a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j))).filter(|(i, j)| i != j).collect();
-                Self::Distance { pairs, cutoff: *cutoff, nearest: 0, who: NOBODY }
+                Self::Distance { pairs: pairs(groups, a, b), cutoff: *cutoff, nearest: 0, who: NOBODY }
             }
             Signal::ContactForce { a, b } => {
                 Self::ContactForce { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)), who: NOBODY }
@@ -168,6 +179,21 @@ impl Extractor {
             Signal::AngularSpeed { of } => Self::AngularSpeed(frame(of)?),
             Signal::Acceleration { of, window_s } => {
                 Self::Acceleration(Acceleration::new(frame(of)?, *window_s, scenario.world.timestep_s))
+            }
+            Signal::ApparentTilt { of, window_s } => {
+                Self::ApparentTilt(ApparentTilt::new(model, frame(of)?, *window_s, scenario.world.timestep_s))
+            }
+            Signal::Agitation { of, window_s } => {
+                Self::Agitation(Agitation::new(frame(of)?, *window_s, scenario.world.timestep_s))
+            }
+            Signal::ApproachSpeed { a, b, within } => Self::Approach(Approach::new(pairs(groups, a, b), *within)),
+            Signal::Action { name } => {
+                let number = scenario.control.action.iter().position(|spec| spec.name == *name);
+                Self::Action(number.unwrap_or(0))
+            }
+            Signal::Crossed { of, frames, half_size } => {
+                let frames = frames.iter().map(frame).collect::<Result<_, _>>()?;
+                Self::Crossed(Crossed::new(frame(of)?, frames, *half_size))
             }
             Signal::RelativeSpeed { from, to } => {
                 let (from, to) = (frame(from)?, frame(to)?);
@@ -205,6 +231,9 @@ impl Extractor {
             Signal::Rate { signal } => {
                 Self::Derived(Derived::Rate { of: column(scenario, signal), before: None, value: 0.0 })
             }
+            Signal::Reversals { signal, band, window_s } => {
+                Self::Derived(Derived::Reversals(Reversals::new(column(scenario, signal), *band, *window_s)))
+            }
             Signal::Exposure { signal, below } => {
                 let of = column(scenario, signal);
                 Self::Derived(Derived::Exposure { of, below: *below, then_s: 0.0, total_s: 0.0 })
@@ -213,17 +242,17 @@ impl Extractor {
     }
 
     /// Writes all values behind the time in `sample`: first what the physics tells, then what is made of that. `qpos`
-    /// and `qvel` are those at the start of the step.
+    /// and `qvel` are those at the start of the step, `action` is the one in effect.
     pub(crate) fn measure(
         all: &mut [Self],
         data: &mut Data,
         groups: &Groups,
-        [qpos, qvel]: [&[f64]; 2],
+        [qpos, qvel, action]: [&[f64]; 3],
         sample: &mut [f64],
     ) {
         let time_s = sample[0];
         for (slot, extractor) in sample[1..].iter_mut().zip(&mut *all) {
-            *slot = extractor.value(data, groups, [qpos, qvel], time_s);
+            *slot = extractor.value(data, groups, [qpos, qvel, action], time_s);
         }
         for (i, extractor) in all.iter_mut().enumerate() {
             if let Self::Derived(derived) = extractor {
@@ -232,7 +261,13 @@ impl Extractor {
         }
     }
 
-    pub(crate) fn value(&mut self, data: &mut Data, groups: &Groups, [qpos, qvel]: [&[f64]; 2], time_s: f64) -> f64 {
+    pub(crate) fn value(
+        &mut self,
+        data: &mut Data,
+        groups: &Groups,
+        [qpos, qvel, action]: [&[f64]; 3],
+        time_s: f64,
+    ) -> f64 {
         match self {
             Self::Distance { pairs, cutoff, nearest, who } => {
                 let least = distance(data, pairs, *cutoff, nearest);
@@ -254,6 +289,11 @@ impl Extractor {
             Self::Speed(frame) => norm(&frame.velocity(data)[3..]),
             Self::AngularSpeed(frame) => norm(&frame.velocity(data)[..3]),
             Self::Acceleration(acceleration) => acceleration.value(data),
+            Self::ApparentTilt(tilt) => tilt.value(data),
+            Self::Agitation(agitation) => agitation.value(data),
+            Self::Approach(approach) => approach.value(data),
+            Self::Action(number) => action[*number],
+            Self::Crossed(crossed) => crossed.value(data),
             Self::RelativeSpeed(from, to) => {
                 let (from, to) = (from.velocity(data), to.velocity(data));
                 norm(&[to[3] - from[3], to[4] - from[4], to[5] - from[5]])
@@ -290,6 +330,12 @@ impl Extractor {
 /// The column of a sample that holds the signal.
 fn column(scenario: &Scenario, signal: &str) -> usize {
     scenario.signal_names().iter().position(|name| *name == signal).unwrap_or(0)
+}
+
+/// All pairs of a geom of group `a` and another one of group `b`.
+fn pairs(groups: &Groups, a: &str, b: &str) -> Vec<(usize, usize)> {
+    let (a, b) = (groups.geoms_of(a), groups.geoms_of(b));
+    a.iter().flat_map(|i| b.iter().map(move |j| (*i, *j))).filter(|(i, j)| i != j).collect()
 }
 
 fn norm(vector: &[f64]) -> f64 {
@@ -357,7 +403,7 @@ fn distance(data: &mut Data, pairs: &[(usize, usize)], cutoff: f64, nearest: &mu
 }
 
 /// Distance between two geoms' bounding spheres, a lower bound of theirs.
-fn sphere_distance(data: &Data, a: usize, b: usize) -> f64 {
+pub(crate) fn sphere_distance(data: &Data, a: usize, b: usize) -> f64 {
     let radius = |geom: usize| data.model().geom_rbound()[geom];
     // MuJoCo marks an unbounded geom (a plane) with radius 0.
     if radius(a) <= 0.0 || radius(b) <= 0.0 {

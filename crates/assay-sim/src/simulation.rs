@@ -80,7 +80,7 @@ impl Simulation {
         let extractor = |signal| Extractor::resolve(&model, &scenario, &robots, &groups, signal);
         let extractors = scenario.signals.iter().map(extractor).collect::<Result<Vec<_>, _>>()?;
         let controller = Controller::resolve(&model, &scenario, &robots)?;
-        let actors = Actors::resolve(&model, &scenario, &draw.tracks)?;
+        let actors = Actors::resolve(&model, &scenario, &groups, &draw.tracks)?;
         let terms = Term::resolve_all(&model, &scenario, &robots)?;
         let cameras = Cameras::resolve(&model, &scenario)?;
         let pushes = Pushes::resolve(&model, &draw.pushes)?;
@@ -226,12 +226,13 @@ impl Simulation {
         self.qpos.copy_from_slice(self.data.qpos());
         self.qvel.copy_from_slice(self.data.qvel());
         self.data.step();
+        self.actors.look(&mut self.data, self.scenario.world.timestep_s);
         self.check()
     }
 
     /// The signals of the step that [`Self::advance`] made, at its start.
     pub fn measure(&mut self) {
-        let state = [&self.qpos[..], &self.qvel];
+        let state = [&self.qpos[..], &self.qvel, &self.last_action];
         Extractor::measure(&mut self.extractors, &mut self.data, &self.groups, state, &mut self.sample);
     }
 

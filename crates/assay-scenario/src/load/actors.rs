@@ -16,6 +16,14 @@ pub(super) fn check_actors(document: &Document, drawn: &[String]) -> Result<(), 
         if !bodies.insert(&actor.body) {
             return fail("body", "is moved twice; remove one".to_owned());
         }
+        if let Some(stops) = &actor.stops_for {
+            if !document.groups.contains_key(&stops.group) {
+                return fail("stops_for.group", format!("there is no group {:?} in [groups]", stops.group));
+            }
+            if !(stops.gap_m.is_finite() && stops.gap_m > 0.0) {
+                return fail("stops_for.gap_m", "must be a positive number of m".to_owned());
+            }
+        }
         match &actor.motion {
             Motion::Path { waypoints, speed, start_s, .. } => {
                 if !(2..=MAX_ITEMS).contains(&waypoints.len()) {

@@ -40,12 +40,10 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
             return Err(ScenarioError::value(key(), "can't be named in a formula; rename it"));
         }
         match signal {
-            Signal::Distance { a, b, cutoff } => {
-                if !(cutoff.is_finite() && *cutoff > 0.0) {
-                    return Err(ScenarioError::value(
-                        format!("signals.{name}.cutoff"),
-                        "must be a positive number of m",
-                    ));
+            Signal::Distance { a, b, cutoff: most } | Signal::ApproachSpeed { a, b, within: most } => {
+                if !is_positive(*most) {
+                    let part = if matches!(signal, Signal::Distance { .. }) { "cutoff" } else { "within" };
+                    return Err(ScenarioError::value(format!("{}.{part}", key()), "must be a positive number of m"));
                 }
                 group_exists(key(), a)?;
                 group_exists(key(), b)?;
@@ -55,6 +53,9 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                 b.as_ref().map_or(Ok(()), |b| group_exists(key(), b))?;
             }
             Signal::Acceleration { window_s, .. }
+            | Signal::ApparentTilt { window_s, .. }
+            | Signal::Agitation { window_s, .. }
+            | Signal::Reversals { window_s, .. }
                 if super::whole(window_s / document.world.timestep_s).is_none_or(|steps| steps > MAX_WINDOW_STEPS) =>
             {
                 let problem = format!("must be 1 to {MAX_WINDOW_STEPS} whole physics steps, in s");
@@ -88,6 +89,26 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                     ));
                 }
             }
+            Signal::Action { name: number } if document.control.action.iter().all(|spec| spec.name != *number) => {
+                let problem = format!("there is no [[control.action]] named {number:?}");
+                return Err(ScenarioError::value(format!("signals.{name}.name"), problem));
+            }
+            Signal::Crossed { frames, half_size, .. } => {
+                if frames.is_empty() || frames.len() > MAX_ITEMS {
+                    let problem = format!("must name 1 to {MAX_ITEMS} frames");
+                    return Err(ScenarioError::value(format!("signals.{name}.frames"), problem));
+                }
+                if !half_size.iter().all(|half| is_positive(*half)) {
+                    let problem = "must be two positive numbers of m";
+                    return Err(ScenarioError::value(format!("signals.{name}.half_size"), problem));
+                }
+            }
+            Signal::Reversals { signal, band, .. } => {
+                if !is_positive(*band) {
+                    return Err(ScenarioError::value(format!("signals.{name}.band"), "must be a positive number"));
+                }
+                check_derived(document, name, signal)?;
+            }
             Signal::Rate { signal } | Signal::Exposure { signal, .. } => check_derived(document, name, signal)?,
             _ => {}
         }
@@ -95,12 +116,16 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
     check_observations(document, robots, &robot_exists)
 }
 
+fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
 /// A signal made of another one must name one that is not made of others itself.
 fn check_derived(document: &Document, name: &str, of: &str) -> Result<(), ScenarioError> {
     let key = format!("signals.{name}.signal");
     match document.signals.get(of) {
         None => Err(ScenarioError::value(key, format!("there is no signal {of:?}"))),
-        Some(Signal::Rate { .. } | Signal::Exposure { .. }) => {
+        Some(Signal::Rate { .. } | Signal::Exposure { .. } | Signal::Reversals { .. }) => {
             Err(ScenarioError::value(key, format!("{of:?} is made of another signal itself; name that one")))
         }
         Some(_) => Ok(()),

@@ -1,33 +1,36 @@
-//! Mean acceleration over a window: velocities are compared, because the accelerations of single steps are full of the
+//! Accelerations over a window: velocities are compared, because the accelerations of single steps are full of the
 //! contact solver's noise.
 
 use std::collections::VecDeque;
+
+use mujoco_rs::prelude::*;
 
 use super::{Data, norm};
 use crate::handle::FrameId;
 
 /// The last window of a frame's velocities.
-pub(crate) struct Acceleration {
+struct Window {
     frame: FrameId,
-    steps: usize,
     window_s: f64,
+    steps: usize,
     /// Oldest first; empty before the first sample.
     velocities: VecDeque<[f64; 3]>,
 }
 
-impl Acceleration {
-    pub(super) fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
+impl Window {
+    fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "checked when the scenario is read"
         )]
         let steps = (window_s / timestep_s).round() as usize;
-        Self { frame, steps, window_s, velocities: VecDeque::with_capacity(steps + 1) }
+        Self { frame, window_s, steps, velocities: VecDeque::with_capacity(steps + 1) }
     }
 
-    /// m/s2. Before the first sample the frame counts as having moved as it does then.
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
+    /// Adds the velocity of now, and gives its change over the window in m/s. Before the first sample the frame counts as
+    /// having moved as it does then.
+    fn push(&mut self, data: &Data) -> [f64; 3] {
         let [_, _, _, x, y, z] = self.frame.velocity(data);
         let now = [x, y, z];
         if self.velocities.is_empty() {
@@ -35,6 +38,75 @@ impl Acceleration {
         }
         let before = self.velocities.pop_front().unwrap_or(now);
         self.velocities.push_back(now);
-        norm(&[now[0] - before[0], now[1] - before[1], now[2] - before[2]]) / self.window_s
+        minus(now, before)
     }
+}
+
+/// Size of the mean acceleration.
+pub(crate) struct Acceleration(Window);
+
+impl Acceleration {
+    pub(super) fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
+        Self(Window::new(frame, window_s, timestep_s))
+    }
+
+    /// m/s2.
+    pub(super) fn value(&mut self, data: &Data) -> f64 {
+        norm(&self.0.push(data)) / self.0.window_s
+    }
+}
+
+/// Angle between a frame's z axis and what a liquid in it takes for up.
+pub(crate) struct ApparentTilt {
+    window: Window,
+    gravity: [f64; 3],
+}
+
+impl ApparentTilt {
+    pub(super) fn new(model: &MjModel, frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
+        Self { window: Window::new(frame, window_s, timestep_s), gravity: model.opt().gravity }
+    }
+
+    /// rad; a right angle where nothing weighs anything.
+    pub(super) fn value(&mut self, data: &Data) -> f64 {
+        let change = self.window.push(data);
+        let up = [0, 1, 2].map(|i| change[i] / self.window.window_s - self.gravity[i]);
+        let m = self.window.frame.rotation(data);
+        let axis = [m[2], m[5], m[8]];
+        let across =
+            [axis[1] * up[2] - axis[2] * up[1], axis[2] * up[0] - axis[0] * up[2], axis[0] * up[1] - axis[1] * up[0]];
+        let along = axis[0] * up[0] + axis[1] * up[1] + axis[2] * up[2];
+        if norm(&up) > 0.0 { norm(&across).atan2(along) } else { std::f64::consts::FRAC_PI_2 }
+    }
+}
+
+/// Mean size of the acceleration.
+pub(crate) struct Agitation {
+    window: Window,
+    /// Velocity at the sample before.
+    before: Option<[f64; 3]>,
+    /// Changes of velocity from sample to sample, oldest first, in m/s.
+    changes: VecDeque<f64>,
+}
+
+impl Agitation {
+    pub(super) fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
+        Self { window: Window::new(frame, window_s, timestep_s), before: None, changes: VecDeque::new() }
+    }
+
+    /// m/s2.
+    pub(super) fn value(&mut self, data: &Data) -> f64 {
+        let [_, _, _, x, y, z] = self.window.frame.velocity(data);
+        let now = [x, y, z];
+        let before = self.before.replace(now).unwrap_or(now);
+        self.changes.push_back(norm(&minus(now, before)));
+        if self.changes.len() > self.window.steps {
+            self.changes.pop_front();
+        }
+        self.changes.iter().sum::<f64>() / self.window.window_s
+    }
+}
+
+fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }

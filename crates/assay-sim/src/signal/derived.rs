@@ -1,5 +1,7 @@
 //! Signals with a memory: of places, of speeds, and of other signals.
 
+use std::collections::VecDeque;
+
 use mujoco_rs::prelude::*;
 
 use super::norm;
@@ -58,6 +60,52 @@ pub(crate) enum Derived {
     Rate { of: usize, before: Option<(f64, f64)>, value: f64 },
     /// Seconds that it has been below a value.
     Exposure { of: usize, below: f64, then_s: f64, total_s: f64 },
+    /// How often it has turned round of late.
+    Reversals(Reversals),
+}
+
+/// Turns of a signal by more than a band, within the last window.
+pub(crate) struct Reversals {
+    of: usize,
+    band: f64,
+    window_s: f64,
+    /// Greatest and least value since the last turn.
+    range: Option<[f64; 2]>,
+    /// 1 while it rises, -1 while it falls, 0 before it has moved by the band.
+    heading: i8,
+    turns_s: VecDeque<f64>,
+}
+
+impl Reversals {
+    pub(crate) fn new(of: usize, band: f64, window_s: f64) -> Self {
+        Self { of, band, window_s, range: None, heading: 0, turns_s: VecDeque::new() }
+    }
+
+    fn value(&mut self, sample: &[f64]) -> f64 {
+        let (now_s, x) = (sample[0], sample[self.of]);
+        let [high, low] = self.range.unwrap_or([x, x]);
+        let [high, low] = [high.max(x), low.min(x)];
+        self.range = Some(match self.heading {
+            // Back by the band from the farthest point: a turn.
+            1.. if high - x > self.band => self.turn(-1, now_s, x),
+            ..=-1 if x - low > self.band => self.turn(1, now_s, x),
+            0 if x - low > self.band || high - x > self.band => {
+                self.heading = if x - low > self.band { 1 } else { -1 };
+                [x, x]
+            }
+            _ => [high, low],
+        });
+        while self.turns_s.front().is_some_and(|turn_s| now_s - turn_s >= self.window_s) {
+            self.turns_s.pop_front();
+        }
+        self.turns_s.len() as f64
+    }
+
+    fn turn(&mut self, heading: i8, now_s: f64, x: f64) -> [f64; 2] {
+        self.heading = heading;
+        self.turns_s.push_back(now_s);
+        [x, x]
+    }
 }
 
 impl Derived {
@@ -81,6 +129,7 @@ impl Derived {
                 *then_s = now_s;
                 *total_s
             }
+            Self::Reversals(reversals) => reversals.value(sample),
         }
     }
 }
@@ -88,6 +137,15 @@ impl Derived {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_count_beyond_the_band_and_within_the_window() {
+        let mut turns = Derived::Reversals(Reversals::new(1, 0.5, 3.0));
+        let values = [0.0, 1.0, 0.6, 1.2, 0.0, 0.4, -0.2, 0.4, 0.4, 0.4, 0.4, -1.0];
+        let counts: Vec<f64> = (0..).zip(values).map(|(t, x)| turns.value(&[f64::from(t), x])).collect();
+        //               up, .4 back, on, turns, .4 back, on, turns, then the first is too old, ... and a last one
+        assert_eq!(counts, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0]);
+    }
 
     #[test]
     fn rates_and_exposures_follow_the_samples() {

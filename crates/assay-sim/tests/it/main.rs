@@ -8,6 +8,7 @@ mod library;
 mod mobile;
 mod modes;
 mod motion;
+mod motions;
 mod panda;
 mod panda_identified;
 mod quadrotor;
