@@ -6,8 +6,8 @@ bounded acceleration, so the balls hardly roll. The tool is kept upright by feed
 
 import numpy as np
 
-SPEED = 0.25  # m/s
-ACCELERATION = 0.6  # m/s2; the limit is 2, and the servos overshoot a little
+SPEED = 0.235  # m/s; the limit is 0.25, and the servos overshoot a little
+ACCELERATION = 0.6  # m/s2; the limit is 2
 PERIOD = 0.02  # s between two actions
 BELOW = 0.112  # m from the handle to the bowl's underside
 ROOM_ABOVE = 0.05  # m between the divider and the bowl

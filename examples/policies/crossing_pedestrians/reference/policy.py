@@ -15,7 +15,7 @@ HORIZON_S, DECIDE_STEPS = 5.0, 3  # how far it looks, and how often: that is dea
 HULL_X, HULL_Y, BODY = 0.445, 0.29, 0.23  # half sizes of the hull and a person's radius, m
 MIDDLE = 0.0376  # the hull's middle ahead of the wheels, m
 END_Y = 3.6  # here the pedestrians turn round
-CLEAR_M, LEAST_M = 0.60, 0.08  # kept while moving, and while creeping, m
+CLEAR_M, LEAST_M = 0.60, 0.12  # kept while moving, and while creeping, m
 CREEP_M, CREEP = 0.56, 0.2  # nearer than this the base creeps
 ALL_WALK_S = 3.1  # by then everybody has set out
 

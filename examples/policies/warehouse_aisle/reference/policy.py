@@ -12,11 +12,12 @@ HULL_X, HULL_Y, HULL_MIDDLE = 0.445, 0.29, 0.0376  # half sizes of the hull, and
 LANE = HULL_Y + 0.17  # half width of the path that must be free, m
 HEADINGS = np.radians(np.arange(-75, 76, 5.0))
 SPEED, CREEP, TURN = 1.1, 0.25, 1.0
+WAVER = 0.3  # what a change of direction costs
 BRAKING = 0.8  # m/s2, well below what the base can do
 LOOKAHEAD = 2.2  # m
 CROSSING_X, END_Y = 5.0, 4.0  # where the worker walks, and turns round
 WAIT_X = 3.25  # here the base waits; its front is 0.5 m ahead
-BODY, CLEAR_M = 0.28, 0.70  # a person's radius with room for what the scanners can't tell; what is kept free, m
+BODY, CLEAR_M = 0.28, 0.85  # a person's radius with room for what the scanners can't tell; what is kept free, m
 
 
 def points(observation):
@@ -53,7 +54,7 @@ class Policy:
     """Remembers where the worker was, to tell where they will be."""
 
     def __init__(self):
-        self.sightings, self.go = [], False
+        self.sightings, self.go, self.heading = [], False, 0.0
 
     def act(self, observation):
         seen = points(observation)
@@ -66,7 +67,10 @@ class Policy:
         rooms = np.array([room(seen, angle) for angle in HEADINGS])
         # Room beyond the look-ahead is worth nothing more; what lacks to it counts against turning less.
         short = np.minimum(rooms, min(LOOKAHEAD, np.hypot(*goal)))
-        best = np.argmax(1.2 * short - np.abs(HEADINGS - np.clip(wanted, -1.2, 1.2)))
+        # Of two that are as good, the one that it follows already: else it would waver.
+        worth = 1.2 * short - np.abs(HEADINGS - np.clip(wanted, -1.2, 1.2)) - WAVER * np.abs(HEADINGS - self.heading)
+        best = np.argmax(worth)
+        self.heading = HEADINGS[best]
         turn = np.clip(1.8 * HEADINGS[best], -TURN, TURN)
         ahead = min(room(seen, 0.0), rooms[best])
         speed = min(SPEED, np.sqrt(2 * BRAKING * max(ahead - 0.12, 0.0)), 0.9 * np.hypot(*goal))
