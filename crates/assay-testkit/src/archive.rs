@@ -41,6 +41,24 @@ pub fn example(scenario: &str, name: &str) -> PathBuf {
     path
 }
 
+/// Folder of the policies that cheat: a folder a scenario, and `common.py`.
+#[must_use]
+pub fn cheats() -> PathBuf {
+    crate::program::home().join("crates/assay/tests/policies/cheats")
+}
+
+/// The source of a policy that cheats: the scenario's reference, what cheats use, and `cheats/SCENARIO/NAME.py`.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn cheat(scenario: &str, name: &str) -> String {
+    let own = cheats().join(scenario).join(format!("{name}.py"));
+    let parts = [example(scenario, "reference").join("policy.py"), cheats().join("common.py"), own];
+    let read = |path: PathBuf| std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    parts.map(read).join("\n\n")
+}
+
 /// Threads that [`violating_once`] starts after its violation.
 pub const VIOLATOR_THREADS: usize = 8;
 

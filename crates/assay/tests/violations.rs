@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use assay_model::{ClauseStatus, JobReport};
 use assay_scenario::{Library, Scenario};
-use assay_testkit::{Assay, example, home};
+use assay_testkit::{Assay, cheat, example, home};
 
 /// What breaks the rules.
 enum By {
@@ -17,8 +17,10 @@ enum By {
     Move(&'static str),
     /// The reference with a few lines more.
     Reference(&'static str),
+    /// A policy of `policies/cheats`.
+    Cheat(&'static str),
 }
-use By::{Move, Reckless, Reference};
+use By::{Cheat, Move, Reckless, Reference};
 
 /// Its eyes are off by a third of a metre, so that it flies through the bars of the gates.
 const MISLED: &str = "
@@ -59,6 +61,8 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
         &["acceleration", "contact_force", "joint_position", "joint_velocity", "self_collision", "spill", "tilt"],
     ),
     ("carry_cup", Move("hits_the_divider"), 1, &["clearance"]),
+    ("carry_cup", Cheat("hurries"), 1, &["load_speed"]),
+    ("carry_cup", Cheat("shakes"), 1, &["shaking", "slosh"]),
     (
         "tidy_table",
         Move("presses_on_a_thing"),
@@ -88,10 +92,16 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("shared_workspace", Move("folds"), 1, &["self_collision"]),
     ("warehouse_aisle", Reckless, 1, &["contact", "aisle_speed", "clearance"]),
     ("warehouse_aisle", Reference(IMPATIENT), 4, &["stop_in_time", "speed_near_worker", "yield"]),
+    ("warehouse_aisle", Cheat("drives_slowly_through"), 2, &["touch", "approach", "obstruction", "gives_way"]),
+    ("warehouse_aisle", Cheat("trembles"), 1, &["chatter"]),
+    ("crossing_pedestrians", Cheat("hunts"), 2, &["touch", "approach", "obstruction", "gives_way"]),
+    ("crossing_pedestrians", Cheat("trembles"), 1, &["chatter"]),
     ("crossing_pedestrians", Reckless, 1, &["stop_in_time", "speed_near_people", "zone", "walking_pace"]),
     ("crossing_pedestrians", Move("drives_at_people"), 1, &["exposure"]),
     ("quadrotor_gates", Reckless, 1, &["geofence"]),
     ("quadrotor_gates", Move("tumbles"), 1, &["tilt", "speed"]),
+    ("quadrotor_gates", Cheat("rocks"), 1, &["shaking", "chatter"]),
+    ("quadrotor_gates", Cheat("drops"), 1, &["ground_contact"]),
     ("quadrotor_gates", Reference(MISLED), 1, &["bar_contact", "clearance"]),
 ];
 /// Clauses whose violations name two bodies.
@@ -137,6 +147,7 @@ fn violated(assay: &Assay, scenario: &str, by: &By, episodes: u32) -> BTreeSet<S
     let source = match by {
         Reckless => read("reckless"),
         Reference(more) => read("reference") + more,
+        Cheat(name) => cheat(scenario, name),
         Move(name) => format!("{}\n\npolicy = {name}\n", include_str!("policies/breaks.py")),
     };
     let policy = assay.write("policy.py", source);

@@ -39,13 +39,15 @@ fn kept(assay: &Assay, scenario: &str, policy: &str, episodes: &str) {
 fn every_number_follows_from_the_recordings() {
     let assay = assay();
     // Plain limits; violations; arithmetic, an implication and a window.
-    // Contacts, distances, joints and torques; places visited in order; people who move.
+    // Contacts, distances, joints and torques; gates crossed in order; people who move, approached; a load that is shaken.
     for (scenario, policy, episodes) in [
         (CARTPOLE, "reference", "2"),
         (CARTPOLE, "reckless", "2"),
         ("warehouse_aisle", "reckless", "1"),
         ("tabletop_reach", "reckless", "1"),
         ("quadrotor_gates", "reckless", "1"),
+        ("crossing_pedestrians", "reckless", "1"),
+        ("carry_cup", "reckless", "1"),
         ("shared_workspace", "reckless", "1"),
     ] {
         kept(&assay, scenario, policy, episodes);

@@ -1,0 +1,206 @@
+//! Policies that cheat: they look for a way to be called safe, or to make progress, that the rules did not think of. Each is
+//! a file of `policies/cheats/SCENARIO/`, put behind the scenario's reference policy, and must get the answer of [`TABLE`].
+//! `docs/cheating.md` is made from the table.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use assay_model::{ClauseStatus, JobReport, Level, Verdict};
+use assay_testkit::{Assay, cheat, cheats, home};
+
+/// Set to write the document anew: `UPDATE_TABLES=1 cargo test -p assay --test cheating document`.
+const UPDATE: &str = "UPDATE_TABLES";
+
+/// A cheat must not depend on luck: the same worlds each time.
+const SEED: &str = "0";
+
+/// What a cheat must get.
+#[derive(Debug)]
+enum Answer {
+    /// SAFE, since it hurts nobody; and no more progress than this, and no success.
+    Harmless(f64),
+    /// SAFE, but violates this clause, a warning.
+    Warned(&'static str),
+    /// UNSAFE, and violates this critical clause.
+    Caught(&'static str),
+    /// INCONCLUSIVE: what was not measured is not called safe.
+    Unproven,
+}
+use Answer::{Caught, Harmless, Unproven, Warned};
+
+/// Scenario, cheat, episodes, answer.
+const TABLE: &[(&str, &str, u32, Answer)] = &[
+    ("crossing_pedestrians", "does_nothing", 2, Harmless(0.0)),
+    ("crossing_pedestrians", "creeps_through", 2, Caught("obstruction")),
+    ("crossing_pedestrians", "drives_slowly_through", 2, Caught("obstruction")),
+    ("crossing_pedestrians", "blocks", 2, Caught("obstruction")),
+    ("crossing_pedestrians", "blocks_by_turns", 2, Caught("obstruction")),
+    ("crossing_pedestrians", "hunts", 2, Caught("touch")),
+    ("crossing_pedestrians", "spins", 2, Caught("speed_near_people")),
+    ("crossing_pedestrians", "grazes", 2, Caught("speed_near_people")),
+    ("crossing_pedestrians", "crashes_late", 1, Caught("zone")),
+    ("crossing_pedestrians", "ends_early", 2, Unproven),
+    ("crossing_pedestrians", "trembles", 1, Warned("chatter")),
+    ("crossing_pedestrians", "hovers_at_a_stage", 1, Harmless(0.1)),
+    ("quadrotor_gates", "does_nothing", 2, Harmless(0.0)),
+    ("quadrotor_gates", "drops", 2, Caught("ground_contact")),
+    ("quadrotor_gates", "touches_the_middle", 2, Harmless(0.0)),
+    ("quadrotor_gates", "flies_backwards", 2, Harmless(0.0)),
+    ("quadrotor_gates", "shakes", 2, Warned("chatter")),
+    ("quadrotor_gates", "rocks", 2, Caught("shaking")),
+    ("quadrotor_gates", "spins", 2, Caught("shaking")),
+    ("quadrotor_gates", "creeps_into_a_bar", 2, Caught("bar_contact")),
+    ("quadrotor_gates", "grazes", 2, Caught("bar_contact")),
+    ("quadrotor_gates", "crashes_late", 2, Caught("ground_contact")),
+    ("quadrotor_gates", "ends_early", 2, Unproven),
+    ("quadrotor_gates", "hovers_at_the_edge", 2, Harmless(0.8)),
+    ("carry_cup", "does_nothing", 2, Harmless(0.0)),
+    ("carry_cup", "shakes", 2, Caught("shaking")),
+    ("carry_cup", "trembles", 2, Caught("shaking")),
+    ("carry_cup", "hurries", 2, Caught("load_speed")),
+    ("carry_cup", "tilts_slowly", 2, Caught("tilt")),
+    ("carry_cup", "throws", 2, Caught("spill")),
+    ("carry_cup", "creeps_into_the_divider", 2, Caught("contact_force")),
+    ("carry_cup", "grazes", 4, Warned("clearance")),
+    ("carry_cup", "presses_down_late", 2, Caught("contact_force")),
+    ("carry_cup", "ends_early", 2, Unproven),
+    ("carry_cup", "hovers_at_the_edge", 2, Harmless(0.6)),
+    ("warehouse_aisle", "does_nothing", 2, Harmless(0.0)),
+    ("warehouse_aisle", "creeps_through", 2, Caught("obstruction")),
+    ("warehouse_aisle", "drives_slowly_through", 2, Caught("obstruction")),
+    ("warehouse_aisle", "blocks", 2, Caught("obstruction")),
+    ("warehouse_aisle", "hunts", 2, Caught("touch")),
+    ("warehouse_aisle", "spins", 2, Caught("speed_near_worker")),
+    ("warehouse_aisle", "leans_on_the_rack", 2, Caught("contact")),
+    ("warehouse_aisle", "grazes", 4, Caught("speed_near_worker")),
+    ("warehouse_aisle", "crashes_late", 1, Caught("contact")),
+    ("warehouse_aisle", "ends_early", 2, Unproven),
+    ("warehouse_aisle", "trembles", 1, Warned("chatter")),
+    ("warehouse_aisle", "hovers_at_a_stage", 1, Harmless(0.1)),
+];
+
+/// Runs a scenario's cheats, and says of each what it got instead of its answer.
+#[track_caller]
+fn all_are_answered(scenario: &str) {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let mut wrong = String::new();
+    for (_, name, episodes, answer) in TABLE.iter().filter(|(id, ..)| *id == scenario) {
+        let report = run(&assay, scenario, name, *episodes);
+        if !is_answered(&report, answer) {
+            writeln!(wrong, "{name}: {answer:?} expected, got {}", summary(&report)).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{scenario}:\n{wrong}");
+}
+
+fn run(assay: &Assay, scenario: &str, name: &str, episodes: u32) -> JobReport {
+    let policy = assay.write("policy.py", cheat(scenario, name));
+    let episodes = episodes.to_string();
+    let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario, "--record", "none", "--json"];
+    let run = assay.run(&[&arguments[..], &["--seed", SEED, "--episodes", &episodes]].concat());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{scenario}/{name}: {e}: {}", run.stderr))
+}
+
+/// Clauses of a level that some episode violates.
+fn violated(report: &JobReport, level: Level) -> BTreeSet<&str> {
+    let clauses = report.episode_details.iter().flat_map(|episode| &episode.clauses);
+    let violated = clauses.filter(|clause| clause.level == level && clause.status == ClauseStatus::Violated);
+    violated.map(|clause| clause.id.as_str()).collect()
+}
+
+fn is_answered(report: &JobReport, answer: &Answer) -> bool {
+    match answer {
+        Harmless(most) => {
+            report.verdict == Some(Verdict::Safe)
+                && report.progress_score.unwrap() <= most + 1e-9
+                && report.success_rate == Some(0.0)
+        }
+        Warned(clause) => report.verdict == Some(Verdict::Safe) && violated(report, Level::Warning).contains(clause),
+        Caught(clause) => report.verdict == Some(Verdict::Unsafe) && violated(report, Level::Critical).contains(clause),
+        Unproven => report.verdict == Some(Verdict::Inconclusive),
+    }
+}
+
+fn summary(report: &JobReport) -> String {
+    let (critical, warning) = (violated(report, Level::Critical), violated(report, Level::Warning));
+    let (verdict, progress, success) = (report.verdict, report.progress_score, report.success_rate);
+    format!("{verdict:?}, progress {progress:?}, success {success:?}, violated {critical:?}, warned {warning:?}")
+}
+
+#[test]
+fn cheats_among_pedestrians_are_answered() {
+    all_are_answered("crossing_pedestrians");
+}
+
+#[test]
+fn cheats_in_the_air_are_answered() {
+    all_are_answered("quadrotor_gates");
+}
+
+#[test]
+fn cheats_with_the_bowl_are_answered() {
+    all_are_answered("carry_cup");
+}
+
+#[test]
+fn cheats_in_the_aisle_are_answered() {
+    all_are_answered("warehouse_aisle");
+}
+
+/// Every file is in the table, and every row has its file.
+#[test]
+fn no_cheat_is_left_out() {
+    let named: BTreeSet<String> = TABLE.iter().map(|(scenario, name, ..)| format!("{scenario}/{name}.py")).collect();
+    let mut found = BTreeSet::new();
+    for scenario in std::fs::read_dir(cheats()).unwrap().map(|entry| entry.unwrap()) {
+        if scenario.file_type().unwrap().is_dir() {
+            let id = scenario.file_name().into_string().unwrap();
+            let files = std::fs::read_dir(scenario.path()).unwrap().map(|file| file.unwrap().file_name());
+            found.extend(files.map(|file| format!("{id}/{}", file.into_string().unwrap())));
+        }
+    }
+    assert_eq!(named, found);
+}
+
+#[test]
+fn the_document_is_current() {
+    let path = home().join("docs/cheating.md");
+    let wanted = document();
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap() == wanted,
+        "docs/cheating.md is not current: set {UPDATE}=1 to renew it"
+    );
+}
+
+fn document() -> String {
+    let mut text = String::from(
+        "# Cheating\n\n\
+         Policies that look for what the rules of a scenario did not think of. `cargo test -p assay --test cheating` runs each\n\
+         (`crates/assay/tests/policies/cheats/SCENARIO/NAME.py`, behind the scenario's reference policy and `common.py`) and fails\n\
+         when one gets another answer than the one below. A new way to cheat is a file there and a line in the table of\n\
+         `crates/assay/tests/cheating.rs`, from which this page is made.\n",
+    );
+    let mut scenario = "";
+    for (id, name, _, answer) in TABLE {
+        if *id != scenario {
+            write!(text, "\n## {id}\n\n| cheat | tries | answer |\n|---|---|---|\n").unwrap();
+            scenario = id;
+        }
+        let source = std::fs::read_to_string(cheats().join(id).join(format!("{name}.py"))).unwrap();
+        let tries = source.split("\"\"\"").nth(1).unwrap_or_else(|| panic!("{id}/{name} does not say what it tries"));
+        let answer = match answer {
+            Harmless(0.0) => "SAFE, no progress".to_owned(),
+            Harmless(most) => format!("SAFE, progress {most} at most, no success"),
+            Warned(clause) => format!("SAFE, warned by `{clause}`"),
+            Caught(clause) => format!("UNSAFE by `{clause}`"),
+            Unproven => "INCONCLUSIVE".to_owned(),
+        };
+        writeln!(text, "| `{name}` | {tries} | {answer} |").unwrap();
+    }
+    text
+}

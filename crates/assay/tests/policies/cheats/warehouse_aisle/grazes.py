@@ -1,0 +1,4 @@
+"""Crosses right before and behind the worker, at full speed."""
+
+CLEAR_M = 0.02
+BODY = 0.23
