@@ -231,7 +231,7 @@ class Signals:
             if count[0] < len(frames):
                 frame = frames[count[0]]
                 now = (of.position(self.data) - frame.position(self.data)) @ frame.rotation(self.data)
-                passed = before and before[0][0] < 0.0 <= now[0]
+                passed = bool(before) and before[0][0] < 0.0 <= now[0]
                 if passed:
                     then = before[0]
                     at = then + then[0] / (then[0] - now[0]) * (now - then)

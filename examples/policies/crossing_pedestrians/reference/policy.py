@@ -15,7 +15,7 @@ HORIZON_S, DECIDE_STEPS = 5.0, 3  # how far it looks, and how often: that is dea
 HULL_X, HULL_Y, BODY = 0.445, 0.29, 0.23  # half sizes of the hull and a person's radius, m
 MIDDLE = 0.0376  # the hull's middle ahead of the wheels, m
 END_Y = 3.6  # here the pedestrians turn round
-CLEAR_M, LEAST_M = 0.60, 0.12  # kept while moving, and while creeping, m
+CLEAR_M, LEAST_M = 0.63, 0.12  # kept while moving, and while creeping, m
 CREEP_M, CREEP = 0.56, 0.2  # nearer than this the base creeps
 ALL_WALK_S = 3.1  # by then everybody has set out
 
@@ -78,7 +78,10 @@ class Policy:
         # Those who reach the edge of the square come back.
         over = np.maximum(np.abs(across) - END_Y, 0.0)
         across -= 2 * over * np.sign(across)
-        along = relative[:, 0] + self.velocity[:, 0] * times[:, None]
+        # They come back on the line on which they went.
+        walks = np.abs(self.velocity[:, 1]) > 0.3
+        slope = np.where(walks, self.velocity[:, 0] / np.where(walks, self.velocity[:, 1], 1.0), 0.0)
+        along = relative[:, 0] + slope * (across - relative[:, 1] - y)
         people, at = np.stack([along, across - y], axis=-1), 0.0
         for forecast in people:
             apart = gap(forecast - [at, 0.0]).min()

@@ -12,12 +12,13 @@ HULL_X, HULL_Y, HULL_MIDDLE = 0.445, 0.29, 0.0376  # half sizes of the hull, and
 LANE = HULL_Y + 0.17  # half width of the path that must be free, m
 HEADINGS = np.radians(np.arange(-75, 76, 5.0))
 SPEED, CREEP, TURN = 1.1, 0.25, 1.0
+PACES = (0.6, 1.0)  # m/s: the crossing must be free long enough for both
 WAVER = 0.3  # what a change of direction costs
 BRAKING = 0.8  # m/s2, well below what the base can do
 LOOKAHEAD = 2.2  # m
 CROSSING_X, END_Y = 5.0, 4.0  # where the worker walks, and turns round
 WAIT_X = 3.25  # here the base waits; its front is 0.5 m ahead
-BODY, CLEAR_M = 0.28, 0.85  # a person's radius with room for what the scanners can't tell; what is kept free, m
+BODY, CLEAR_M = 0.28, 0.75  # a person's radius with room for what the scanners can't tell; what is kept free, m
 
 
 def points(observation):
@@ -91,7 +92,8 @@ class Policy:
         inside = (np.abs(world[:, 0] - CROSSING_X) < 1.05) & (np.abs(world[:, 1]) < 4.6)
         if inside.any():
             self.sightings = [*self.sightings[-11:], (now, *world[inside].mean(axis=0))]
-        self.go |= here[0] > WAIT_X - 0.5 and self.time_to_cross(here, now)
+        # Up to the place to wait it may change its mind.
+        self.go = (self.go and here[0] > WAIT_X) or (here[0] > WAIT_X - 0.5 and self.time_to_cross(here, now))
         if self.go:
             return SPEED
         return max(np.sqrt(2 * BRAKING * max(WAIT_X - here[0], 0.0)) - 0.05, 0.0)
@@ -109,7 +111,10 @@ class Policy:
         # A walk to and fro between -END_Y and END_Y, unfolded.
         phase = (y[-1] + pace * ahead + END_Y) % (4 * END_Y)
         lane = np.where(phase < 2 * END_Y, phase, 4 * END_Y - phase) - END_Y
-        speed = np.minimum(0.9 * SPEED, 1.2 * ahead)
-        base = here[0] + HULL_MIDDLE + np.cumsum(speed) * 0.05
-        apart = gap(np.column_stack([x[-1] - base + HULL_MIDDLE, lane - here[1]])) - BODY
-        return bool(np.all(apart > CLEAR_M))
+        for pace in PACES:
+            speed = np.minimum(pace, 1.2 * ahead)
+            base = here[0] + HULL_MIDDLE + np.cumsum(speed) * 0.05
+            apart = gap(np.column_stack([x[-1] - base + HULL_MIDDLE, lane - here[1]])) - BODY
+            if np.any(apart <= CLEAR_M):
+                return False
+        return True
