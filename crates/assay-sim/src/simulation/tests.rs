@@ -94,7 +94,7 @@ fn pruning_by_bounding_spheres_changes_no_distance() {
                 let pruned = extractor.value(
                     &mut simulation.data,
                     &simulation.groups,
-                    [&simulation.qpos, &simulation.qvel],
+                    [&simulation.qpos, &simulation.qvel, &[]],
                     0.0,
                 );
                 let each = pairs.iter().map(|(a, b)| simulation.data.geom_distance(*a, *b, cutoff, None));
