@@ -60,8 +60,8 @@ fn gravity_pulls_as_on_the_real_arm() {
     for q in postures(300) {
         at_rest(&mut data, &q, 0.0);
         let frames = frames(&q);
-        for joint in 0..7 {
-            let axis = frames[joint].rotation * Vector3::z();
+        for (joint, frame) in frames[..7].iter().enumerate() {
+            let axis = frame.rotation * Vector3::z();
             let carried = frames[joint..7].iter().zip(&MOMENTS[joint..]);
             let torque: f64 = carried
                 .map(|(frame, [x, y])| GRAVITY * axis.cross(&(frame.rotation * Vector3::new(*x, *y, 0.0))).z)
