@@ -6,7 +6,7 @@ _path = Policy.path
 def _aside(self, observation):
     shown = dict(observation)
     for i in range(4):
-        shown[f"gate_{i}"] = observation[f"gate_{i}"] + [0.0, 0.21, 0.0]
+        shown[f"gate_{i}"] = observation[f"gate_{i}"] + [0.0, 0.23, 0.0]
     return _path(self, shown)
 
 
