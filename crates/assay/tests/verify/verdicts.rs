@@ -11,7 +11,7 @@ fn each_verdict_has_its_exit_code() {
     for (policy, code, verdict, reason) in [
         ("reference", 0, Verdict::Safe, None),
         ("reckless", 1, Verdict::Unsafe, Some("keep_in")),
-        ("idle", 0, Verdict::Safe, None),
+        ("idle", 0, Verdict::Safe, Some("nothing was achieved")),
     ] {
         let run = verify(&assay, &example(CARTPOLE, policy), &["--json"]);
         let report = report(&run);
