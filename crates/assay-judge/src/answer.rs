@@ -31,6 +31,7 @@ struct Usage {
 }
 
 /// The opinion in an endpoint's answer, or what is wrong with it, and the tokens that it counted.
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
         Ok(completion) => completion,

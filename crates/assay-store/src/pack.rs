@@ -41,6 +41,7 @@ pub(crate) fn is_packable(head: &[u8]) -> bool {
 }
 
 /// The file, smaller, if it gets smaller by a tenth and comes back to the byte.
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
     let runs = predict::planned(file, find::runs(file));
     let runs = if runs.len() > MAX_RUNS { Vec::new() } else { runs };
@@ -83,6 +84,7 @@ fn head_of(packed: &[u8]) -> Result<(u64, usize), PackError> {
 ///
 /// # Errors
 /// [`PackError`] when these are not bytes that [`pack`] made.
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
     let (length, count) = head_of(packed)?;
     let length = usize::try_from(length).map_err(|_| PackError("its length"))?;
