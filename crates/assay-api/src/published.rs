@@ -12,7 +12,7 @@ use crate::state::App;
 
 /// Events of a submission: each of its episodes has one, and each change of its state.
 const MAX_EVENTS: u32 = 2000;
-/// What is published of a submission that FAILED.
+/// The message that a FAILED submission shows to everybody.
 const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
 
 /// A submission at a moment.

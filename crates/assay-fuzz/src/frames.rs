@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::pieces::pieces;
 
-/// What a policy's process writes.
+/// Reads the bytes as answers of a policy's process, as lane and worker do.
 pub(crate) fn policy(data: &[u8]) {
     assay_lane::fuzzing::policy_answers(data).expect("pipes");
     assay_policy::fuzzing::runner_frames(data).expect("pipes");

@@ -1,4 +1,4 @@
-//! What the fuzz targets run: for each kind of bytes that strangers send, a function that takes them where the service
+//! The functions behind the fuzz targets: for each kind of bytes that strangers send, a function that takes them where the service
 //! does, and asserts what must hold whatever they are. Beyond "no panic, no hang, bounded memory" that is, for example,
 //! that an archive which passed its checks unpacks to the files that were checked, or that packed evidence comes back to the
 //! byte.

@@ -1,5 +1,5 @@
-//! How fast a body comes. A client that drips holds a connection, a place among its account's uploads and the room that it
-//! announced, so that a body slower than its least rate is not waited for.
+//! The least rate of a body. A slow client holds a connection, a place among its account's uploads and the room that it
+//! announced, so a body that comes slower than this is refused.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -87,7 +87,7 @@ impl Arena {
         self.app.router = assay_api::router(state.clone());
     }
 
-    /// What happens in the second `at`.
+    /// Brings about the events of the course that fall on the second `at`.
     async fn happen(&self, course: &Course, at: i64) {
         let (records, now) = (&self.app.state.records, self.app.state.clock.now());
         let id: JobId = self.submission.parse().unwrap();
@@ -159,7 +159,7 @@ impl Arena {
         seen
     }
 
-    /// What a stream begins with.
+    /// The first events of a stream.
     async fn first_events(&self, path: &str, key: &str, had: Option<&str>) -> String {
         let mut request = request("GET", path, key);
         if let Some(had) = had {
