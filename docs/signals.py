@@ -52,7 +52,7 @@ class Signals:
         self.scenario = tomllib.loads((pathlib.Path(folder) / "scenario.toml").read_text())
         self.robots = {robot["name"]: robot["model"] for robot in self.scenario.get("robot", [])}
         self.groups = {name: self.geoms(globs) for name, globs in self.scenario.get("groups", {}).items()}
-        self.timestep_s = float(self.scenario["world"]["timestep_s"])
+        self.timestep_s = float(model.opt.timestep)
         makers = {name: getattr(self, s["kind"])(s) for name, s in self.scenario.get("signals", {}).items()}
         # First what the physics tells, then what is made of that.
         derived = [name for name in makers if self.scenario["signals"][name]["kind"] in ("rate", "exposure", "reversals")]
@@ -280,6 +280,28 @@ class Signals:
             return max(float(force[0]), 0.0)
 
         return lambda: sum(map(normal, self.contacts(s)))
+
+    def force(self, s):
+        """Size of each pair of bodies' force, summed, behind a two-pole Butterworth filter."""
+        w = math.tan(math.pi * s["bandwidth_hz"] * self.model.opt.timestep)
+        gain = 1.0 + math.sqrt(2.0) * w + w * w
+        ahead = np.array([1.0, 2.0, 1.0]) * w * w / gain
+        back = np.array([2.0 * (1.0 - w * w), math.sqrt(2.0) * w - 1.0 - w * w]) / gain
+        inputs, outputs, wrench = np.zeros(3), np.zeros(2), np.zeros(6)
+
+        def value():
+            pairs = {}
+            for index in self.contacts(s):
+                one, two = (int(self.model.geom_bodyid[geom]) for geom in self.data.contact.geom[index])
+                mujoco.mj_contactForce(self.model, self.data, index, wrench)
+                force = self.data.contact.frame[index].reshape(3, 3).T @ wrench[:3] * (1.0 if one <= two else -1.0)
+                bodies = min(one, two), max(one, two)
+                pairs[bodies] = pairs.get(bodies, 0.0) + force
+            inputs[:] = sum(map(length, pairs.values())), *inputs[:2]
+            outputs[:] = ahead @ inputs + back @ outputs, outputs[0]
+            return max(float(outputs[0]), 0.0)
+
+        return value
 
     def penetration(self, s):
         return lambda: max([0.0, *(-float(self.data.contact.dist[index]) for index in self.contacts(s))])

@@ -368,6 +368,16 @@ pub enum Signal {
         /// Another; anything that is not in `a` where absent.
         b: Option<String>,
     },
+    /// Contact force between two groups in N as an instrument of a stated bandwidth shows it: for each pair of bodies the
+    /// size of their force, friction included, summed, and low-pass filtered (two-pole Butterworth).
+    Force {
+        /// A group.
+        a: String,
+        /// Another; anything that is not in `a` where absent.
+        b: Option<String>,
+        /// Cut-off (-3 dB) of the filter in Hz, at most [`crate::MAX_BANDWIDTH`] of the physics steps per second.
+        bandwidth_hz: f64,
+    },
     /// Greatest penetration of a contact between two groups in m, 0 without contact.
     Penetration {
         /// A group.

@@ -246,7 +246,7 @@ impl Signal {
             | Self::Displacement { .. }
             | Self::Position { .. }
             | Self::Geofence { .. } => "m",
-            Self::ContactForce { .. } => "N",
+            Self::ContactForce { .. } | Self::Force { .. } => "N",
             Self::Speed { .. } | Self::RelativeSpeed { .. } | Self::ApproachSpeed { .. } => "m/s",
             Self::AngularSpeed { .. } => "rad/s",
             Self::Acceleration { .. } | Self::Agitation { .. } => "m/s2",

@@ -4,6 +4,7 @@ mod acceleration;
 mod approach;
 mod crossed;
 mod derived;
+mod force;
 mod inside;
 mod involved;
 
@@ -18,6 +19,7 @@ use acceleration::{Acceleration, Agitation, ApparentTilt};
 use approach::Approach;
 use crossed::Crossed;
 use derived::{Derived, RelativeSpeed, Reversals, Visited};
+use force::Force;
 use inside::Inside;
 use involved::{NOBODY, pair};
 
@@ -103,6 +105,7 @@ pub(crate) enum Extractor {
         b: Option<u64>,
         who: u32,
     },
+    Force(Force),
     Penetration {
         a: u64,
         b: Option<u64>,
@@ -171,6 +174,10 @@ impl Extractor {
             }
             Signal::ContactForce { a, b } => {
                 Self::ContactForce { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)), who: NOBODY }
+            }
+            Signal::Force { a, b, bandwidth_hz } => {
+                let b = b.as_ref().map(|b| groups.bit(b));
+                Self::Force(Force::new(groups.bit(a), b, *bandwidth_hz, scenario.world.timestep_s))
             }
             Signal::Penetration { a, b } => {
                 Self::Penetration { a: groups.bit(a), b: b.as_ref().map(|b| groups.bit(b)), who: NOBODY }
@@ -281,6 +288,7 @@ impl Extractor {
                 *who = at;
                 total
             }
+            Self::Force(force) => force.value(data, groups),
             Self::Penetration { a, b, who } => {
                 let (_, deepest, at) = contacts(data, groups, (*a, *b), |contact| -data.contact()[contact].dist);
                 *who = at;

@@ -6,7 +6,8 @@ use assay_stl::Formula;
 
 use crate::schema::Document;
 use crate::{
-    IMAGE_PREFIX, MAX_CAMERAS, MAX_IMAGE_HZ, MAX_ITEMS, Observation, ObservationKind, Robot, ScenarioError, Signal,
+    IMAGE_PREFIX, MAX_BANDWIDTH, MAX_CAMERAS, MAX_IMAGE_HZ, MAX_ITEMS, Observation, ObservationKind, Robot,
+    ScenarioError, Signal,
 };
 
 use super::files::is_name;
@@ -48,7 +49,14 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                 group_exists(key(), a)?;
                 group_exists(key(), b)?;
             }
-            Signal::ContactForce { a, b } | Signal::Penetration { a, b } => {
+            Signal::Force { bandwidth_hz, .. }
+                if !(is_positive(*bandwidth_hz) && bandwidth_hz * document.world.timestep_s <= MAX_BANDWIDTH) =>
+            {
+                let most = MAX_BANDWIDTH / document.world.timestep_s;
+                let problem = format!("must be a positive number of Hz, at most {most} at this timestep_s");
+                return Err(ScenarioError::value(format!("signals.{name}.bandwidth_hz"), problem));
+            }
+            Signal::ContactForce { a, b } | Signal::Force { a, b, .. } | Signal::Penetration { a, b } => {
                 group_exists(key(), a)?;
                 b.as_ref().map_or(Ok(()), |b| group_exists(key(), b))?;
             }

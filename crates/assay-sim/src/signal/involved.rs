@@ -22,6 +22,7 @@ impl Extractor {
             | Self::JointPositionMargin { who, .. }
             | Self::JointVelocityRatio { who, .. }
             | Self::JointTorqueRatio { who, .. } => *who,
+            Self::Force(force) => force.who,
             _ => NOBODY,
         }
     }
@@ -31,7 +32,7 @@ impl Extractor {
         let Some(who) = usize::try_from(who).ok().filter(|_| who != NOBODY) else { return Vec::new() };
         let geoms = model.geom_bodyid().len();
         match self {
-            Self::Distance { .. } | Self::ContactForce { .. } | Self::Penetration { .. } => {
+            Self::Distance { .. } | Self::ContactForce { .. } | Self::Force(_) | Self::Penetration { .. } => {
                 [who / geoms, who % geoms].iter().map(|geom| body(model, *geom)).collect()
             }
             Self::JointPositionMargin { qpos, .. } => joint(model, qpos.get(who), model.jnt_qposadr()),
