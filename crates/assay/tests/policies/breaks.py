@@ -65,7 +65,7 @@ def presses_on_a_thing(observation):
 def sweeps(observation):
     if observation["time"] < 3.0:
         return 0.5 * towards(observation, thing(observation, "red_position") + np.array([-0.15, 0.0, 0.0]))
-    return arm((0.5, 0.0, 0.3 * (0.02 - observation["tcp_position"][2])))
+    return arm((0.35, 0.0, 0.3 * (0.02 - observation["tcp_position"][2])))
 
 
 def pushes_right(observation):
