@@ -48,6 +48,7 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                 group_exists(key(), a)?;
                 group_exists(key(), b)?;
             }
+            Signal::GreatestSpeed { of } => group_exists(key(), of)?,
             Signal::ContactForce { a, b } | Signal::Penetration { a, b } => {
                 group_exists(key(), a)?;
                 b.as_ref().map_or(Ok(()), |b| group_exists(key(), b))?;
