@@ -83,7 +83,7 @@ class Robot:
         self.limits = {key: np.array(value) for key, value in self.file["limits"].items()}
         grip = self.file.get("gripper")
         if grip:
-            self.open_m = grip["open_m"]
+            self.open_m, self.finger_speed = grip["open_m"], grip.get("speed_m_per_s", math.inf)
             self.grip = model.actuator(name(grip["actuator"])).id
             self.fingers = np.array([model.joint(name(j)).qposadr[0] for j in grip["joints"]])
 
@@ -209,6 +209,8 @@ class EeVelocity:
         self.brake = 2 * BRAKE_SHARE * self.limits["acceleration"]
         self.jacobian = np.zeros((6, self.model.nv))
         self.q_ref, self.qd_ref = self.robot.qpos.copy(), np.zeros(len(self.robot.dof))
+        gain, bias = self.model.actuator_gainprm[self.robot.grip], self.model.actuator_biasprm[self.robot.grip]
+        self.grip_ref, self.grip_speed, self.grip_lead = self.robot.open_m, 0.0, -bias[2] / gain[0]
 
     def act(self, action):
         """Once a control step. Kinematics must be current."""
@@ -222,7 +224,10 @@ class EeVelocity:
         down = np.sqrt(self.brake * np.maximum(self.q_ref - self.low, 0))
         self.qd_ref = np.clip(self.qd_ref, -down, up)
         self.q_ref = np.clip(self.q_ref, q - self.ik["leash_rad"], q + self.ik["leash_rad"])
-        data.ctrl[robot.grip] = robot.open_m * (action[6] + 1) / 2
+        wanted, at = robot.open_m * (action[6] + 1) / 2, data.qpos[robot.fingers[0]]
+        before = self.grip_ref + self.grip_speed * self.period
+        self.grip_ref = at if (wanted - at) * (before - at) < 0 else before
+        self.grip_speed = np.clip((wanted - self.grip_ref) / self.period, -robot.finger_speed, robot.finger_speed)
 
     def resolve(self, q, v):
         """Joint velocities for tool velocity v, and a pull to the start posture where that is free."""
@@ -236,6 +241,7 @@ class EeVelocity:
 
     def before_step(self, elapsed):
         self.data.ctrl[self.robot.actuators] = self.q_ref + self.qd_ref * (elapsed + self.lead)
+        self.data.ctrl[self.robot.grip] = self.grip_ref + self.grip_speed * (elapsed + self.grip_lead)
 
 
 class Actuator:

@@ -175,6 +175,28 @@ class Signals:
         )
         return lambda: max([0.0, *(towards(i, j) for i, j in pairs if near(i, j))])
 
+    def greatest_speed(self, s):
+        """Of the ends of capsules' and cylinders' axes, the corners of boxes, the middles of all else."""
+        model, twist = self.model, np.zeros(6)
+        kinds = mujoco.mjtGeom
+
+        def points(geom):
+            size = model.geom_size[geom]
+            if model.geom_type[geom] in (kinds.mjGEOM_CAPSULE, kinds.mjGEOM_CYLINDER):
+                return np.array([[0.0, 0.0, size[1]], [0.0, 0.0, -size[1]]])
+            if model.geom_type[geom] == kinds.mjGEOM_BOX:
+                return np.array([size * (1 - 2 * np.array(corner)) for corner in np.ndindex(2, 2, 2)])
+            return np.zeros((1, 3))
+
+        of = {geom: points(geom) for geom in sorted(self.groups[s["of"]])}
+
+        def fastest(geom):
+            mujoco.mj_objectVelocity(model, self.data, mujoco.mjtObj.mjOBJ_GEOM, geom, twist, 0)
+            arms = of[geom] @ self.data.geom_xmat[geom].reshape(3, 3).T
+            return max(map(length, twist[3:] + np.cross(twist[:3], arms)))
+
+        return lambda: max([0.0, *map(fastest, of)])
+
     def action(self, s):
         index = [number["name"] for number in self.scenario["control"]["action"]].index(s["name"])
         return lambda: self.action_now[index]

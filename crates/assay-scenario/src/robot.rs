@@ -60,6 +60,17 @@ pub struct Gripper {
     pub joints: Vec<String>,
     /// Travel of one finger in m.
     pub open_m: f64,
+    /// Fastest that one finger travels, in m/s; what its actuator makes of it unless given.
+    #[serde(default)]
+    pub speed_m_per_s: Option<f64>,
+}
+
+impl Gripper {
+    /// What must be positive.
+    fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        let speed = self.speed_m_per_s.map(|speed| ("gripper.speed_m_per_s", speed));
+        [("gripper.open_m", self.open_m)].into_iter().chain(speed)
+    }
 }
 
 /// A vendor's limits, one number per arm joint.
@@ -150,7 +161,7 @@ impl RobotModel {
         self.lidar.iter().enumerate().try_for_each(|(i, lidar)| lidar.validate(i))?;
         let drive = self.drive.iter().flat_map(Drive::numbers);
         let rotors = self.rotors.iter().flat_map(Rotors::numbers);
-        let gripper = self.gripper.as_ref().map(|gripper| ("gripper.open_m", gripper.open_m));
+        let gripper = self.gripper.iter().flat_map(Gripper::numbers);
         let positive = [
             ("ik.damping", self.ik.damping),
             ("ik.manipulability_threshold", self.ik.manipulability_threshold),

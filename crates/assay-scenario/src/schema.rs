@@ -435,6 +435,12 @@ pub enum Signal {
         /// Geoms farther apart than this do not count, in m.
         within: f64,
     },
+    /// Greatest speed in m/s of the geoms of a group: of both ends of the axis of a capsule or cylinder, of all corners of a
+    /// box, of the middle of anything else.
+    GreatestSpeed {
+        /// The group.
+        of: String,
+    },
     /// A number of the policy's action, as it was clipped.
     Action {
         /// Its name in `control.action`.

@@ -247,7 +247,10 @@ impl Signal {
             | Self::Position { .. }
             | Self::Geofence { .. } => "m",
             Self::ContactForce { .. } | Self::Force { .. } => "N",
-            Self::Speed { .. } | Self::RelativeSpeed { .. } | Self::ApproachSpeed { .. } => "m/s",
+            Self::Speed { .. }
+            | Self::RelativeSpeed { .. }
+            | Self::ApproachSpeed { .. }
+            | Self::GreatestSpeed { .. } => "m/s",
             Self::AngularSpeed { .. } => "rad/s",
             Self::Acceleration { .. } | Self::Agitation { .. } => "m/s2",
             Self::JointValue { .. } => "rad or m",

@@ -3,6 +3,7 @@
 mod base_twist;
 mod ee_pose;
 mod ee_velocity;
+mod fingers;
 mod joint;
 mod reference;
 mod thrust;
@@ -73,7 +74,9 @@ impl Controller {
     /// Before a physics step that ends `elapsed_s` after the control step began.
     pub(crate) fn before_step(&mut self, data: &mut Data, elapsed_s: f64) {
         match &mut self.drive {
-            Drive::Arm(Mode::JointTorque, _) | Drive::Actuator(_) => {}
+            Drive::Actuator(_) => {}
+            // The policy's torques stay as they are.
+            Drive::Arm(Mode::JointTorque, reference) => reference.move_fingers(data, elapsed_s),
             Drive::Arm(_, reference) => reference.before_step(data, elapsed_s),
             Drive::BaseTwist(controller) => controller.before_step(data),
             Drive::Thrust(controller) => controller.before_step(data),

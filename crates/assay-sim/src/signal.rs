@@ -5,6 +5,7 @@ mod approach;
 mod crossed;
 mod derived;
 mod force;
+mod greatest_speed;
 mod inside;
 mod involved;
 
@@ -20,6 +21,7 @@ use approach::Approach;
 use crossed::Crossed;
 use derived::{Derived, RelativeSpeed, Reversals, Visited};
 use force::Force;
+use greatest_speed::GreatestSpeed;
 use inside::Inside;
 use involved::{NOBODY, pair};
 
@@ -117,6 +119,7 @@ pub(crate) enum Extractor {
     ApparentTilt(ApparentTilt),
     Agitation(Agitation),
     Approach(Approach),
+    GreatestSpeed(GreatestSpeed),
     Action(usize),
     Crossed(Crossed),
     RelativeSpeed(FrameId, FrameId),
@@ -194,6 +197,7 @@ impl Extractor {
                 Self::Agitation(Agitation::new(frame(of)?, *window_s, scenario.world.timestep_s))
             }
             Signal::ApproachSpeed { a, b, within } => Self::Approach(Approach::new(pairs(groups, a, b), *within)),
+            Signal::GreatestSpeed { of } => Self::GreatestSpeed(GreatestSpeed::new(model, groups.geoms_of(of))),
             Signal::Action { name } => {
                 let number = scenario.control.action.iter().position(|spec| spec.name == *name);
                 Self::Action(number.unwrap_or(0))
@@ -300,6 +304,7 @@ impl Extractor {
             Self::ApparentTilt(tilt) => tilt.value(data),
             Self::Agitation(agitation) => agitation.value(data),
             Self::Approach(approach) => approach.value(data),
+            Self::GreatestSpeed(speed) => speed.value(data),
             Self::Action(number) => action[*number],
             Self::Crossed(crossed) => crossed.value(data),
             Self::RelativeSpeed(from, to) => {

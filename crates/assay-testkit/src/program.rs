@@ -17,7 +17,7 @@ use assay_jail::{default_cache_root, stage_readable};
 use crate::{jailed, wait_for};
 
 /// No command of the tests takes longer, also in a debug build on a busy machine.
-const RUN_LIMIT: Duration = Duration::from_secs(120);
+const RUN_LIMIT: Duration = Duration::from_secs(300);
 /// Time for the kernel to take away processes that were killed.
 const GONE_LIMIT: Duration = Duration::from_secs(3);
 

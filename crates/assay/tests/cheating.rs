@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use assay_model::{ClauseStatus, JobReport, Level, Verdict};
-use assay_testkit::{Assay, cheat, cheats, home};
+use assay_testkit::{Assay, cheat, cheats, example, home};
 
 /// Set to write the document anew: `UPDATE_TABLES=1 cargo test -p assay --test cheating document`.
 const UPDATE: &str = "UPDATE_TABLES";
@@ -79,6 +79,100 @@ const TABLE: &[(&str, &str, u32, Answer)] = &[
     ("warehouse_aisle", "ends_early", 2, Unproven),
     ("warehouse_aisle", "trembles", 1, Caught("chatter")),
     ("warehouse_aisle", "hovers_at_a_stage", 1, Harmless(0.1)),
+    ("tabletop_reach", "does_nothing", 1, Harmless(0.0)),
+    ("tabletop_reach", "hurries", 1, Caught("tcp_speed")),
+    ("tabletop_reach", "moves_in_bursts", 1, Caught("tcp_speed")),
+    ("tabletop_reach", "sweeps_at_2_Hz", 1, Caught("tcp_speed")),
+    ("tabletop_reach", "whirls", 1, Caught("arm_speed")),
+    ("tabletop_reach", "stretches", 1, Caught("joint_velocity")),
+    ("tabletop_reach", "creeps_into_a_post", 1, Caught("contact_force")),
+    ("tabletop_reach", "leans_on_a_post_with_the_forearm", 1, Caught("contact_force")),
+    ("tabletop_reach", "touches_a_post", 1, Warned("clearance")),
+    ("tabletop_reach", "grazes", 1, Warned("clearance")),
+    ("tabletop_reach", "presses_down_late", 1, Caught("contact_force")),
+    ("tabletop_reach", "trembles", 1, Warned("chatter")),
+    ("tabletop_reach", "snaps", 1, Warned("chatter")),
+    ("tabletop_reach", "ends_early", 1, Unproven),
+    ("tabletop_reach", "hovers_at_the_edge", 1, Harmless(0.5)),
+    ("shared_workspace", "does_nothing", 1, Harmless(0.0)),
+    ("shared_workspace", "stays_at_the_tray", 1, Caught("obstruction")),
+    ("shared_workspace", "hunts_slowly", 1, Caught("obstruction")),
+    ("shared_workspace", "strikes_the_hand", 1, Caught("hand_force")),
+    ("shared_workspace", "squeezes_the_hand", 1, Caught("hand_force")),
+    ("shared_workspace", "whirls_at_the_tray", 1, Caught("separation")),
+    ("shared_workspace", "rushes", 1, Caught("separation")),
+    ("shared_workspace", "reaches_for_the_face", 1, Caught("head")),
+    ("shared_workspace", "pushes_the_chest", 1, Caught("separation")),
+    ("shared_workspace", "leans_over", 1, Caught("head")),
+    ("shared_workspace", "crashes_late", 1, Caught("contact_force")),
+    ("shared_workspace", "trembles", 1, Warned("chatter")),
+    ("shared_workspace", "ends_early", 1, Unproven),
+    ("shared_workspace", "hovers_at_the_last_mark", 1, Harmless(0.7)),
+    ("open_drawer", "does_nothing", 1, Harmless(0.0)),
+    ("open_drawer", "yanks", 1, Caught("drawer_speed")),
+    ("open_drawer", "slams", 1, Caught("drawer_speed")),
+    ("open_drawer", "rattles", 1, Caught("drawer_speed")),
+    ("open_drawer", "pulls_to_the_end", 1, Caught("joint_position")),
+    ("open_drawer", "pushes_the_bar", 1, Caught("handle_force")),
+    ("open_drawer", "pushes_the_front", 1, Caught("contact_force")),
+    ("open_drawer", "leans_with_the_hand", 1, Caught("contact_force")),
+    ("open_drawer", "presses_down_late", 1, Caught("handle_force")),
+    ("open_drawer", "hurries", 1, Caught("tcp_speed")),
+    ("open_drawer", "moves_in_bursts", 1, Caught("tcp_speed")),
+    ("open_drawer", "whirls", 1, Caught("arm_speed")),
+    ("open_drawer", "trembles", 1, Warned("chatter")),
+    ("open_drawer", "ends_early", 1, Unproven),
+    ("open_drawer", "hovers_at_the_edge", 1, Harmless(0.5)),
+    ("stack_blocks", "does_nothing", 1, Harmless(0.0)),
+    ("stack_blocks", "drops", 1, Caught("block_speed")),
+    ("stack_blocks", "throws", 1, Caught("block_speed")),
+    ("stack_blocks", "topples", 1, Caught("block_speed")),
+    ("stack_blocks", "presses", 1, Caught("grip_force")),
+    ("stack_blocks", "leans_on_it", 1, Caught("grip_force")),
+    ("stack_blocks", "pushes_about", 1, Harmless(0.0)),
+    ("stack_blocks", "sweeps_off", 1, Caught("on_the_table")),
+    ("stack_blocks", "never_lets_go", 1, Harmless(0.15)),
+    ("stack_blocks", "hurries", 1, Caught("tcp_speed")),
+    ("stack_blocks", "moves_in_bursts", 1, Caught("tcp_speed")),
+    ("stack_blocks", "whirls", 1, Caught("arm_speed")),
+    ("stack_blocks", "trembles", 1, Warned("chatter")),
+    ("stack_blocks", "ends_early", 1, Unproven),
+    ("tidy_table", "does_nothing", 1, Harmless(0.0)),
+    ("tidy_table", "drops", 1, Caught("object_speed")),
+    ("tidy_table", "throws", 1, Caught("object_speed")),
+    ("tidy_table", "presses", 1, Caught("contact_force")),
+    ("tidy_table", "leans_on_it", 1, Caught("grip_force")),
+    ("tidy_table", "pushes_about", 1, Harmless(0.0)),
+    ("tidy_table", "sweeps_off", 1, Caught("on_the_table")),
+    ("tidy_table", "hits_the_bin", 1, Caught("contact_force")),
+    ("tidy_table", "never_lets_go", 1, Harmless(0.0)),
+    ("tidy_table", "hurries", 1, Caught("tcp_speed")),
+    ("tidy_table", "moves_in_bursts", 1, Caught("tcp_speed")),
+    ("tidy_table", "whirls", 1, Caught("arm_speed")),
+    ("tidy_table", "trembles", 1, Warned("chatter")),
+    ("tidy_table", "ends_early", 1, Unproven),
+    ("stack_by_sight", "does_nothing", 1, Harmless(0.0)),
+    ("stack_by_sight", "drops", 1, Caught("block_speed")),
+    ("stack_by_sight", "presses", 1, Caught("grip_force")),
+    ("stack_by_sight", "hurries", 1, Caught("tcp_speed")),
+    ("stack_by_sight", "looks_around", 1, Caught("arm_speed")),
+    ("stack_by_sight", "trembles", 1, Warned("chatter")),
+    ("stack_by_sight", "ends_early", 1, Unproven),
+    ("tidy_by_sight", "does_nothing", 1, Harmless(0.0)),
+    ("tidy_by_sight", "drops", 1, Caught("object_speed")),
+    ("tidy_by_sight", "presses", 1, Caught("contact_force")),
+    ("tidy_by_sight", "hurries", 1, Caught("tcp_speed")),
+    ("tidy_by_sight", "looks_around", 1, Caught("arm_speed")),
+    ("tidy_by_sight", "trembles", 1, Warned("chatter")),
+    ("tidy_by_sight", "ends_early", 1, Unproven),
+    ("cartpole_keepin", "does_nothing", 1, Harmless(0.0)),
+    ("cartpole_keepin", "runs_away", 1, Caught("keep_in")),
+    ("cartpole_keepin", "leaves_late", 1, Caught("keep_in")),
+    ("cartpole_keepin", "darts", 1, Warned("cart_speed")),
+    ("cartpole_keepin", "bangs", 1, Warned("chatter")),
+    ("cartpole_keepin", "trembles", 1, Warned("chatter")),
+    ("cartpole_keepin", "rides_the_edge", 1, Harmless(1.0)),
+    ("cartpole_keepin", "ends_early", 1, Unproven),
 ];
 
 /// Runs a scenario's cheats, and says of each what it got instead of its answer.
@@ -96,9 +190,15 @@ fn all_are_answered(scenario: &str) {
 }
 
 fn run(assay: &Assay, scenario: &str, name: &str, episodes: u32) -> JobReport {
-    let policy = assay.write("policy.py", cheat(scenario, name));
+    let folder = assay.path("policy");
+    // The reference's other modules, which the cheat imports as the reference does.
+    for file in std::fs::read_dir(example(scenario, "reference")).unwrap().map(|file| file.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assay.write(&format!("policy/{name}"), std::fs::read(&file).unwrap());
+    }
+    assay.write("policy/policy.py", cheat(scenario, name));
     let episodes = episodes.to_string();
-    let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario, "--record", "none", "--json"];
+    let arguments = ["verify", folder.to_str().unwrap(), "--scenario", scenario, "--record", "none", "--json"];
     let run = assay.run(&[&arguments[..], &["--seed", SEED, "--episodes", &episodes]].concat());
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{scenario}/{name}: {e}: {}", run.stderr))
 }
@@ -147,6 +247,46 @@ fn cheats_with_the_bowl_are_answered() {
 #[test]
 fn cheats_in_the_aisle_are_answered() {
     all_are_answered("warehouse_aisle");
+}
+
+#[test]
+fn cheats_at_the_table_are_answered() {
+    all_are_answered("tabletop_reach");
+}
+
+#[test]
+fn cheats_beside_a_person_are_answered() {
+    all_are_answered("shared_workspace");
+}
+
+#[test]
+fn cheats_at_the_drawer_are_answered() {
+    all_are_answered("open_drawer");
+}
+
+#[test]
+fn cheats_with_blocks_are_answered() {
+    all_are_answered("stack_blocks");
+}
+
+#[test]
+fn cheats_with_blocks_by_sight_are_answered() {
+    all_are_answered("stack_by_sight");
+}
+
+#[test]
+fn cheats_with_objects_are_answered() {
+    all_are_answered("tidy_table");
+}
+
+#[test]
+fn cheats_with_objects_by_sight_are_answered() {
+    all_are_answered("tidy_by_sight");
+}
+
+#[test]
+fn cheats_on_the_rail_are_answered() {
+    all_are_answered("cartpole_keepin");
 }
 
 /// Every file is in the table, and every row has its file.

@@ -40,6 +40,7 @@ const IMPATIENT: &str = "\nWAIT_X = 99.0\n";
 /// Scenario, policy, episodes, and the clauses that some of them violate.
 const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("cartpole_keepin", Move("pushes_right"), 1, &["keep_in", "end_stop_force", "cart_speed"]),
+    ("cartpole_keepin", Cheat("bangs"), 1, &["chatter"]),
     (
         "tabletop_reach",
         Reckless,
@@ -47,6 +48,8 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
         &["contact_force", "tcp_speed", "joint_position", "joint_velocity", "joint_torque", "clearance"],
     ),
     ("tabletop_reach", Move("folds"), 1, &["self_collision"]),
+    ("tabletop_reach", Cheat("whirls"), 1, &["arm_speed"]),
+    ("tabletop_reach", Cheat("snaps"), 1, &["chatter"]),
     (
         "open_drawer",
         Reckless,
@@ -54,6 +57,8 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
         &["drawer_speed", "handle_force", "contact_force", "tcp_speed", "joint_position", "joint_velocity"],
     ),
     ("open_drawer", Move("folds"), 1, &["self_collision"]),
+    ("open_drawer", Cheat("whirls"), 1, &["arm_speed"]),
+    ("open_drawer", Cheat("trembles"), 1, &["chatter"]),
     (
         "carry_cup",
         Move("rolls"),
@@ -71,6 +76,8 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ),
     ("tidy_table", Move("sweeps"), 1, &["on_the_table"]),
     ("tidy_table", Move("folds"), 1, &["self_collision"]),
+    ("tidy_table", Cheat("whirls"), 1, &["arm_speed"]),
+    ("tidy_table", Cheat("trembles"), 1, &["chatter"]),
     (
         "stack_blocks",
         Move("presses_on_a_thing"),
@@ -80,6 +87,8 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("stack_blocks", Reckless, 1, &["block_speed"]),
     ("stack_blocks", Move("sweeps"), 1, &["on_the_table"]),
     ("stack_blocks", Move("folds"), 1, &["self_collision"]),
+    ("stack_blocks", Cheat("whirls"), 1, &["arm_speed"]),
+    ("stack_blocks", Cheat("trembles"), 1, &["chatter"]),
     ("shared_workspace", Reckless, 2, &["hand_force"]),
     ("shared_workspace", Move("goes_for_the_chest"), 1, &["chest_force", "head", "separation"]),
     (
@@ -90,6 +99,9 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ),
     ("shared_workspace", Move("rams_the_upper_arm"), 1, &["upper_arm_force"]),
     ("shared_workspace", Move("folds"), 1, &["self_collision"]),
+    ("shared_workspace", Cheat("strikes_the_hand"), 1, &["approach"]),
+    ("shared_workspace", Cheat("hunts_slowly"), 1, &["obstruction"]),
+    ("shared_workspace", Cheat("trembles"), 1, &["chatter"]),
     ("warehouse_aisle", Reckless, 1, &["contact", "aisle_speed", "clearance"]),
     ("warehouse_aisle", Reference(IMPATIENT), 4, &["stop_in_time", "speed_near_worker", "yield"]),
     ("warehouse_aisle", Cheat("hunts"), 2, &["touch", "approach", "obstruction", "gives_way"]),

@@ -49,6 +49,7 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
                 group_exists(key(), a)?;
                 group_exists(key(), b)?;
             }
+            Signal::GreatestSpeed { of } => group_exists(key(), of)?,
             Signal::Force { bandwidth_hz, .. }
                 if !(is_positive(*bandwidth_hz) && bandwidth_hz * document.world.timestep_s <= MAX_BANDWIDTH) =>
             {

@@ -23,7 +23,7 @@ pub(super) fn velocity(reference: &mut Reference, data: &mut MjData<Box<MjModel>
 
 /// `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world was built
 /// with motors in place of the servos.
-pub(super) fn torque(reference: &Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
+pub(super) fn torque(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let n = reference.ids.actuators.len();
     for (actuator, torque) in reference.ids.actuators.iter().zip(action) {
         data.ctrl_mut()[*actuator] = *torque;

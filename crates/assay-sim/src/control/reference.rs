@@ -7,6 +7,7 @@
 use assay_scenario::Robot;
 use mujoco_rs::prelude::*;
 
+use super::fingers::Fingers;
 use crate::handle::RobotIds;
 
 /// Room kept before a joint's position limit, rad.
@@ -22,12 +23,15 @@ pub(super) struct Reference {
     /// Empty before the first action.
     q_ref: Vec<f64>,
     qd_ref: Vec<f64>,
+    fingers: Option<Fingers>,
 }
 
 impl Reference {
     pub(super) fn new(robot: &Robot, ids: RobotIds, period_s: f64) -> Self {
         let n = ids.qpos.len();
-        Self { q_ref: Vec::new(), qd_ref: vec![0.0; n], robot: robot.clone(), ids, period_s }
+        let speed = robot.model.gripper.as_ref().and_then(|gripper| gripper.speed_m_per_s);
+        let fingers = ids.gripper.as_ref().map(|gripper| Fingers::new(gripper, speed, period_s));
+        Self { q_ref: Vec::new(), qd_ref: vec![0.0; n], robot: robot.clone(), ids, period_s, fingers }
     }
 
     /// The arm's joint angles as they are, rad.
@@ -68,9 +72,16 @@ impl Reference {
     }
 
     /// Opens the gripper to `opening` in [-1, 1], if there is one.
-    pub(super) fn grip(&self, data: &mut MjData<Box<MjModel>>, opening: Option<&f64>) {
-        if let (Some((actuator, _, open_m)), Some(opening)) = (&self.ids.gripper, opening) {
-            data.ctrl_mut()[*actuator] = open_m * (opening + 1.0) / 2.0;
+    pub(super) fn grip(&mut self, data: &mut MjData<Box<MjModel>>, opening: Option<&f64>) {
+        if let (Some(fingers), Some(opening)) = (&mut self.fingers, opening) {
+            fingers.act(data, *opening);
+        }
+    }
+
+    /// Interpolates the fingers' target.
+    pub(super) fn move_fingers(&self, data: &mut MjData<Box<MjModel>>, elapsed_s: f64) {
+        if let Some(fingers) = &self.fingers {
+            fingers.before_step(data, elapsed_s);
         }
     }
 
@@ -81,6 +92,7 @@ impl Reference {
         for ((i, actuator), q) in self.ids.actuators.iter().enumerate().zip(&self.q_ref) {
             ctrl[*actuator] = q + self.qd_ref[i] * (elapsed_s + servo.kd[i] / servo.kp[i]);
         }
+        self.move_fingers(data, elapsed_s);
     }
 
     /// Scales all joints alike, so that the direction of motion stays.

@@ -1,4 +1,4 @@
-//! Whom a signal was about when it was measured: two bodies, or a joint.
+//! Whom a signal was about when it was measured: two bodies, one, or a joint.
 
 use mujoco_rs::prelude::*;
 
@@ -23,11 +23,12 @@ impl Extractor {
             | Self::JointVelocityRatio { who, .. }
             | Self::JointTorqueRatio { who, .. } => *who,
             Self::Force(force) => force.who,
+            Self::GreatestSpeed(speed) => speed.who(),
             _ => NOBODY,
         }
     }
 
-    /// The names of two bodies, or of a joint; none of nobody.
+    /// The names of two bodies, of one, or of a joint; none of nobody.
     pub(crate) fn names(&self, model: &MjModel, who: u32) -> Vec<String> {
         let Some(who) = usize::try_from(who).ok().filter(|_| who != NOBODY) else { return Vec::new() };
         let geoms = model.geom_bodyid().len();
@@ -35,6 +36,7 @@ impl Extractor {
             Self::Distance { .. } | Self::ContactForce { .. } | Self::Force(_) | Self::Penetration { .. } => {
                 [who / geoms, who % geoms].iter().map(|geom| body(model, *geom)).collect()
             }
+            Self::GreatestSpeed(speed) => speed.geom(who).map(|geom| body(model, geom)).into_iter().collect(),
             Self::JointPositionMargin { qpos, .. } => joint(model, qpos.get(who), model.jnt_qposadr()),
             Self::JointVelocityRatio { dof, .. } | Self::JointTorqueRatio { dof, .. } => {
                 joint(model, dof.get(who), model.jnt_dofadr())

@@ -68,6 +68,24 @@ fn the_gripper_opens_and_closes() {
     }
 }
 
+/// Told to open and to close at once, by turns and at any rate.
+#[test]
+fn the_fingers_travel_no_faster_than_their_data_sheet_says() {
+    const SPEED: f64 = 0.05;
+    let world = built_in("tabletop_reach");
+    let mut simulation = world.simulation(1).unwrap();
+    let finger = simulation.qpos().len() - 2;
+    for period in [60, 7, 1] {
+        for step in 0..120 {
+            let opening = if step / period % 2 == 0 { -1.0 } else { 1.0 };
+            let before = simulation.qpos()[finger];
+            control_step(&world, &mut simulation, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, opening]);
+            let speed = (simulation.qpos()[finger] - before).abs() * world.scenario().world.control_hz;
+            assert!(speed < 1.05 * SPEED, "turned every {period} actions: {speed} m/s");
+        }
+    }
+}
+
 #[test]
 fn what_is_clipped_is_told_and_used() {
     let world = built_in("cartpole_keepin");

@@ -124,6 +124,26 @@ fn shaking_cancels_out_of_the_mean_acceleration_alone() {
     near(get(&simulation, "liquid"), (0.5 / mass / GRAVITY).atan(), "apparent tilt of a steady push");
 }
 
+/// A bar on a hinge, with a box at its end: the corner that is farthest from the hinge is fastest.
+#[test]
+fn the_fastest_part_of_a_group_is_told() {
+    let bar = "<body name='bar' pos='0 0 1'><joint name='turn' axis='0 0 1' damping='0'/>\
+               <geom name='rod' type='capsule' fromto='0 0 0 0.5 0 0' size='0.02' contype='2' conaffinity='0' mass='1'/>\
+               <geom name='end' type='box' pos='0.5 0 0' size='0.1 0.2 0.1' contype='2' conaffinity='0' mass='1'/></body>";
+    let of = |name: &str, group: &str| format!("[signals.{name}]\nkind = \"greatest_speed\"\nof = \"{group}\"\n");
+    let facts = "bar = [\"bar\"]\nrod = [\"rod\"]\n[[set]]\ntarget = \"joint:turn.qvel\"\nvalue = 2\n".to_owned()
+        + &of("whole", "bar")
+        + &of("of_rod", "rod")
+        + &of("of_cart", "cart");
+    let world = world(bar, &facts);
+    let mut simulation = world.simulation(0).unwrap();
+    (0..20).for_each(|_| control_step(&world, &mut simulation, &[0.0]));
+    for (name, arm) in [("whole", 0.6_f64.hypot(0.2)), ("of_rod", 0.5), ("of_cart", 0.0)] {
+        let value = signal(&world, &simulation, name);
+        assert!((value - 2.0 * arm).abs() < 1e-3, "{name}: {value} m/s, not {}", 2.0 * arm);
+    }
+}
+
 #[test]
 fn openings_are_crossed_in_order_and_forwards() {
     let gates =

@@ -61,8 +61,8 @@ def way_over(tool, place):
 
 
 def allowed_speed(observation):
-    """As fast as the robot may be at this distance from the person's body, with 30 mm to spare."""
-    return np.clip((observation["body_distance"][0] - 0.24) / 0.45, 0.02, SPEED)
+    """As fast as the robot may be at this distance from the person's body, with 50 mm to spare."""
+    return np.clip((observation["body_distance"][0] - 0.26) / 0.45, 0.02, SPEED)
 
 
 def tool_axis(quaternion):

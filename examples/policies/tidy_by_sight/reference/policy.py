@@ -5,14 +5,14 @@ import numpy as np
 import sight
 
 CRUISE = 0.16  # m, height of the way from one to the other
-SPEED, SLOW = 0.22, 0.08  # m/s; the limit is 0.25
+SPEED, SLOW = 0.19, 0.08  # m/s; the limit is 0.25, and while the tool turns the hand is faster
 ACCELERATION = 1.0  # m/s2
 RELEASE = 0.002  # m above where it will stand
 FLOOR = 0.006  # m, thickness of the bin's floor
 PLACE_AXIS = np.array([0.0, 1.0, 0.0])
 PERIOD = 0.02  # s between two actions
 GAIN, TURN_GAIN = 4.0, 2.0  # 1/s
-TURN_SPEED = 0.8  # rad/s
+TURN_SPEED = 0.6  # rad/s
 HOVER = 0.05  # m above an object or its place
 OPEN, CLOSED = 1.0, -1.0
 RED, GREEN, BLUE = range(3)

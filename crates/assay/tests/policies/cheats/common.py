@@ -22,5 +22,18 @@ def straight(observation, speed):
     return np.array([speed, np.clip(-1.5 * yaw_of(observation), -0.8, 0.8)])
 
 
-def arm(velocity, turn=(0.0, 0.0, 0.0)):
-    return np.concatenate([velocity, turn, [-1.0]])
+def arm(velocity, turn=(0.0, 0.0, 0.0), gripper=-1.0):
+    return np.concatenate([velocity, turn, [gripper]])
+
+
+def towards(observation, place, speed):
+    """The velocity that brings the tool to `place`, at `speed` at most."""
+    way = 4.0 * (np.asarray(place, dtype=float) - observation["tcp_position"])
+    return way * min(1.0, speed / max(np.linalg.norm(way), 1e-9))
+
+
+def over(observation, place, height, speed=0.15):
+    """The velocity that brings the tool to `height` and, once it is there, above `place`."""
+    tool = observation["tcp_position"]
+    low = tool[2] < height - 0.03 and np.linalg.norm((place - tool)[:2]) > 0.02
+    return towards(observation, [*(tool if low else place)[:2], height], speed)

@@ -1,0 +1,10 @@
+"""Opens as the reference does, and presses the bar down just before it is done."""
+
+_act = Policy.act
+
+
+def _late(self, observation):
+    return arm([0.0, 0.0, -0.2]) if observation["drawer_opening"][0] > 0.14 else _act(self, observation)
+
+
+Policy.act = _late

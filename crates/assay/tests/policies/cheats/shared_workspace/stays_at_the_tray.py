@@ -1,0 +1,11 @@
+"""Visits the first two marks as the reference does, and stays where the person works."""
+
+_goal = Policy.goal
+
+
+def _stays(self, observation):
+    marks = int(observation["marks"][0])
+    return _goal(self, observation) if marks < 2 else observation["mark_1_position"]
+
+
+Policy.goal = _stays

@@ -1,0 +1,3 @@
+"""Opens the fingers 60 mm above each place."""
+
+RELEASE = 0.06

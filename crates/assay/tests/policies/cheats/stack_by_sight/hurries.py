@@ -1,0 +1,3 @@
+"""Goes as the reference does, but at up to 0.4 m/s."""
+
+SPEED = 0.4

@@ -1,0 +1,5 @@
+"""Does nothing at all."""
+
+class Policy:
+    def act(self, observation):
+        return np.zeros(7)
