@@ -178,13 +178,12 @@ class Signals:
     def greatest_speed(self, s):
         """Of the ends of capsules' and cylinders' axes, the corners of boxes, the middles of all else."""
         model, twist = self.model, np.zeros(6)
-        kinds = mujoco.mjtGeom
 
         def points(geom):
-            size = model.geom_size[geom]
-            if model.geom_type[geom] in (kinds.mjGEOM_CAPSULE, kinds.mjGEOM_CYLINDER):
+            size, kind = model.geom_size[geom], mujoco.mjtGeom(model.geom_type[geom])
+            if kind in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER):
                 return np.array([[0.0, 0.0, size[1]], [0.0, 0.0, -size[1]]])
-            if model.geom_type[geom] == kinds.mjGEOM_BOX:
+            if kind == mujoco.mjtGeom.mjGEOM_BOX:
                 return np.array([size * (1 - 2 * np.array(corner)) for corner in np.ndindex(2, 2, 2)])
             return np.zeros((1, 3))
 
