@@ -34,6 +34,17 @@ impl fmt::Display for KeyId {
     }
 }
 
+/// Outcome of revoking a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Revocation {
+    /// It is refused from now on.
+    Done,
+    /// There is none, or it was revoked before.
+    NothingToDo,
+    /// It is the last valid key with the scope `admin`, and stays.
+    LastAdmin,
+}
+
 /// A key, without its secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRecord {

@@ -63,7 +63,7 @@ pub use error::StoreError;
 pub use events::{EventRecord, Events};
 pub use full::is_disk_full;
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
-pub use key::{KeyId, KeyRecord};
+pub use key::{KeyId, KeyRecord, Revocation};
 pub use line::{HiddenSubmission, Line, Lines, OpenShard, Pace};
 pub use live::{LaneStep, Live, LocalLive};
 pub use local_queue::LocalQueue;

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
     Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
-    Removals, Renders, Returned, Reviewed, Sessions, Signed, SignedDocument, StoreError,
+    Removals, Renders, Returned, Reviewed, Revocation, Sessions, Signed, SignedDocument, StoreError,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
@@ -37,6 +37,19 @@ pub trait Records:
 
     /// Refuses the key from now on; false if there is none or it was revoked before.
     async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// As [`Self::revoke_key`], but leaves the last key that is valid at `now` and has the scope `admin`.
+    async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError>;
+
+    /// Keeps `new` in place of the key `old`, which is refused from `until` on (at once where that has passed). False, and
+    /// nothing kept, if `old` is not valid at `now`.
+    async fn rotate_key(
+        &self,
+        old: &KeyId,
+        new: KeyRecord,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
 
     /// Notes a use.
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;

@@ -2,6 +2,9 @@
 //! client takes the answer, the envelope and the tag of the answer. One layer, since each costs every request a few
 //! allocations.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use assay_model::Scope;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
@@ -10,24 +13,27 @@ use axum::response::{IntoResponse, Response};
 
 use super::auth::Caller;
 use super::error::ApiError;
-use super::{accept, envelope, steady};
-use crate::routes::Endpoint;
+use super::{accept, envelope, steady, unknown_query};
+use crate::routes::{Endpoint, query_parameters};
 
 /// What the table says of an endpoint.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     scope: Option<Scope>,
     json: bool,
     steady: bool,
+    /// Parameters of the query that it knows; `None` where the document does not list them.
+    query: Option<Arc<BTreeSet<String>>>,
 }
 
 impl Rules {
     pub(super) fn of(endpoint: &Endpoint) -> Self {
-        Self { scope: endpoint.scope, json: endpoint.json, steady: endpoint.steady }
+        let query = query_parameters(endpoint).map(Arc::new);
+        Self { scope: endpoint.scope, json: endpoint.json, steady: endpoint.steady, query }
     }
 
     /// Whether the answer is to be wrapped.
-    fn check(self, request: &Request) -> Result<bool, ApiError> {
+    fn check(&self, request: &Request) -> Result<bool, ApiError> {
         if let Some(scope) = self.scope {
             // Without a key nobody gets here; if a change ever let somebody through, it ends here.
             let caller = request.extensions().get::<Caller>();
@@ -50,9 +56,13 @@ pub(super) async fn enter(rules: Rules, request: Request, next: Next) -> Respons
         true => request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
         false => Vec::new(),
     };
+    let asked = rules.query.map(|known| (known, request.uri().clone()));
     let mut response = next.run(request).await;
     if wraps {
         response = envelope::wrap(response).await;
+    }
+    if let Some((known, uri)) = asked {
+        unknown_query::warn(&mut response, &uri, &known);
     }
     if rules.steady { steady::tagged(response, &known).await } else { response }
 }

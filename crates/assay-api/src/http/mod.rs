@@ -18,6 +18,7 @@ pub(crate) mod range;
 mod rate;
 mod router;
 mod steady;
+mod unknown_query;
 
 pub(crate) use accept::takes;
 pub(crate) use auth::{Caller, forged, key_of, session_of};

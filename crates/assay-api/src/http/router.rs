@@ -39,7 +39,8 @@ pub fn router(state: AppState) -> Router {
             handler
         };
         let rules = Rules::of(&endpoint);
-        let handler = handler.route_layer(from_fn(move |request: Request, next: Next| enter(rules, request, next)));
+        let handler =
+            handler.route_layer(from_fn(move |request: Request, next: Next| enter(rules.clone(), request, next)));
         router.route(endpoint.path, handler)
     });
     let limit = usize::try_from(app.settings.uploads.max_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);

@@ -1,17 +1,18 @@
-//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless.
+//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a service can
+//! always be administered through its API.
 
-use assay_store::KeyId;
+use assay_store::{KeyId, Revocation};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use crate::http::{ApiError, Caller};
+use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
 #[utoipa::path(
     delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
     params(("id" = String, Path, description = "The part of the key between the underscores")),
-    responses((status = 204, description = "Revoked"), (status = 400), (status = 404)),
+    responses((status = 204, description = "Revoked"), (status = 400), (status = 404), (status = 409)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
@@ -22,7 +23,10 @@ pub(super) async fn handle(
     let id = KeyId::parse(&id).ok_or_else(missing)?;
     let key = app.records.key(&id).await?.ok_or_else(missing)?;
     caller.audit(&key.account, "revoked a key");
-    app.records.revoke_key(&id, app.clock.now()).await?;
+    if app.records.revoke_key_of_many(&id, app.clock.now()).await? == Revocation::LastAdmin {
+        let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
+        return Err(ApiError::new(Code::Conflict, message));
+    }
     app.events.look_at_streams();
     Ok(StatusCode::NO_CONTENT)
 }

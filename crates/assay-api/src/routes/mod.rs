@@ -16,6 +16,7 @@ mod index;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
+mod keys_rotate;
 mod leaderboard;
 mod metrics;
 mod openapi;
@@ -57,6 +58,7 @@ mod verify_review;
 use assay_model::Scope;
 use axum::routing::{MethodRouter, delete, get, post};
 
+pub(crate) use self::openapi::query_parameters;
 pub(crate) use self::query::Query;
 use crate::state::App;
 
@@ -224,6 +226,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
+        row("POST", "/keys/rotate", read, RateClass::Write, || post(keys_rotate::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
         Endpoint {
             json: false,

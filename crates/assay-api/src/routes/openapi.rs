@@ -1,11 +1,16 @@
 //! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds for
 //! every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::ParameterIn;
 
-use super::{EndpointInfo, endpoints, examples};
+use super::{Endpoint, EndpointInfo, endpoints, examples};
 use crate::ApiSettings;
 use crate::http::{ErrorAnswer, Json};
 use crate::state::App;
@@ -36,6 +41,7 @@ use crate::state::App;
         super::keys_create::handle,
         super::keys_list::handle,
         super::keys_revoke::handle,
+        super::keys_rotate::handle,
         super::leaderboard::handle,
         super::metrics::handle,
         super::preflight::handle,
@@ -84,8 +90,8 @@ use crate::state::App;
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 7] =
-    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
+const WITH_OPTIONAL_FIELDS: [&str; 8] =
+    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "KeyRotation", "NewReplay", "ErrorBody", "ErrorDetails"];
 
 /// Forms whose parts are all named: others are refused.
 const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
@@ -110,6 +116,27 @@ const ERRORS: [(&str, &str); 14] = [
 
 pub(super) async fn handle(State(app): State<App>) -> Json<Value> {
     Json(document(&app.settings))
+}
+
+/// Parameters that the query of an endpoint may have; `None` where the document does not speak of it.
+pub(crate) fn query_parameters(endpoint: &Endpoint) -> Option<BTreeSet<String>> {
+    static PATHS: LazyLock<utoipa::openapi::Paths> = LazyLock::new(|| Declared::openapi().paths);
+    let item = PATHS.paths.get(endpoint.path)?;
+    let operation = match endpoint.method {
+        "GET" => item.get.as_ref(),
+        "POST" => item.post.as_ref(),
+        "DELETE" => item.delete.as_ref(),
+        _ => None,
+    }?;
+    let declared = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+        RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(parameter.name.clone()),
+        _ => None,
+    });
+    let mut names: BTreeSet<String> = declared.collect();
+    if endpoint.json {
+        names.insert("envelope".to_owned());
+    }
+    Some(names)
 }
 
 /// The whole document.

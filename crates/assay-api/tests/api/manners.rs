@@ -8,6 +8,28 @@ use tower::ServiceExt;
 use crate::app::{TestApp, request};
 
 #[tokio::test]
+async fn parameters_that_nobody_knows_are_named() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    for known in ["/verify", "/verify?limit=5&envelope=true", "/leaderboard?scenario=tabletop_reach", "/scenarios?"] {
+        let answer = app.get(known, &key).await;
+        assert!(!answer.headers.contains_key("warning"), "{known}: {:?}", answer.headers);
+    }
+    for (path, names) in [
+        ("/verify?limit=5&limt=5", "limt"),
+        ("/v1/submissions?state=DONE&a%22%0d%0ab=1", "a%22%0D%0Ab, state"),
+        ("/scenarios/nothing?x=1", "x"),
+    ] {
+        let warning = app.get(path, &key).await.headers["warning"].clone();
+        let expected = format!("299 assay \"unknown query parameters, without effect: {names}\"");
+        assert_eq!(warning.to_str().unwrap(), expected, "{path}");
+    }
+    let many: Vec<String> = (0..100).map(|i| format!("{}{i}=1", "n".repeat(100))).collect();
+    let warning = app.get(&format!("/verify?{}", many.join("&")), &key).await.headers["warning"].clone();
+    assert!(warning.len() < 300, "{warning:?}");
+}
+
+#[tokio::test]
 async fn what_did_not_change_is_not_sent_again() {
     let app = TestApp::new();
     let key = app.key("lab", "read,verify").await;

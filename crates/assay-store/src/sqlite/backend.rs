@@ -11,8 +11,8 @@ use super::shards::{Kind, Wanted};
 use super::{SqliteRecords, conclusions, jobs, keys, notes, reconcile, reviews, shards};
 use crate::{
     Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, Signed, SignedDocument, StoreError,
-    Work,
+    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, Revocation, Signed, SignedDocument,
+    StoreError, Work,
 };
 
 #[async_trait]
@@ -36,6 +36,22 @@ impl Records for SqliteRecords {
     async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
         let id = id.clone();
         self.write("revoking a key", move |db| keys::revoke(db, &id, now)).await
+    }
+
+    async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError> {
+        let id = id.clone();
+        self.write("revoking a key", move |db| keys::revoke_of_many(db, &id, now)).await
+    }
+
+    async fn rotate_key(
+        &self,
+        old: &KeyId,
+        new: KeyRecord,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let old = old.clone();
+        self.write("rotating a key", move |db| keys::rotate(db, &old, &new, until, now)).await
     }
 
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError> {

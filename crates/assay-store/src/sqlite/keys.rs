@@ -1,12 +1,12 @@
 //! The table of keys.
 
-use assay_model::AccountId;
+use assay_model::{AccountId, Scope};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
 use super::fail::{Fail, Sql, is_taken};
 use super::row::{Column, all, change, field, first, micros, name, parsed, text, time, time_or_null, value};
-use crate::{KeyId, KeyRecord, StoreError};
+use crate::{KeyId, KeyRecord, Revocation, StoreError};
 
 /// What [`read`] reads, in its order.
 const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
@@ -54,6 +54,28 @@ pub(super) fn list(db: &Connection, account: Option<&AccountId>) -> Sql<Vec<KeyR
 pub(super) fn revoke(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<bool> {
     let sql = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
     Ok(change(db, sql, (id.as_str(), micros(now)))? == 1)
+}
+
+pub(super) fn revoke_of_many(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<Revocation> {
+    let keys = list(db, None)?;
+    let mut admins = keys.iter().filter(|key| key.is_valid(now) && key.scopes.has(Scope::Admin));
+    let is_last = admins.next().is_some_and(|admin| admin.id == *id) && admins.next().is_none();
+    if is_last {
+        return Ok(Revocation::LastAdmin);
+    }
+    Ok(if revoke(db, id, now)? { Revocation::Done } else { Revocation::NothingToDo })
+}
+
+pub(super) fn rotate(db: &Connection, old: &KeyId, new: &KeyRecord, until: Timestamp, now: Timestamp) -> Sql<bool> {
+    if !get(db, old)?.is_some_and(|key| key.is_valid(now)) {
+        return Ok(false);
+    }
+    create(db, new)?;
+    if until <= now {
+        return revoke(db, old, now);
+    }
+    let sql = "UPDATE keys SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1";
+    Ok(change(db, sql, (old.as_str(), micros(until)))? == 1)
 }
 
 pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fixtures::{at, key};
-use crate::{KeyId, KeyRecord, Records, StoreError};
+use crate::{KeyId, KeyRecord, Records, Revocation, StoreError};
 
 pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     assert!(!records.any_key_ever().await.unwrap());
@@ -36,6 +36,40 @@ pub(super) async fn end_by_revocation(records: &dyn Records) {
     assert_eq!((found.last_used_at, found.revoked_at), (Some(at(5)), Some(at(7))));
     assert!(!found.is_valid(at(9)));
     assert!(one.is_valid(at(999)) && !one.is_valid(at(1000)), "expiry is exclusive");
+}
+
+pub(super) async fn the_last_admin_stays(records: &dyn Records) {
+    let admin = |id: &str| KeyRecord { scopes: "admin".parse().unwrap(), expires_at: None, ..key(id, "lab") };
+    for key in [admin("one"), admin("two"), KeyRecord { expires_at: Some(at(5)), ..admin("old") }] {
+        records.create_key(key).await.unwrap();
+    }
+    let revoke = async |id: &str| records.revoke_key_of_many(&KeyId::parse(id).unwrap(), at(7)).await.unwrap();
+    assert_eq!(revoke("one").await, Revocation::Done);
+    assert_eq!(revoke("one").await, Revocation::NothingToDo);
+    assert_eq!(revoke("two").await, Revocation::LastAdmin, "a key that has expired is no other admin");
+    assert!(records.key(&KeyId::parse("two").unwrap()).await.unwrap().unwrap().is_valid(at(8)));
+    records.create_key(key("plain", "lab")).await.unwrap();
+    assert_eq!(revoke("plain").await, Revocation::Done);
+}
+
+pub(super) async fn are_rotated(records: &dyn Records) {
+    for id in ["one", "two", "three"] {
+        records.create_key(KeyRecord { expires_at: Some(at(100)), ..key(id, "lab") }).await.unwrap();
+    }
+    let id = |id: &str| KeyId::parse(id).unwrap();
+    let rotate = async |old: &str, new: &str, until| records.rotate_key(&id(old), key(new, "lab"), until, at(10)).await;
+    assert!(rotate("one", "a", at(10)).await.unwrap());
+    assert!(rotate("two", "b", at(20)).await.unwrap());
+    assert!(rotate("three", "c", at(500)).await.unwrap());
+    let end = async |old: &str| {
+        let key = records.key(&id(old)).await.unwrap().unwrap();
+        (key.revoked_at, key.expires_at)
+    };
+    assert_eq!(end("one").await, (Some(at(10)), Some(at(100))));
+    assert_eq!(end("two").await, (None, Some(at(20))));
+    assert_eq!(end("three").await, (None, Some(at(100))), "no key lives longer for being rotated");
+    assert!(!rotate("one", "d", at(10)).await.unwrap(), "it is not valid any more");
+    assert_eq!(records.key(&id("d")).await.unwrap(), None, "so nothing takes its place");
 }
 
 pub(super) async fn first_key_is_first_once(records: &dyn Records) {
