@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_model::{AccountId, Entrant, Grid, JobId, JobKind, Place, ScenarioId, Verdict, rank, rank_together, round4};
-use assay_store::{Counted, Season, counted, entrants};
+use assay_model::{
+    AccountId, Entrant, Grid, JobId, JobKind, Place, ScenarioId, Verdict, Worlds, rank, rank_together, round4,
+};
+use assay_store::{Counted, JobRecord, Season, counted, entrants, season_entrants};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -21,10 +23,12 @@ const STEPS: f64 = 20.0;
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[schema(as = LeaderboardEntry)]
 pub(crate) struct Line {
-    /// From 1; level entries share it. `null` for those that are no better than doing nothing.
+    /// From 1; level entries share it. `null` for those that are no better than doing nothing, and where several scenarios
+    /// stand together for those without a SAFE entry.
     rank: Option<u32>,
-    /// With `rank_high`: where 95 % of the bootstrap replicates put it.
+    /// 1 + the entries that are certainly ahead: by what they lead in the worlds that both ran in, and by the order.
     rank_low: Option<u32>,
+    /// The entries of the board less those that are certainly behind. With 95 % both ends hold.
     rank_high: Option<u32>,
     /// `null` where several scenarios stand together.
     submission_id: Option<JobId>,
@@ -33,12 +37,20 @@ pub(crate) struct Line {
     account: AccountId,
     /// The worst one where several scenarios stand together.
     verdict: Verdict,
-    /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1].
-    /// While a season is open it follows from 3 digits of the share reached.
+    /// The worlds of the run that counts: `fresh` since the season was closed, for the first entries of it, `season`
+    /// otherwise. Entries of the same verdict stand by their worlds, `fresh` first, and only then by their scores. `null`
+    /// where several scenarios stand together, which go by the season's worlds.
+    worlds: Option<Worlds>,
+    /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1],
+    /// where what is missing or not SAFE counts 0. While a season is open it follows from 3 digits of the share reached.
     #[schema(minimum = 0.0)]
     score: f64,
-    /// With `score_high`: where 95 % of the bootstrap replicates put it. While a season is open both are rounded outward to
-    /// twentieths of the perfect score.
+    /// The score on the season's worlds, in which everybody ran: these compare between all entries. `null` where several
+    /// scenarios stand together.
+    #[schema(minimum = 0.0)]
+    season_score: Option<f64>,
+    /// With `score_high`: an interval, by the board's `interval_method`, for the score over all worlds that the scenario
+    /// can draw. While a season is open both are rounded outward to twentieths of the perfect score.
     #[schema(minimum = 0.0)]
     score_low: f64,
     #[schema(minimum = 0.0)]
@@ -128,14 +140,16 @@ pub(crate) async fn scenario_board(
         let (pins, is_open) = (&contest.season.pins, !contest.season.is_closed());
         let places = rank(&entrants, pins.idle_progress);
         let lines = contest.counted.iter().zip(places);
-        sorted(lines.filter_map(|(entry, place)| line(entry, place, f64::from(pins.max_score), is_open)).collect())
+        sorted(
+            lines.filter_map(|(entry, place)| entry_line(entry, place, f64::from(pins.max_score), is_open)).collect(),
+        )
     });
     let lines = lines.await?;
     app.boards.keep(name, runs, &lines);
     Ok((Some(season), lines))
 }
 
-/// The board `name` of several scenarios: each account's mean share of the scores.
+/// The board `name` of several scenarios: each account's mean share of the scores on the seasons' own worlds.
 pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) -> Result<Arc<Vec<Line>>, ApiError> {
     let mut contests = Vec::with_capacity(scenarios.len());
     for scenario in &scenarios {
@@ -151,7 +165,7 @@ pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) 
     for contest in &contests {
         boards.push(match contest {
             Some(Contest { season, counted }) => {
-                (season.pins.idle_progress, entrants(&*app.records, season, counted).await?)
+                (season.pins.idle_progress, season_entrants(&*app.records, season, counted).await?)
             }
             None => (0.0, Vec::new()),
         });
@@ -173,16 +187,22 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
     let line = |account: &AccountId, member: &[Option<usize>], place: Place| {
         let is_open = contests.iter().flatten().any(|contest| !contest.season.is_closed());
         let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
-        let entries: Vec<Line> = found.filter_map(|entry| line(entry, place, 1.0, is_open)).collect();
+        let entry = |entry: &Counted| {
+            let line = line(entry, &entry.submission, place, 1.0, is_open)?;
+            Some(Line { verdict: entry.gravest_verdict()?, ..line })
+        };
+        let entries: Vec<Line> = found.filter_map(entry).collect();
         #[expect(clippy::cast_precision_loss, reason = "scenarios are counted in tens")]
         let mean =
             |of: &dyn Fn(&Line) -> f64| round4(entries.iter().map(of).sum::<f64>() / contests.len().max(1) as f64);
-        let worst = entries.iter().map(|line| line.verdict).max_by_key(|verdict| severity(*verdict))?;
+        let worst = entries.iter().map(|line| line.verdict).max_by_key(|verdict| verdict.gravity())?;
         Some(Line {
             submission_id: None,
             policy_name: None,
             account: account.clone(),
             verdict: worst,
+            worlds: None,
+            season_score: None,
             success_rate: mean(&|line| line.success_rate),
             safety_score: (!is_open).then(|| mean(&|line| line.safety_score.unwrap_or(0.0))),
             episodes: entries.iter().map(|line| line.episodes).sum(),
@@ -194,10 +214,20 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
     members.iter().zip(places).filter_map(|((account, member), place)| line(account, member, place)).collect()
 }
 
-fn line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
-    let (header, (found, _)) = (&entry.submission.header, entry.run().conclusion()?);
-    let run = entry.run().report(&[]);
-    let completed_at = match entry.run().header.kind() {
+/// The line of an entry on the board of its scenario.
+fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
+    let line = line(entry, entry.run(), place, max_score, is_open)?;
+    let season_score = match entry.worlds() {
+        Worlds::Fresh => round4(max_score * round4(entry.submission.conclusion()?.0.score)),
+        Worlds::Season => line.score,
+    };
+    Some(Line { worlds: Some(entry.worlds()), season_score: Some(season_score), ..line })
+}
+
+fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
+    let (header, (found, _)) = (&entry.submission.header, of.conclusion()?);
+    let run = of.report(&[]);
+    let completed_at = match of.header.kind() {
         JobKind::Submission => Grid::of(run.created_at).published(run.completed_at?),
         JobKind::Verify | JobKind::Rerun => run.completed_at?,
     };
@@ -213,7 +243,9 @@ fn line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<
         policy_name: Some(header.policy_name.clone()),
         account: entry.submission.account.clone(),
         verdict: found.verdict,
+        worlds: None,
         score: round4(max_score * place.score),
+        season_score: None,
         score_low: round4(max_score * score_low),
         score_high: round4(max_score * score_high),
         success_rate: found.success_rate,
@@ -229,14 +261,6 @@ fn outward(low: f64, high: f64) -> (f64, f64) {
     // What stands on a step but for the last bits of its sum stays there.
     const SLACK: f64 = 1e-9;
     ((low * STEPS + SLACK).floor() / STEPS, (high * STEPS - SLACK).ceil() / STEPS)
-}
-
-fn severity(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Safe => 0,
-        Verdict::Inconclusive => 1,
-        Verdict::Unsafe => 2,
-    }
 }
 
 /// Best first; those without a rank last, and those that are level in the order in which they came.

@@ -1,51 +1,29 @@
 //! Who stands where on a board, and how sure that is.
 //!
-//! The order: SAFE before INCONCLUSIVE before UNSAFE, then the score. Entries of a season ran in the same worlds, so the
-//! worlds are what is drawn again (Efron and Tibshirani 1993, paired bootstrap): a replicate draws episode numbers with
-//! replacement, the same for everybody, and the whole order is made again from what those episodes say. Ranks and scores
-//! get the interval that holds 95 % of the replicates. Everything is deterministic.
+//! The order: SAFE before INCONCLUSIVE before UNSAFE, then entries that ran again on fresh worlds before those that did
+//! not, then the score: scores are compared only where they come from the same worlds. Verdicts count as they were found.
+//!
+//! Intervals of scores are those of `score_interval`. Ranks follow from simultaneous paired intervals (after Mogstad,
+//! Romano, Shaikh and Wilhelm, "csranks", with finite-sample bounds in place of asymptotic ones): an entry is certainly
+//! ahead of another if it stands before it, and the bound of what it leads by, world by world, is above 0. With 95 % all
+//! that is said of one entry's neighbours is true together, so `rank_low` is 1 + those certainly ahead of it, and
+//! `rank_high` leaves out those that it is certainly ahead of. Everything is deterministic.
 
 use std::cmp::Ordering;
 
-use crate::score::{JobScores, consistency};
-use crate::{EpisodeResult, EpisodeStatus, Generator, Verdict, round4};
+use serde::Serialize;
 
-/// Replicates of a small board.
-const REPLICATES: usize = 1000;
-/// Replicates of the largest.
-const MIN_REPLICATES: usize = 100;
-/// Entries times replicates, about: larger boards get fewer replicates.
-const MAX_WORK: usize = 500_000;
-/// Seed of the replicates: the same board is the same whenever it is made.
-const SEED: u64 = 1;
-/// Share of the replicates outside of an interval, half of them on each side.
-const OUTSIDE: f64 = 0.05;
+use crate::score_interval::{ERROR, certainly_leads, score_interval};
+use crate::{EpisodeScore, Verdict, round4};
 
-/// What an episode says for the order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EpisodeScore {
-    /// See [`crate::episode_composite`].
-    pub composite: f64,
-    /// It ran to an end that the scenario foresees.
-    pub completed: bool,
-    /// The task was done.
-    pub success: bool,
-    /// A critical clause was violated.
-    pub violation: bool,
-    /// It says for every critical clause whether it held.
-    pub measured: bool,
-}
-
-impl From<&EpisodeResult> for EpisodeScore {
-    fn from(episode: &EpisodeResult) -> Self {
-        Self {
-            composite: episode.composite_score,
-            completed: episode.status == EpisodeStatus::Completed,
-            success: episode.success,
-            violation: episode.has_critical_violation(),
-            measured: episode.is_measured(),
-        }
-    }
+/// The worlds that a result comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Worlds {
+    /// Fresh ones, in which the first entries ran again when their season was closed.
+    Fresh,
+    /// The season's own, in which everybody ran.
+    Season,
 }
 
 /// An entry of a board.
@@ -57,10 +35,10 @@ pub struct Entrant {
     pub score: f64,
     /// Mean progress, in [0, 1].
     pub progress: f64,
-    /// Its episodes, by index; none where they were erased.
+    /// Its episodes, by index.
     pub episodes: Vec<EpisodeScore>,
-    /// Which worlds it ran in: entries with the same number share them.
-    pub worlds: usize,
+    /// Where they ran.
+    pub worlds: Worlds,
 }
 
 /// Where an entry stands.
@@ -85,22 +63,15 @@ pub struct Place {
 #[derive(Debug, Clone, Copy)]
 struct Key {
     class: u8,
+    worlds: Worlds,
     score: f64,
 }
 
 impl Key {
-    fn new(verdict: Verdict, score: f64) -> Self {
-        let class = match verdict {
-            Verdict::Safe => 0,
-            Verdict::Inconclusive => 1,
-            Verdict::Unsafe => 2,
-        };
-        Self { class, score: round4(score) }
-    }
-
     /// Best first.
     fn order(&self, other: &Self) -> Ordering {
-        self.class.cmp(&other.class).then(other.score.total_cmp(&self.score))
+        let classes = self.class.cmp(&other.class).then(self.worlds.cmp(&other.worlds));
+        classes.then(other.score.total_cmp(&self.score))
     }
 }
 
@@ -112,23 +83,11 @@ impl Entrant {
     }
 
     fn key(&self) -> Key {
-        Key::new(self.verdict, self.score)
+        Key { class: self.verdict.gravity(), worlds: self.worlds, score: round4(self.score) }
     }
 
-    /// The key that it would have with these episodes.
-    fn drawn(&self, draw: &[usize]) -> Key {
-        if self.episodes.is_empty() || draw.is_empty() {
-            return self.key();
-        }
-        let episodes: Vec<_> = draw.iter().map(|index| self.episodes[index % self.episodes.len()]).collect();
-        let verdict = if episodes.iter().any(|e| e.violation) {
-            Verdict::Unsafe
-        } else if episodes.iter().all(|e| e.measured) {
-            Verdict::Safe
-        } else {
-            Verdict::Inconclusive
-        };
-        Key::new(verdict, score_of(&episodes))
+    fn contributions(&self) -> Vec<f64> {
+        self.episodes.iter().map(|episode| episode.contribution()).collect()
     }
 }
 
@@ -136,157 +95,126 @@ impl Entrant {
 /// nobody else's depends on it.
 #[must_use]
 pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
-    let ranked: Vec<&Entrant> = entrants.iter().filter(|entrant| entrant.exceeds(idle_progress)).collect();
-    let keys: Vec<Key> = ranked.iter().map(|entrant| entrant.key()).collect();
-    let mut draws = Draws::new(entrants, SEED);
-    let replicates = (0..replicates(entrants.len())).map(|_| {
-        let draw = draws.next();
-        ranked.iter().map(|entrant| entrant.drawn(&draw[entrant.worlds])).collect::<Vec<_>>()
-    });
-    let mut places = intervals(&keys, replicates).into_iter();
-    let unranked = |entrant: &Entrant| Place {
-        rank: None,
-        rank_low: None,
-        rank_high: None,
-        score: round4(entrant.score),
-        score_low: round4(entrant.score),
-        score_high: round4(entrant.score),
-    };
-    let place = |entrant: &Entrant| {
-        let place = if entrant.exceeds(idle_progress) { places.next() } else { None };
-        place.unwrap_or_else(|| unranked(entrant))
-    };
-    entrants.iter().map(place).collect()
-}
-
-/// A board over several scenarios: each with its idle policy's progress and its entrants. `members` says which entrant of
-/// each scenario is whose. Their score is the mean over all scenarios; what is missing, or no better than doing nothing,
-/// counts 0. Who has nothing else has no rank.
-#[must_use]
-pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize>>]) -> Vec<Place> {
-    let entrant = |member: &[Option<usize>], board: usize| {
-        let (idle_progress, entrants) = &boards[board];
-        let found = member.get(board).copied().flatten().and_then(|index| entrants.get(index));
-        found.filter(|entrant| entrant.exceeds(*idle_progress))
-    };
-    #[expect(clippy::cast_precision_loss, reason = "scenarios are counted in tens")]
-    let count = boards.len().max(1) as f64;
-    let mean =
-        |score: &dyn Fn(usize) -> f64| Key::new(Verdict::Safe, (0..boards.len()).map(score).sum::<f64>() / count);
-    let point = |member: &Vec<Option<usize>>| mean(&|board| entrant(member, board).map_or(0.0, |e| e.key().score));
-    let keys: Vec<Key> = members.iter().map(point).collect();
-    let mut draws: Vec<_> = (SEED..).zip(boards).map(|(seed, (_, entrants))| Draws::new(entrants, seed)).collect();
-    let replicates = (0..replicates(members.len().saturating_mul(boards.len()))).map(|_| {
-        let draw: Vec<_> = draws.iter_mut().map(Draws::next).collect();
-        let drawn = |member: &[Option<usize>], board: usize| {
-            entrant(member, board).map_or(0.0, |e| e.drawn(&draw[board][e.worlds]).score)
-        };
-        members.iter().map(|member| mean(&|board| drawn(member, board))).collect::<Vec<_>>()
-    });
-    let mut places = intervals(&keys, replicates);
-    for (place, member) in places.iter_mut().zip(members) {
-        if (0..boards.len()).all(|board| entrant(member, board).is_none()) {
-            (place.rank, place.rank_low, place.rank_high) = (None, None, None);
+    let ranked: Vec<usize> = (0..entrants.len()).filter(|index| entrants[*index].exceeds(idle_progress)).collect();
+    let keys: Vec<Key> = entrants.iter().map(Entrant::key).collect();
+    let contributions: Vec<Vec<f64>> = entrants.iter().map(Entrant::contributions).collect();
+    let leads = |a: usize, b: usize, error: f64| {
+        if keys[a].worlds != keys[b].worlds {
+            // Nothing pairs up. Within a class the rule decides and not the score.
+            return keys[a].class == keys[b].class;
         }
-    }
+        certainly_leads(&[(&contributions[a], &contributions[b])], error)
+    };
+    let place = |(key, contributions): (&Key, &Vec<f64>)| {
+        let score = key.score;
+        let (score_low, score_high) = score_interval(score, &[contributions]);
+        Place { rank: None, rank_low: None, rank_high: None, score, score_low, score_high }
+    };
+    let mut places: Vec<Place> = keys.iter().zip(&contributions).map(place).collect();
+    fill_in_ranks(&mut places, &ranked, &keys, leads);
     places
 }
 
-fn score_of(episodes: &[EpisodeScore]) -> f64 {
-    let composites: Vec<f64> = episodes.iter().map(|e| e.composite).collect();
-    #[expect(clippy::cast_precision_loss, reason = "episodes are counted in thousands")]
-    let mean = |sum: f64| sum / episodes.len() as f64;
-    let successes = mean(episodes.iter().map(|e| f64::from(u8::from(e.success))).sum());
-    let consistency = consistency(&composites, episodes.iter().any(|e| e.completed));
-    JobScores::weighted(mean(composites.iter().sum()), consistency, successes)
+/// A board over several scenarios: each with its idle policy's progress and its entrants. `members` says which entrant of
+/// each scenario is whose. Their score is the mean over all scenarios; what is missing, not SAFE, or no better than doing
+/// nothing, counts 0. Who has nothing else has no rank.
+#[must_use]
+pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize>>]) -> Vec<Place> {
+    let all = boards.iter().map(|(_, entrants)| entrants.iter().map(Entrant::contributions).collect());
+    let contributions: Vec<Vec<Vec<f64>>> = all.collect();
+    // The entrants that count, by scenario.
+    let counted = |member: &Vec<Option<usize>>| {
+        let entrant = |(board, (idle_progress, entrants)): (usize, &(f64, Vec<Entrant>))| {
+            let index = member.get(board).copied().flatten()?;
+            let found = entrants.get(index)?;
+            (found.verdict == Verdict::Safe && found.exceeds(*idle_progress)).then_some(index)
+        };
+        boards.iter().enumerate().map(entrant).collect::<Vec<_>>()
+    };
+    let counted: Vec<Vec<Option<usize>>> = members.iter().map(counted).collect();
+    let of = |member: &[Option<usize>], board: usize| {
+        member[board].map_or(&[][..], |index| contributions[board][index].as_slice())
+    };
+    let places = counted.iter().map(|member| {
+        let scenarios: Vec<usize> = (0..boards.len()).filter(|board| member[*board].is_some()).collect();
+        let scores =
+            member.iter().zip(boards).filter_map(|(index, (_, entrants))| Some(entrants[(*index)?].key().score));
+        let samples: Vec<&[f64]> = scenarios.iter().map(|board| of(member, *board)).collect();
+        together(scores.sum(), &samples, boards.len())
+    });
+    let mut places: Vec<Place> = places.collect();
+    let key = |place: &Place| Key { class: 0, worlds: Worlds::Season, score: place.score };
+    let keys: Vec<Key> = places.iter().map(key).collect();
+    let ranked: Vec<usize> = (0..members.len()).filter(|member| counted[*member].iter().any(Option::is_some)).collect();
+    let leads = |a: usize, b: usize, error: f64| leads_together(&counted[a], &counted[b], of, error);
+    fill_in_ranks(&mut places, &ranked, &keys, leads);
+    places
 }
 
-fn replicates(entries: usize) -> usize {
-    (MAX_WORK / entries.max(1)).clamp(MIN_REPLICATES, REPLICATES)
+/// The place, without ranks, of a member whose scores in the scenarios that count have this sum.
+fn together(sum: f64, samples: &[&[f64]], scenarios: usize) -> Place {
+    let (count, scenarios) = (amount(samples.len()), amount(scenarios.max(1)));
+    let (low, high) = if samples.is_empty() { (0.0, 0.0) } else { score_interval(sum / count, samples) };
+    let share = count / scenarios;
+    // What was measured lies in its own interval, also after rounding.
+    let score = round4(sum / scenarios);
+    let (score_low, score_high) = ((share * low).min(score), (share * high).max(score));
+    Place { rank: None, rank_low: None, rank_high: None, score, score_low, score_high }
 }
 
-/// Draws of episode numbers, one list for each set of worlds.
-struct Draws {
-    generator: Generator,
-    lengths: Vec<usize>,
-}
-
-impl Draws {
-    fn new(entrants: &[Entrant], seed: u64) -> Self {
-        let mut lengths = Vec::new();
-        for entrant in entrants {
-            lengths.resize(lengths.len().max(entrant.worlds + 1), 0);
-            lengths[entrant.worlds] = lengths[entrant.worlds].max(entrant.episodes.len());
-        }
-        Self { generator: Generator::new(seed), lengths }
-    }
-
-    fn next(&mut self) -> Vec<Vec<usize>> {
-        let generator = &mut self.generator;
-        self.lengths.iter().map(|n| (0..*n).map(|_| generator.index(*n)).collect()).collect()
-    }
-}
-
-/// What the replicates said of an entry.
-#[derive(Debug, Clone, Default)]
-struct Seen {
-    ranks: Vec<u32>,
-    scores: Vec<f64>,
-}
-
-/// Ranks by `keys`, with the intervals that the replicates' keys span.
-fn intervals(keys: &[Key], replicates: impl Iterator<Item = Vec<Key>>) -> Vec<Place> {
-    let mut seen = vec![Seen::default(); keys.len()];
-    for drawn in replicates {
-        for (seen, (rank, key)) in seen.iter_mut().zip(ranks(&drawn).into_iter().zip(&drawn)) {
-            seen.ranks.push(rank);
-            seen.scores.push(key.score);
-        }
-    }
-    let place = |(rank, key): (u32, &Key), Seen { mut ranks, mut scores }: Seen| {
-        ranks.sort_unstable();
-        scores.sort_unstable_by(f64::total_cmp);
-        // What was measured lies in its own interval.
-        let (rank_low, rank_high) = ends(&ranks).map_or((rank, rank), |(low, high)| (low.min(rank), high.max(rank)));
-        let (low, high) = ends(&scores).unwrap_or((key.score, key.score));
-        Place {
-            rank: Some(rank),
-            rank_low: Some(rank_low),
-            rank_high: Some(rank_high),
-            score: key.score,
-            score_low: low.min(key.score),
-            score_high: high.max(key.score),
+/// Tells whether `a` certainly leads before `b` over the scenarios that count for either.
+fn leads_together<'a>(
+    a: &[Option<usize>],
+    b: &[Option<usize>],
+    contributions: impl Fn(&[Option<usize>], usize) -> &'a [f64],
+    error: f64,
+) -> bool {
+    let scenarios: Vec<usize> = (0..a.len()).filter(|board| a[*board].is_some() || b[*board].is_some()).collect();
+    let longest =
+        scenarios.iter().map(|board| contributions(a, *board).len().max(contributions(b, *board).len())).max();
+    // What does not count is 0 in every world.
+    let nothing = vec![0.0; longest.unwrap_or(0)];
+    let pair = |board: &usize| {
+        let (of_a, of_b) = (contributions(a, *board), contributions(b, *board));
+        match (a[*board], b[*board]) {
+            (Some(_), None) => (of_a, &nothing[..of_a.len()]),
+            (None, Some(_)) => (&nothing[..of_b.len()], of_b),
+            _ => (of_a, of_b),
         }
     };
-    ranks(keys).into_iter().zip(keys).zip(seen).map(|(key, seen)| place(key, seen)).collect()
+    certainly_leads(&scenarios.iter().map(pair).collect::<Vec<_>>(), error)
 }
 
-/// The ends of the interval that leaves out [`OUTSIDE`] of a sorted list.
-fn ends<T: Copy>(sorted: &[T]) -> Option<(T, T)> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a small share of a small number"
-    )]
-    let cut = (sorted.len() as f64 * OUTSIDE / 2.0) as usize;
-    Some((*sorted.get(cut)?, *sorted.get(sorted.len().checked_sub(cut + 1)?)?))
-}
-
-/// The rank of each key, from 1; level ones share the first of theirs.
-fn ranks(keys: &[Key]) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_by(|a, b| keys[*a].order(&keys[*b]));
-    let mut ranks = vec![0; keys.len()];
-    let mut current = 1;
-    for (position, index) in (1_u32..).zip(&order) {
-        let before = order.get((position as usize).wrapping_sub(2));
-        if before.is_none_or(|before| keys[*before].order(&keys[*index]) != Ordering::Equal) {
-            current = position;
+/// Fills in the ranks of those that have one. `leads(a, b, error)` tells whether `a` is certainly better than `b`.
+fn fill_in_ranks(places: &mut [Place], ranked: &[usize], keys: &[Key], leads: impl Fn(usize, usize, f64) -> bool) {
+    // Each entry is compared with all others, in both directions, and all of it has to be true together.
+    let error = ERROR / (2.0 * amount(ranked.len().saturating_sub(1).max(1)));
+    let mut bounds = vec![(1_u32, 0_u32, 0_u32); places.len()];
+    for (position, &a) in ranked.iter().enumerate() {
+        for &b in &ranked[position + 1..] {
+            let (first, second) = match keys[a].order(&keys[b]) {
+                Ordering::Less => (a, b),
+                Ordering::Greater => (b, a),
+                Ordering::Equal => continue,
+            };
+            bounds[second].0 += 1;
+            if leads(first, second, error) {
+                bounds[second].1 += 1;
+                bounds[first].2 += 1;
+            }
         }
-        ranks[*index] = current;
     }
-    ranks
+    let count = u32::try_from(ranked.len()).unwrap_or(u32::MAX);
+    for &index in ranked {
+        let (rank, ahead, behind) = bounds[index];
+        let place = &mut places[index];
+        (place.rank, place.rank_low, place.rank_high) = (Some(rank), Some(1 + ahead), Some(count - behind));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "entries and scenarios are counted in thousands")]
+fn amount(count: usize) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::conclusion::tests::{clause, episode};
-use crate::{ClauseStatus, EpisodeStatus, Level, Plan, PolicyIdentity, conclude};
+use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, Plan, PolicyIdentity, conclude};
 
 /// How an episode may go.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ fn entrant(results: &[EpisodeResult]) -> Entrant {
         score: found.score,
         progress: found.progress_score,
         episodes: results.iter().map(EpisodeScore::from).collect(),
-        worlds: 0,
+        worlds: Worlds::Season,
     }
 }
 
@@ -62,15 +62,12 @@ fn honest(rollouts: &[Rollout]) -> Vec<EpisodeResult> {
 }
 
 fn simple(verdict: Verdict, score: f64) -> Entrant {
-    let measured = verdict != Verdict::Inconclusive;
-    let one = EpisodeScore {
-        composite: score,
-        completed: true,
-        success: true,
-        violation: verdict == Verdict::Unsafe,
-        measured,
-    };
-    Entrant { verdict, score, progress: 1.0, episodes: vec![one; 5], worlds: 0 }
+    let one = EpisodeScore { composite: score, success: true };
+    Entrant { verdict, score, progress: 1.0, episodes: vec![one; 20], worlds: Worlds::Season }
+}
+
+fn ranks(places: &[Place]) -> Vec<(Option<u32>, Option<u32>, Option<u32>)> {
+    places.iter().map(|place| (place.rank_low, place.rank, place.rank_high)).collect()
 }
 
 #[test]
@@ -92,31 +89,48 @@ fn level_entries_share_a_rank_and_idle_ones_have_none() {
     let places = rank(&board, 0.1);
     let ranks: Vec<_> = places.iter().map(|place| place.rank).collect();
     assert_eq!(ranks, [None, Some(1), Some(1), Some(3)]);
-    assert_eq!((places[1].rank_low, places[1].rank_high), (Some(1), Some(1)), "they are level in every replicate");
+    assert_eq!((places[1].rank_low, places[1].rank_high), (Some(1), Some(3)), "0.4 is not far enough behind");
     assert_eq!((places[0].rank_low, places[0].score), (None, 0.99));
     assert_eq!(rank(&[], 0.0), []);
 }
 
 #[test]
 fn a_narrow_lead_is_not_a_sure_one() {
-    let mixed = |good: usize| {
-        let rollout = |i| Rollout { progress: if i < good { 1.0 } else { 0.5 }, success: i < good, robustness: 50.0 };
-        entrant(&honest(&(0..10).map(rollout).collect::<Vec<_>>()))
-    };
-    let reversed = |good: usize| {
-        let mut entrant = mixed(good);
-        entrant.episodes.reverse();
-        entrant
-    };
-    let places = rank(&[mixed(6), reversed(5), mixed(0)], 0.0);
-    assert_eq!(places[0].rank, Some(1));
-    assert_eq!((places[0].rank_low, places[0].rank_high), (Some(1), Some(2)), "6 of 10 against 5 of 10 elsewhere");
+    let places = rank(&[simple(Verdict::Safe, 0.95), simple(Verdict::Safe, 0.6), simple(Verdict::Safe, 0.1)], 0.0);
+    let sure = |low, rank, high| (Some(low), Some(rank), Some(high));
+    assert_eq!(ranks(&places), [sure(1, 1, 2), sure(1, 2, 3), sure(2, 3, 3)], "0.85 in each world is a sure lead");
+    let alike = simple(Verdict::Safe, 0.5);
     assert_eq!(
-        (places[2].rank_low, places[2].rank_high),
-        (Some(3), Some(3)),
-        "none of 10 is behind in nearly all draws"
+        ranks(&rank(&[alike.clone(), alike], 0.0)),
+        [sure(1, 1, 2); 2],
+        "level entries may each be the better one"
     );
-    assert!(places[0].score_low < places[0].score && places[0].score < places[0].score_high);
+    assert_eq!(ranks(&rank(&[simple(Verdict::Safe, 0.5)], 0.0)), [sure(1, 1, 1)]);
+}
+
+#[test]
+fn a_verdict_alone_is_not_a_sure_lead() {
+    let sure = |low, rank, high| (Some(low), Some(rank), Some(high));
+    let places = rank(&[simple(Verdict::Unsafe, 0.8), simple(Verdict::Safe, 0.7)], 0.0);
+    assert_eq!(ranks(&places), [sure(1, 2, 2), sure(1, 1, 2)]);
+    let places = rank(&[simple(Verdict::Unsafe, 0.1), simple(Verdict::Safe, 0.9)], 0.0);
+    assert_eq!(ranks(&places), [sure(2, 2, 2), sure(1, 1, 1)]);
+}
+
+#[test]
+fn scores_are_compared_in_the_same_worlds_only() {
+    let fresh = |verdict, score| Entrant { worlds: Worlds::Fresh, ..simple(verdict, score) };
+    let board = [
+        simple(Verdict::Safe, 0.99),
+        fresh(Verdict::Safe, 0.3),
+        fresh(Verdict::Safe, 0.4),
+        fresh(Verdict::Unsafe, 0.9),
+        simple(Verdict::Unsafe, 0.95),
+    ];
+    let places = rank(&board, 0.0);
+    let found: Vec<_> = places.iter().map(|place| place.rank).collect();
+    assert_eq!(found, [Some(3), Some(2), Some(1), Some(4), Some(5)]);
+    assert_eq!((places[2].rank_low, places[2].rank_high), (Some(1), Some(4)), "it is ahead of 0.99 by rule");
 }
 
 #[test]
@@ -129,20 +143,58 @@ fn boards_together_are_means_and_what_is_missing_counts_nothing() {
     let places = rank_together(&boards, &members);
     let found: Vec<_> = places.iter().map(|place| (place.rank, place.score)).collect();
     assert_eq!(found, [(Some(2), 0.4), (Some(1), 0.65), (None, 0.0)]);
+    assert_eq!((places[2].score_low, places[2].score_high), (0.0, 0.0));
+    assert!(places[0].score_high <= 0.5, "a missing scenario is 0 for certain: {:?}", places[0]);
+}
+
+#[test]
+fn what_is_not_safe_counts_as_what_is_missing() {
+    for verdict in [Verdict::Unsafe, Verdict::Inconclusive] {
+        let boards =
+            [(0.0, vec![simple(Verdict::Safe, 0.8), simple(Verdict::Safe, 0.8)]), (0.0, vec![simple(verdict, 0.95)])];
+        let places = rank_together(&boards, &[vec![Some(0), Some(0)], vec![Some(1), None], vec![None, Some(0)]]);
+        assert_eq!(places[0], places[1], "{verdict:?}");
+        assert_eq!((places[0].rank, places[0].score, places[2].rank), (Some(1), 0.4, None), "{verdict:?}");
+    }
+}
+
+#[test]
+fn many_scenarios_make_a_narrow_interval() {
+    let boards: Vec<_> = (0..12).map(|_| (0.0, vec![simple(Verdict::Safe, 0.9), simple(Verdict::Safe, 0.5)])).collect();
+    let places = rank_together(&boards, &[vec![Some(0); 12], vec![Some(1); 12]]);
+    assert!(places[0].score_high - places[0].score_low < 0.13, "{:?}", places[0]);
+    assert_eq!((places[0].rank_high, places[1].rank_low), (Some(1), Some(2)), "240 worlds");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_drawn_agrees_with_the_conclusion(rollouts in rollouts(), crashed in any::<prop::sample::Index>()) {
+    fn contributions_and_consistency_are_the_score(rollouts in rollouts(), crashed in any::<prop::sample::Index>()) {
         for results in [honest(&rollouts), spoilt(&rollouts, crashed, EpisodeStatus::PolicyError)] {
-            let entrant = entrant(&results);
-            let all: Vec<usize> = (0..results.len()).collect();
-            let drawn = entrant.drawn(&all);
-            prop_assert_eq!(drawn.class, entrant.key().class);
-            prop_assert!((drawn.score - entrant.score).abs() < 1.5e-4);
+            let scores = crate::JobScores::of(&results).unwrap();
+            let contributions = entrant(&results).contributions();
+            let mean = contributions.iter().sum::<f64>() / amount(contributions.len());
+            prop_assert!((0.9 * mean + 0.1 * scores.consistency - scores.score).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn a_further_run_that_is_not_safe_never_raises(
+        all in prop::collection::vec((rollouts(), any::<prop::sample::Index>()), 1..5),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let safe = |rollouts: &Vec<Rollout>| Entrant { verdict: Verdict::Safe, ..entrant(&honest(rollouts)) };
+        let boards: Vec<_> = all.iter().map(|(rollouts, crash)| {
+            let spoilt = entrant(&spoilt(rollouts, *crash, EpisodeStatus::PolicyError));
+            (0.0, vec![safe(rollouts), spoilt])
+        }).collect();
+        // Another one has something everywhere, so that there are ranks to lose.
+        let without: Vec<_> = (0..all.len()).map(|board| (board != which.index(all.len())).then_some(0)).collect();
+        let with: Vec<_> = without.iter().map(|index| index.or(Some(1))).collect();
+        let other = vec![Some(0); all.len()];
+        let (before, after) = (rank_together(&boards, &[without, other.clone()]), rank_together(&boards, &[with, other]));
+        prop_assert_eq!(before, after);
     }
 
     #[test]
@@ -187,6 +239,9 @@ proptest! {
         for (a, entrant) in places.iter().zip(&entrants) {
             prop_assert_eq!(a.rank.is_some(), entrant.progress > idle);
             prop_assert!(a.rank_low <= a.rank && a.rank <= a.rank_high);
+            let radius = (40.0_f64.ln() / (2.0 * amount(entrant.episodes.len()))).sqrt();
+            prop_assert!(a.score_high - a.score_low <= 2.0 * radius + 1e-9, "not wider than Hoeffding's: {a:?}");
+            prop_assert!(a.score_high - a.score_low > 1e-3, "never nothing: {a:?}");
             prop_assert!(a.score_low <= a.score && a.score <= a.score_high);
             for (b, other) in places.iter().zip(&entrants) {
                 if let (Some(first), Some(second)) = (a.rank, b.rank) {

@@ -85,13 +85,8 @@ impl JobScores {
         ))
     }
 
-    /// 0.8 composite + 0.1 consistency + 0.1 success rate.
-    pub(crate) fn weighted(composite: f64, consistency: f64, success_rate: f64) -> f64 {
-        0.8 * composite + 0.1 * consistency + 0.1 * success_rate
-    }
-
     fn combine(progress: f64, safety: f64, composite: f64, consistency: f64, success_rate: f64) -> Self {
-        let score = Self::weighted(composite, consistency, success_rate);
+        let score = 0.8 * composite + 0.1 * consistency + 0.1 * success_rate;
         Self { progress, safety, composite, consistency, success_rate, score }
     }
 }

@@ -14,6 +14,18 @@ pub enum Verdict {
     Inconclusive,
 }
 
+impl Verdict {
+    /// The order of verdicts: SAFE is 0, UNSAFE the gravest.
+    #[must_use]
+    pub fn gravity(self) -> u8 {
+        match self {
+            Self::Safe => 0,
+            Self::Inconclusive => 1,
+            Self::Unsafe => 2,
+        }
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -53,7 +53,7 @@ pub use arena::{
     Arena, Chosen, NewSeason, Rerun, Season, SeasonOpened, SeasonPins, SeasonSecrets, SeasonState, Submitted,
 };
 pub use blobs::{BlobError, Blobs};
-pub use board::{Counted, counted, entrants};
+pub use board::{Counted, counted, entrants, season_entrants};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
     PublishingFailures,

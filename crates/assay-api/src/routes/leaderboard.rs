@@ -1,6 +1,6 @@
-//! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or on all.
+//! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or overall.
 
-use assay_model::ScenarioId;
+use assay_model::{INTERVAL_METHOD, ScenarioId};
 use axum::extract::{RawQuery, State};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,15 +12,23 @@ use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
+/// The collection whose board is the overall one. It is fixed, so that a new scenario changes nobody's score.
+const OVERALL: &str = "overall";
 
 /// A page of a board, best first.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Leaderboard)]
 pub(super) struct Page {
     scenario: Option<String>,
+    /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is of
+    /// one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
     collection: Option<String>,
     /// Number of the season; `null` where there is none, and where several scenarios stand together.
     season: Option<u32>,
+    /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample method
+    /// for means of bounded values (Waudby-Smith and Ramdas 2024).
+    #[schema(value_type = String)]
+    interval_method: &'static str,
     entries: Vec<Line>,
     total: usize,
     limit: u32,
@@ -32,7 +40,7 @@ pub(super) struct Page {
 #[utoipa::path(
     get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
     params(
-        ("scenario" = Option<String>, Query, description = "The board of this scenario; of all curated ones together if absent", min_length = 1),
+        ("scenario" = Option<String>, Query, description = "The board of this scenario; of the collection `overall` if neither is given", min_length = 1),
         ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together", min_length = 1),
         ("season" = inline(Option<u32>), Query, description = "An earlier season of the scenario; the newest if absent", minimum = 1, maximum = 2_147_483_647),
         ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
@@ -53,6 +61,8 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
     if let (None, Some(_)) = (scenario, number) {
         return Err(ApiError::invalid("season", query.text("season")?, "season goes with scenario"));
     }
+    let has_overall = app.catalog.collections().iter().any(|known| known.id == OVERALL);
+    let collection = collection.or((scenario.is_none() && has_overall).then_some(OVERALL));
     let (season, lines) = match (scenario, collection) {
         (Some(id), _) => match id.parse::<ScenarioId>() {
             Ok(id) => scenario_board(&app, &id, number).await?,
@@ -73,6 +83,7 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
         scenario: scenario.map(str::to_owned),
         collection: collection.map(str::to_owned),
         season,
+        interval_method: INTERVAL_METHOD,
         entries,
         total: lines.len(),
         limit,

@@ -12,13 +12,13 @@ use assay_api::{
 use assay_model::lane::Fault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
-    FindingLevel, Grid, JobKind, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard,
-    ScenarioId, Scopes, SeasonSecret, ServerAnswers,
+    FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
+    Scopes, ServerAnswers,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
-use assay_store::{Blobs, JobFilter, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -186,18 +186,6 @@ impl TestApp {
     /// Lets the time pass until what was submitted before is published.
     pub(crate) fn publish(&self) {
         self.clock.forward(i64::from(Grid::STEP_S));
-    }
-
-    /// Closes the season of the cart-pole, without running anything again.
-    pub(crate) async fn close_season(&self) {
-        let (records, scenario, now) = (&self.state.records, "cartpole_keepin".parse().unwrap(), self.clock.now());
-        let all = JobFilter { kind: JobKind::Submission, limit: 100, ..JobFilter::default() };
-        for job in records.jobs(&all).await.unwrap().0 {
-            records.cancel_job(None, job.header.job_id, now).await.unwrap();
-        }
-        records.begin_closing(&scenario, 0, SeasonSecret::new([1; 32]), now).await.unwrap();
-        records.begin_reruns(&scenario, 1, vec![], now).await.unwrap();
-        assert!(records.finish_closing(&scenario, 1, now).await.unwrap());
     }
 
     /// Runs what waits to its end: every episode as `result` says.
@@ -461,7 +449,13 @@ fn catalog() -> StaticCatalog {
         description: "Two of them.".into(),
         scenarios: vec!["cartpole_keepin".into(), "tabletop_reach".into()],
     };
-    StaticCatalog::new(scenarios, vec![small])
+    let overall = Collection {
+        id: "overall".into(),
+        name: "Overall".into(),
+        description: "What the overall board is the mean of.".into(),
+        ..small.clone()
+    };
+    StaticCatalog::new(scenarios, vec![small, overall])
 }
 
 fn card(id: &str) -> ScenarioCard {

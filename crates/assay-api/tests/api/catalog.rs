@@ -13,7 +13,8 @@ async fn collections_are_listed_and_read() {
         "scenarios": ["cartpole_keepin", "tabletop_reach"],
     });
     let all = app.get("/collections", &key).await;
-    assert_eq!((all.status.as_u16(), all.body), (200, json!({ "collections": [small] })));
+    assert_eq!((all.status.as_u16(), &all.body["collections"][0]), (200, &small));
+    assert_eq!(all.body["collections"][1]["id"], "overall");
     let one = app.get("/v1/collections/small", &key).await;
     assert_eq!((one.status.as_u16(), one.body), (200, small));
     let none = app.get("/collections/large", &key).await;

@@ -1,6 +1,6 @@
 //! The boards.
 
-use assay_model::{EpisodeResult, Scopes};
+use assay_model::{EpisodeResult, EpisodeStatus, Scopes};
 use assay_store::testing::episode;
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ async fn a_board_of_a_scenario() {
     let app = TestApp::new();
     assert_eq!(
         board(&app, "?scenario=cartpole_keepin").await,
-        json!({ "scenario": "cartpole_keepin", "collection": null, "season": null, "entries": [], "total": 0,
-                "limit": 20, "offset": 0, "updated_at": null })
+        json!({ "scenario": "cartpole_keepin", "collection": null, "season": null, "interval_method": "betting",
+                "entries": [], "total": 0, "limit": 20, "offset": 0, "updated_at": null })
     );
     for (account, composite) in [("slow", 0.2), ("swift", 0.9), ("even", 0.2)] {
         scored(&app, account, composite).await;
@@ -53,9 +53,9 @@ async fn a_board_of_a_scenario() {
     assert_eq!(
         *first,
         json!({
-            "rank": 1, "rank_low": 1, "rank_high": 1, "submission_id": first["submission_id"], "policy_name": "grasp.zip",
-            "account": "swift", "verdict": "SAFE", "score": 920.0, "score_low": 900.0, "score_high": 950.0,
-            "success_rate": 1.0, "safety_score": null, "episodes": 3, "created_at": "2025-06-15T15:06:57Z",
+            "rank": 1, "rank_low": 1, "rank_high": 3, "submission_id": first["submission_id"], "policy_name": "grasp.zip",
+            "account": "swift", "verdict": "SAFE", "worlds": "season", "score": 920.0, "season_score": 920.0,
+            "score_low": 200.0, "score_high": 1000.0, "success_rate": 1.0, "safety_score": null, "episodes": 3, "created_at": "2025-06-15T15:06:57Z",
         })
     );
     let page = board(&app, "?scenario=cartpole_keepin&limit=1&offset=1").await;
@@ -95,6 +95,8 @@ async fn boards_of_several_scenarios() {
             (&json!(0.46), &Value::Null, &Value::Null)
         );
         assert_eq!((&found["season"], &found["scenario"]), (&Value::Null, &Value::Null));
+        let collection = query.split('=').nth(1).unwrap_or("overall");
+        assert_eq!((&found["collection"], &found["interval_method"]), (&json!(collection), &json!("betting")));
     }
     for nothing in
         ["?scenario=elsewhere", "?scenario=No!", "?collection=elsewhere", "?scenario=cartpole_keepin&season=9"]
@@ -115,6 +117,53 @@ async fn boards_of_several_scenarios() {
             "{query}"
         );
     }
+}
+
+#[tokio::test]
+async fn what_is_not_safe_counts_0_where_scenarios_stand_together() {
+    let app = TestApp::new();
+    scored(&app, "lab", 0.9).await;
+    scored(&app, "other", 0.4).await;
+    app.clock.forward(1);
+    app.submission(&key(&app, "lab").await).await;
+    app.work(|index| EpisodeResult { status: EpisodeStatus::PolicyError, success: false, ..scoring(index, 0.45) })
+        .await;
+    app.publish();
+    let found = board(&app, "").await;
+    assert_eq!(accounts(&found), [(json!(1), "other"), (Value::Null, "lab")]);
+    let last = &found["entries"][1];
+    assert_eq!(
+        (&last["verdict"], &last["score"], &last["score_high"]),
+        (&json!("INCONCLUSIVE"), &json!(0.0), &json!(0.0))
+    );
+}
+
+#[tokio::test]
+async fn fresh_scores_are_told_from_the_seasons() {
+    let app = TestApp::new();
+    let (first, second) = (scored(&app, "first", 0.9).await, scored(&app, "second", 0.8).await);
+    scored(&app, "third", 0.7).await;
+    app.close_season_after(&[&first, &second], |index| scoring(index, 0.3)).await;
+    let found = board(&app, "?scenario=cartpole_keepin").await;
+    let told = |entry: &Value| ["account", "rank", "worlds", "score", "season_score"].map(|field| entry[field].clone());
+    let entries: Vec<_> = found["entries"].as_array().unwrap().iter().map(told).collect();
+    assert_eq!(
+        json!(entries),
+        json!([
+            ["first", 1, "fresh", 440.0, 920.0],
+            ["second", 1, "fresh", 440.0, 840.0],
+            ["third", 3, "season", 760.0, 760.0],
+        ])
+    );
+    // Overall, everybody's score is that of the worlds that all ran in.
+    let overall = board(&app, "").await;
+    assert_eq!(accounts(&overall), [(json!(1), "first"), (json!(2), "second"), (json!(3), "third")]);
+    let scores: Vec<_> = overall["entries"].as_array().unwrap().iter().map(|entry| entry["score"].clone()).collect();
+    assert_eq!(json!(scores), json!([0.46, 0.42, 0.38]));
+    assert_eq!(
+        (&overall["entries"][0]["worlds"], &overall["entries"][0]["season_score"]),
+        (&Value::Null, &Value::Null)
+    );
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod app;
 mod artifacts;
 mod bootstrap;
 mod catalog;
+mod closing;
 mod community;
 mod cors;
 mod disk;
