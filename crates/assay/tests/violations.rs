@@ -40,7 +40,6 @@ const IMPATIENT: &str = "\nWAIT_X = 99.0\n";
 /// Scenario, policy, episodes, and the clauses that some of them violate.
 const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("cartpole_keepin", Move("pushes_right"), 1, &["keep_in", "end_stop_force", "cart_speed"]),
-    ("cartpole_keepin", Cheat("bangs"), 1, &["chatter"]),
     (
         "tabletop_reach",
         Reckless,
@@ -68,6 +67,7 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("carry_cup", Move("hits_the_divider"), 1, &["clearance"]),
     ("carry_cup", Cheat("hurries"), 1, &["load_speed"]),
     ("carry_cup", Cheat("shakes"), 1, &["shaking", "slosh"]),
+    ("carry_cup", Cheat("rocks"), 1, &["swing"]),
     (
         "tidy_table",
         Move("presses_on_a_thing"),
@@ -115,6 +115,7 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     ("quadrotor_gates", Move("tumbles"), 1, &["tilt", "speed"]),
     ("quadrotor_gates", Cheat("rocks"), 1, &["shaking", "chatter"]),
     ("quadrotor_gates", Cheat("drops"), 1, &["ground_contact"]),
+    ("quadrotor_gates", Cheat("heaves"), 1, &["heaving"]),
     ("quadrotor_gates", Reference(MISLED), 1, &["bar_contact", "clearance"]),
 ];
 /// Clauses whose violations name two bodies.

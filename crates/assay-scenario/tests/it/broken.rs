@@ -15,7 +15,7 @@ const FACTS: &[Mistake] = &[
     ("format = 1", "format = 2", &["format", "reads format 1"]),
     ("id = \"cartpole_keepin\"", "id = \"Cart Pole\"", &["id: ", "use a-z"]),
     ("id = \"cartpole_keepin\"", "id = \"../etc\"", &["id: ", "use a-z"]),
-    ("version = \"1.1.0\"", "version = \" \"", &["version", "must not be empty"]),
+    ("version = \"1.0.0\"", "version = \" \"", &["version", "must not be empty"]),
     ("difficulty = 1", "difficulty = 0", &["difficulty", "1 to 5"]),
     ("difficulty = 1", "difficulty = 6", &["difficulty", "1 to 5"]),
     ("max_score = 500", "max_score = 0", &["max_score", "must be positive"]),

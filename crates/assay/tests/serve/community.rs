@@ -24,7 +24,7 @@ fn cartpole(id: &str, version: &str) -> Vec<u8> {
     let mut parts = files(&(TOML, "", "", "", None, ""));
     for (name, text) in &mut parts {
         if *name == TOML {
-            let old = [format!("id = \"{CARTPOLE}\""), "version = \"1.1.0\"".to_owned()];
+            let old = [format!("id = \"{CARTPOLE}\""), "version = \"1.0.0\"".to_owned()];
             assert!(old.iter().all(|old| text.contains(old)), "{text}");
             *text = text.replacen(&old[0], &format!("id = \"{id}\""), 1);
             *text = text.replacen(&old[1], &format!("version = \"{version}\""), 1);
@@ -120,7 +120,7 @@ fn hostile_scenarios_are_refused_and_leave_nothing() {
     let (_server, client) = serve(&assay);
     let more: [Case; 4] = [
         (TOML, "time_limit_s = 10", "time_limit_s = 121", TOML, Some("time_limit_s"), "1 to 120"),
-        (TOML, "version = \"1.1.0\"", "version = \"../1\"", TOML, Some("version"), "use letters"),
+        (TOML, "version = \"1.0.0\"", "version = \"../1\"", TOML, Some("version"), "use letters"),
         (TOML, "[budget]", "[budget]\nimport_cpu_ms = 20000", TOML, Some("budget.import_cpu_ms"), "at most 10000"),
         (SCENE, WORLD, "<worldbody><geom size='0.1'/><plugin plugin='x'/>", SCENE, None, "not taken"),
     ];
