@@ -41,16 +41,6 @@ pub trait Records:
     /// As [`Self::revoke_key`], but leaves the last key that is valid at `now` and has the scope `admin`.
     async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError>;
 
-    /// Keeps `new` in place of the key `old`, which is refused from `until` on (at once where that has passed). False, and
-    /// nothing kept, if `old` is not valid at `now`.
-    async fn rotate_key(
-        &self,
-        old: &KeyId,
-        new: KeyRecord,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError>;
-
     /// Notes a use.
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
 use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, named_field};
-use crate::keys::{KeyText, mint};
+use crate::keys::mint;
 use crate::state::App;
 
 /// Longest name, in characters.
@@ -74,20 +74,10 @@ pub(super) async fn handle(
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
     let shown = Shown::from(&record);
     app.records.create_key(record).await?;
-    CreatedKey::answer(&key, shown)
-}
-
-impl CreatedKey {
-    /// The first answer, with the secret, and the one that is kept for those who ask again, without.
-    pub(super) fn answer(
-        key: &KeyText,
-        shown: Shown,
-    ) -> Result<(StatusCode, Extension<KeepInstead>, Json<Self>), ApiError> {
-        let hidden = Self { key: None, shown };
-        let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
-        let created = Self { key: Some(key.reveal().to_owned()), ..hidden };
-        Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
-    }
+    let hidden = CreatedKey { key: None, shown };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
+    let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };
+    Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
 }
 
 async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {

@@ -16,7 +16,6 @@ mod index;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
-mod keys_rotate;
 mod leaderboard;
 mod metrics;
 mod openapi;
@@ -226,7 +225,6 @@ pub(crate) fn table() -> Vec<Endpoint> {
         Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
-        row("POST", "/keys/rotate", read, RateClass::Write, || post(keys_rotate::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
         Endpoint {
             json: false,

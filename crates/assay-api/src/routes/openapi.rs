@@ -41,7 +41,6 @@ use crate::state::App;
         super::keys_create::handle,
         super::keys_list::handle,
         super::keys_revoke::handle,
-        super::keys_rotate::handle,
         super::leaderboard::handle,
         super::metrics::handle,
         super::preflight::handle,
@@ -90,8 +89,8 @@ use crate::state::App;
 struct Declared;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 8] =
-    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "KeyRotation", "NewReplay", "ErrorBody", "ErrorDetails"];
+const WITH_OPTIONAL_FIELDS: [&str; 7] =
+    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
 
 /// Forms whose parts are all named: others are refused.
 const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];

@@ -38,7 +38,6 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/keys"
             | "/verify/{job_id}/review",
         ) => 415,
-        ("POST", "/keys/rotate") => 201,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
         ("GET", "/docs" | "/docs/") => 303,
         (
@@ -294,31 +293,6 @@ async fn the_last_admin_key_stays() {
     assert_eq!(kept.status, 409, "{}", kept.body);
     assert!(kept.body["error"]["message"].as_str().unwrap().contains("POST /keys"), "{}", kept.body);
     assert_eq!(app.get("/keys", &admin).await.status, 200);
-}
-
-#[tokio::test]
-async fn an_account_rotates_its_own_key() {
-    let app = TestApp::new();
-    let key = app.key("lab", "read,verify").await;
-    let rotate = async |key: &str, body: serde_json::Value| app.send(json("POST", "/keys/rotate", key, &body)).await;
-    let made = rotate(&key, serde_json::json!({ "grace_s": 3600 })).await;
-    assert_eq!((made.status.as_u16(), &made.body["scopes"]), (201, &serde_json::json!(["read", "verify"])));
-    let second = made.body["key"].as_str().unwrap().to_owned();
-    for valid in [&key, &second] {
-        assert_eq!(app.get("/verify", valid).await.status, 200, "both are valid for an hour");
-    }
-    let bare = request("POST", "/keys/rotate", &second).body(axum::body::Body::empty()).unwrap();
-    let third = app.send(bare).await.body["key"].as_str().unwrap().to_owned();
-    assert_eq!(app.get("/verify", &second).await.status, 401, "without grace the old key ends at once");
-    for body in [serde_json::json!({ "grace_s": 604_801 }), serde_json::json!({ "grace_s": -1 }), serde_json::json!([])]
-    {
-        let refused = rotate(&third, body.clone()).await;
-        assert_eq!(
-            (refused.status.as_u16(), &refused.body["error"]["details"]["field"]),
-            (400, &serde_json::json!("grace_s"))
-        );
-    }
-    assert_eq!(app.get("/verify", &third).await.status, 200, "what is refused changes nothing");
 }
 
 #[tokio::test]

@@ -43,17 +43,6 @@ impl Records for SqliteRecords {
         self.write("revoking a key", move |db| keys::revoke_of_many(db, &id, now)).await
     }
 
-    async fn rotate_key(
-        &self,
-        old: &KeyId,
-        new: KeyRecord,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let old = old.clone();
-        self.write("rotating a key", move |db| keys::rotate(db, &old, &new, until, now)).await
-    }
-
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError> {
         let id = id.clone();
         self.write("noting a key's use", move |db| keys::touch(db, &id, now)).await

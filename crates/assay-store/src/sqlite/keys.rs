@@ -66,18 +66,6 @@ pub(super) fn revoke_of_many(db: &Connection, id: &KeyId, now: Timestamp) -> Sql
     Ok(if revoke(db, id, now)? { Revocation::Done } else { Revocation::NothingToDo })
 }
 
-pub(super) fn rotate(db: &Connection, old: &KeyId, new: &KeyRecord, until: Timestamp, now: Timestamp) -> Sql<bool> {
-    if !get(db, old)?.is_some_and(|key| key.is_valid(now)) {
-        return Ok(false);
-    }
-    create(db, new)?;
-    if until <= now {
-        return revoke(db, old, now);
-    }
-    let sql = "UPDATE keys SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1";
-    Ok(change(db, sql, (old.as_str(), micros(until)))? == 1)
-}
-
 pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<()> {
     let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at, 0) < ?2";
     change(db, sql, (id.as_str(), micros(now))).map(drop)

@@ -52,26 +52,6 @@ pub(super) async fn the_last_admin_stays(records: &dyn Records) {
     assert_eq!(revoke("plain").await, Revocation::Done);
 }
 
-pub(super) async fn are_rotated(records: &dyn Records) {
-    for id in ["one", "two", "three"] {
-        records.create_key(KeyRecord { expires_at: Some(at(100)), ..key(id, "lab") }).await.unwrap();
-    }
-    let id = |id: &str| KeyId::parse(id).unwrap();
-    let rotate = async |old: &str, new: &str, until| records.rotate_key(&id(old), key(new, "lab"), until, at(10)).await;
-    assert!(rotate("one", "a", at(10)).await.unwrap());
-    assert!(rotate("two", "b", at(20)).await.unwrap());
-    assert!(rotate("three", "c", at(500)).await.unwrap());
-    let end = async |old: &str| {
-        let key = records.key(&id(old)).await.unwrap().unwrap();
-        (key.revoked_at, key.expires_at)
-    };
-    assert_eq!(end("one").await, (Some(at(10)), Some(at(100))));
-    assert_eq!(end("two").await, (None, Some(at(20))));
-    assert_eq!(end("three").await, (None, Some(at(100))), "no key lives longer for being rotated");
-    assert!(!rotate("one", "d", at(10)).await.unwrap(), "it is not valid any more");
-    assert_eq!(records.key(&id("d")).await.unwrap(), None, "so nothing takes its place");
-}
-
 pub(super) async fn first_key_is_first_once(records: &dyn Records) {
     assert!(records.create_first_key(key("one", "lab")).await.unwrap());
     assert!(!records.create_first_key(key("two", "lab")).await.unwrap());
