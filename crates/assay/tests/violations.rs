@@ -94,7 +94,7 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
     (
         "shared_workspace",
         Move("presses_on_the_forearm"),
-        1,
+        3,
         &["forearm_force", "contact_force", "contact_speed", "courtesy", "joint_position", "joint_velocity"],
     ),
     ("shared_workspace", Move("rams_the_upper_arm"), 1, &["upper_arm_force"]),
