@@ -1,4 +1,4 @@
-//! How far a score may be from what the same policy would reach over all worlds that the scenario can draw.
+//! Confidence interval of a score: the range of what the same policy would reach over all worlds that the scenario can draw.
 //!
 //! Nine tenths of a score are a mean over episodes: of their contributions, (0.8 composite + 0.1 success) / 0.9, each in
 //! [0, 1]. They get a finite-sample interval for a bounded mean. The last tenth is the consistency, a spread and no mean.

@@ -1,4 +1,4 @@
-//! How often the intervals cover, and how wide they are.
+//! Coverage and width of the intervals.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -66,7 +66,7 @@ pub struct Gripper {
 }
 
 impl Gripper {
-    /// What must be positive.
+    /// The settings that must be positive.
     fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
         let speed = self.speed_m_per_s.map(|speed| ("gripper.speed_m_per_s", speed));
         [("gripper.open_m", self.open_m)].into_iter().chain(speed)

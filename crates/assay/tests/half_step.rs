@@ -19,7 +19,7 @@ const BEGIN: &str = "<!-- table: scenarios -->\n";
 const END: &str = "<!-- end of table: scenarios -->";
 const TABLE_HEAD: &str =
     "| scenario | policy | clause | restarts | median | 95 % | greatest |\n|---|---|---|---|---|---|---|\n";
-/// What moves less in the 95th percentile, as a share of the scale, is not in the table.
+/// Least shift in the 95th percentile, as a share of the scale, that enters the table.
 const WORTH_TELLING: f64 = 0.005;
 /// Most by which half the step may move a critical clause's margin, as a share of its scale: median and 95th percentile.
 const MOST_SHIFT: f64 = 0.05;
@@ -63,8 +63,8 @@ fn measured(scenario: &str, policy: &str, episodes: u32) -> Vec<Row> {
         .unwrap_or_else(|e| panic!("{scenario}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// What does not converge: a base that pushes on against a person it has run into rocks, and no two simulations rock alike. It
-/// has violated `touch` by then, and its status does not change with the step.
+/// Clauses excepted from the 95th percentile: a base that pushes on against a person rocks chaotically, so its margins differ
+/// between steps. It has violated `touch` by then, and its status does not change with the step.
 const ROCKING: [(&str, &str, [&str; 2]); 1] = [("crossing_pedestrians", "reckless", ["approach", "speed_near_people"])];
 
 /// Fails where a critical clause moves too far.

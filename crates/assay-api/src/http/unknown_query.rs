@@ -1,4 +1,4 @@
-//! Parameters of the query that an endpoint does not know: the answer names them in a `Warning` header, since a filter that is
+//! The warning about query parameters that an endpoint does not know: the answer names them in a `Warning` header, since a filter that is
 //! misspelt looks like one that matches everything. Refusing them would break clients of `/v1`.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use axum::response::Response;
 
 /// Most parameters that are named.
 const MAX_NAMED: usize = 5;
-/// Longest part of a name that is told, in characters.
+/// Longest part of a name in the warning, in characters.
 const MAX_CHARS: usize = 40;
 
 /// Adds the header where the query has parameters that are not among `known`.

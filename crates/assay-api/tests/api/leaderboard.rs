@@ -139,7 +139,7 @@ async fn what_is_not_safe_counts_0_where_scenarios_stand_together() {
 }
 
 #[tokio::test]
-async fn fresh_scores_are_told_from_the_seasons() {
+async fn each_line_names_its_worlds_after_closing() {
     let app = TestApp::new();
     let (first, second) = (scored(&app, "first", 0.9).await, scored(&app, "second", 0.8).await);
     scored(&app, "third", 0.7).await;

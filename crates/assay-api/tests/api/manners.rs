@@ -8,7 +8,7 @@ use tower::ServiceExt;
 use crate::app::{TestApp, request};
 
 #[tokio::test]
-async fn parameters_that_nobody_knows_are_named() {
+async fn unknown_query_parameters_are_named_in_a_warning() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     for known in ["/verify", "/verify?limit=5&envelope=true", "/leaderboard?scenario=tabletop_reach", "/scenarios?"] {

@@ -1,4 +1,4 @@
-//! How fast the fastest part of a group moves. A rigid body's speed is greatest at a corner of what encloses it, so the ends
+//! Greatest speed of any part of a group of geoms. A rigid body's speed is greatest at a corner of what encloses it, so the ends
 //! and corners of its shapes are enough.
 
 use mujoco_rs::prelude::*;

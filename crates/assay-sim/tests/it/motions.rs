@@ -126,7 +126,7 @@ fn shaking_cancels_out_of_the_mean_acceleration_alone() {
 
 /// A bar on a hinge, with a box at its end: the corner that is farthest from the hinge is fastest.
 #[test]
-fn the_fastest_part_of_a_group_is_told() {
+fn greatest_speed_is_that_of_the_fastest_part_of_a_group() {
     let bar = "<body name='bar' pos='0 0 1'><joint name='turn' axis='0 0 1' damping='0'/>\
                <geom name='rod' type='capsule' fromto='0 0 0 0.5 0 0' size='0.02' contype='2' conaffinity='0' mass='1'/>\
                <geom name='end' type='box' pos='0.5 0 0' size='0.1 0.2 0.1' contype='2' conaffinity='0' mass='1'/></body>";
