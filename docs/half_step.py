@@ -129,13 +129,14 @@ def table(out, robots, every_s):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--robots", type=pathlib.Path, default=replay.ROBOTS)
+    parser.add_argument("--robots", type=pathlib.Path)
     parser.add_argument("--every", type=float, default=0.1, metavar="S")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     replay.hold_the_c_library()
     try:
-        rows = table(arguments.out.resolve(), arguments.robots.resolve(), arguments.every)
+        out = arguments.out.resolve()
+        rows = table(out, arguments.robots or replay.robots_of(out), arguments.every)
     except (ImportError, OSError, KeyError, ValueError) as missing:
         print(f"half_step.py: {missing!r}", file=sys.stderr)
         return 2

@@ -7,8 +7,8 @@
 Takes OUT/report.json, OUT/scenario and each episode's folder. Every episode is run again from its model, start and inputs
 (replay.py), and its signals are computed from that, at every physics step, whatever the recording says of them; from the
 signals follow the clauses' robustness, and the numbers above it by the published rules. The scenario must be the one of the
-report's digest, with the robots of DIR (default: the folder `robots` beside that of this program), and every file of
-evidence the one of the report's hash. Taken from the report, not computed: how an episode ended, and the stages that it
+report's digest, with the robots of DIR (default: OUT/robots, and where a report has none the folder `robots` beside
+that of this program), and every file of evidence the one of the report's hash. Taken from the report, not computed: how an episode ended, and the stages that it
 passed (`assay replay` shows those). Prints every number that is not the same.
 
 Exit code 0: all are; 1: one is not; 2: something can't be read; 3: INCOMPLETE, a file of the report is not here, or a file
@@ -326,11 +326,12 @@ def main(out, robots):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--robots", type=pathlib.Path, default=replay.ROBOTS)
+    parser.add_argument("--robots", type=pathlib.Path)
     arguments = parser.parse_args()
     replay.hold_the_c_library()
     try:
-        raise SystemExit(main(arguments.out.resolve(), arguments.robots.resolve()))
+        out = arguments.out.resolve()
+        raise SystemExit(main(out, arguments.robots or replay.robots_of(out)))
     except (ImportError, OSError, KeyError, ValueError) as missing:
         print(f"missing or unreadable: {missing!r}", file=sys.stderr)
         raise SystemExit(2) from missing

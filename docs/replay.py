@@ -9,7 +9,7 @@ velocities and inputs to the bit, and the chain of hashes whose last value is th
 computed again from the model and its state (signals.py, for the scenario in OUT/scenario), and must be the recorded one but
 for rounding. Actions must be those of actions.npy, within the scenario's bounds, one per control step; where a scenario
 passes them on to actuators as they are, the inputs must be theirs. Robots' limits come from their data sheets
-(DIR/MODEL/robot.toml; default: the folder `robots` beside that of this program).
+(DIR/MODEL/robot.toml; default: OUT/robots, and where a report has none the folder `robots` beside that of this program).
 
 Exit code 0: the same; 1: the first difference is named; 2: something is missing. Read it before you trust it; it uses
 nothing of ours.
@@ -143,7 +143,13 @@ def compare_state(recording: Recording, recorded: dict, data, row: int) -> None:
             raise ValueError(f"{name}[{index[differs[0]]}] at physics step {row} ({recording.column['time_s'][row]:.3f} s)")
 
 
-def replay(folder: pathlib.Path, robots: pathlib.Path = ROBOTS):
+def robots_of(out: pathlib.Path) -> pathlib.Path:
+    """The robots that a report was made with; those of this release for a report of a release that kept none."""
+    kept = out / "robots"
+    return kept if kept.is_dir() else ROBOTS
+
+
+def replay(folder: pathlib.Path, robots: pathlib.Path):
     """Steps through the episode.
 
     Returns its hash and its signals as they follow from the physics; raises ValueError at the first difference.
@@ -208,11 +214,12 @@ def hold_the_c_library() -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--robots", type=pathlib.Path, default=ROBOTS)
+    parser.add_argument("--robots", type=pathlib.Path)
     arguments = parser.parse_args()
     hold_the_c_library()
+    folder = arguments.folder.resolve()
     try:
-        print(f"the same to the bit, trace hash {replay(arguments.folder.resolve(), arguments.robots)[0]}")
+        print(f"the same to the bit, trace hash {replay(folder, arguments.robots or robots_of(folder.parent.parent))[0]}")
     except ValueError as difference:
         print(f"first difference: {difference}")
         return 1

@@ -200,7 +200,13 @@ pub trait Publisher: Send + Sync + fmt::Debug {
     /// [`DraftFailure`].
     fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure>;
 
-    /// The spaces, rates and limits of a version that was published. Reads its files.
+    /// A version whose files are kept. Reads them.
+    ///
+    /// # Errors
+    /// Why it can't be used here any more.
+    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String>;
+
+    /// The spaces, rates and limits of a version whose files are kept. Reads them.
     ///
     /// # Errors
     /// Why it can't be used here any more.

@@ -1,13 +1,19 @@
 //! The season that a submission goes to.
 
+use std::sync::Arc;
+
 use assay_model::{ScenarioCard, SeasonSecret};
 use assay_store::{NewSeason, Season, SeasonOpened, SeasonPins, SeasonState};
 
 use crate::http::{ApiError, Code};
 use crate::state::App;
 
-/// The open season of a scenario. A scenario that never had one gets its first: a new server takes submissions at once.
-pub(crate) async fn open_season(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
+/// The open season of a scenario, and the scenario in the version that the season was opened with. A scenario that never had
+/// a season gets its first: a new server takes submissions at once.
+pub(crate) async fn open_season(
+    app: &App,
+    scenario: &Arc<ScenarioCard>,
+) -> Result<(Season, Arc<ScenarioCard>), ApiError> {
     let season = match app.records.season(&scenario.id, None).await? {
         Some(season) => season,
         None => first(app, scenario).await?,
@@ -15,11 +21,15 @@ pub(crate) async fn open_season(app: &App, scenario: &ScenarioCard) -> Result<Se
     if season.state != SeasonState::Open {
         return Err(not_open(&season));
     }
+    let pinned = match season.pins.scenario_digest == scenario.digest {
+        true => Ok(Arc::clone(scenario)),
+        false => earlier(app, &season).await?,
+    };
     let differences = season.pins.fingerprint.differences(&app.fingerprint);
-    let changed = match differences.first() {
-        _ if season.pins.scenario_digest != scenario.digest => "the scenario",
-        Some(difference) => difference.name.as_str(),
-        None => return Ok(season),
+    let changed = match (differences.first(), pinned) {
+        (None, Ok(pinned)) => return Ok((season, pinned)),
+        (_, Err(why)) => format!("the scenario ({why})"),
+        (Some(difference), Ok(_)) => difference.name.clone(),
     };
     let message = format!(
         "{changed} has changed since season {} of {} was opened, so results would not compare; the host closes it and \
@@ -27,6 +37,14 @@ pub(crate) async fn open_season(app: &App, scenario: &ScenarioCard) -> Result<Se
         season.number, scenario.id
     );
     Err(ApiError::new(Code::Conflict, message))
+}
+
+/// The scenario in the version that the season was opened with, which is not the newest.
+async fn earlier(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>, String>, ApiError> {
+    let (publisher, id, digest) =
+        (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest.clone());
+    let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
+    Ok(read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?.map(Arc::new))
 }
 
 /// Why a season takes no submission.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
-use assay_store::{Blobs, PublishedFiles, Queue, Records, ServerCalls, StoreError};
+use assay_store::{Blobs, Queue, Records, ScenarioFiles, ServerCalls, StoreError};
 use uuid::Uuid;
 
 use crate::http::{ApiError, Code};
@@ -34,7 +34,7 @@ pub struct AppState {
     /// Who may publish now.
     pub publishing_places: Places,
     /// What was published.
-    pub published: PublishedFiles,
+    pub scenario_files: ScenarioFiles,
     /// Bodies on their way to the disk.
     pub upload_room: UploadRoom,
     /// How often each key has asked.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use assay_api::{AppState, Draft, DraftFailure, Publisher, router};
-use assay_model::{AccountId, ScenarioId};
+use assay_model::{AccountId, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
 use axum::Router;
 use axum::body::Body;
@@ -58,6 +58,10 @@ impl Publisher for TakesNothing {
 
     fn check(&self, _draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
         Err(DraftFailure::Busy)
+    }
+
+    fn card(&self, _id: &ScenarioId, _digest: &str) -> Result<ScenarioCard, String> {
+        Err("there is none".to_owned())
     }
 
     fn spec(&self, _id: &ScenarioId, _digest: &str) -> Result<Spec, String> {

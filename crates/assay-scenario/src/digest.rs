@@ -1,5 +1,6 @@
 //! The digest of a scenario: what exactly was run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -24,13 +25,15 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<String> {
     let mut hash = Sha256::new();
     add_folder(&mut hash, "scenario", folder)?;
-    let mut models: Vec<_> = robots.iter().map(|robot| (&robot.model.id, &robot.folder)).collect();
-    models.sort();
-    models.dedup();
-    for (id, folder) in models {
+    for (id, folder) in robot_folders(robots) {
         add_folder(&mut hash, &format!("robots/{id}"), folder)?;
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The folder of each model that the robots are of, by its id.
+pub(crate) fn robot_folders(robots: &[Robot]) -> BTreeMap<&str, &Path> {
+    robots.iter().map(|robot| (robot.model.id.as_str(), robot.folder.as_path())).collect()
 }
 
 /// The files of a scenario's or robot's folder, sorted, relative to it.

@@ -81,6 +81,8 @@ pub struct Scenario {
     pub digest: String,
     /// The folder it was read from.
     pub folder: PathBuf,
+    /// The folder that its robots' folders were read from.
+    pub robots_folder: PathBuf,
 }
 
 /// A robot in the world.
@@ -152,17 +154,17 @@ pub struct Clause {
 }
 
 impl Scenario {
-    /// Reads the scenario in `folder`, with robots from `robots`.
+    /// Reads the scenario in `folder`, with robots from `robots_folder`.
     ///
     /// # Errors
     /// [`ScenarioError`] names file, key and what would be right.
-    pub fn load(folder: &Path, robots: &Path) -> Result<Self, ScenarioError> {
+    pub fn load(folder: &Path, robots_folder: &Path) -> Result<Self, ScenarioError> {
         let path = folder.join("scenario.toml");
         let document: Document = files::parse(&path, "it makes a folder a scenario")?;
         facts::check_facts(&document)?;
         files::check_scene(folder, &document.world.scene)?;
         mjcf::check(folder, &document.world.scene)?;
-        let load_robot = |(index, entry)| files::load_robot(index, entry, robots);
+        let load_robot = |(index, entry)| files::load_robot(index, entry, robots_folder);
         let robots = document.robot.iter().enumerate().map(load_robot).collect::<Result<Vec<_>, _>>()?;
         let signals: Vec<(String, Signal)> = document.signals.clone().into_iter().collect();
         let names: Vec<String> =
@@ -204,7 +206,14 @@ impl Scenario {
             camera: document.camera,
             digest,
             folder: folder.to_owned(),
+            robots_folder: robots_folder.to_owned(),
         })
+    }
+
+    /// The folders that its digest covers beside its own: of each robot model, by its id.
+    #[must_use]
+    pub fn robot_folders(&self) -> BTreeMap<&str, &Path> {
+        crate::digest::robot_folders(&self.robots)
     }
 
     /// What a client reads about it.

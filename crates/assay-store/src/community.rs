@@ -100,7 +100,20 @@ pub struct CommunityFilter {
     pub offset: u32,
 }
 
-/// The scenarios of the community.
+/// A version of a scenario that the installation had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledVersion {
+    /// SHA-256 over the files of the scenario and its robots, hexadecimal.
+    pub digest: String,
+    /// Of which scenario.
+    pub id: ScenarioId,
+    /// Its version.
+    pub version: String,
+    /// Since when its files are kept.
+    pub kept_at: Timestamp,
+}
+
+/// The scenarios of the community, and all versions whose files are kept.
 ///
 /// # Errors
 /// As [`crate::Records`].
@@ -141,6 +154,9 @@ pub trait CommunityRecords {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// The digests of all versions that were ever published: their files are kept.
-    async fn community_digests(&self) -> Result<Vec<String>, StoreError>;
+    /// Notes that the files of an installed version are kept. Doing it again is harmless.
+    async fn keep_installed(&self, version: &InstalledVersion) -> Result<(), StoreError>;
+
+    /// The digests of all versions that were ever published or noted as kept: their files stay.
+    async fn scenario_digests(&self) -> Result<Vec<String>, StoreError>;
 }

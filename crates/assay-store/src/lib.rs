@@ -32,13 +32,13 @@ mod line;
 mod live;
 mod local_queue;
 mod pack;
-mod published;
 mod queue;
 mod quota;
 mod records;
 mod removals;
 mod renders;
 mod review;
+mod scenario_files;
 mod servers;
 mod session;
 mod shard;
@@ -55,8 +55,8 @@ pub use arena::{
 pub use blobs::{BlobError, Blobs};
 pub use board::{Counted, counted, entrants, season_entrants};
 pub use community::{
-    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
-    PublishingFailures,
+    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
+    NewVersion, Published, PublishingFailures,
 };
 pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome, Signed, SignedDocument};
 pub use error::StoreError;
@@ -68,7 +68,6 @@ pub use line::{HiddenSubmission, Line, Lines, OpenShard, Pace};
 pub use live::{LaneStep, Live, LocalLive};
 pub use local_queue::LocalQueue;
 pub use pack::PackError;
-pub use published::PublishedFiles;
 pub use queue::{Queue, Work};
 pub use quota::{AccountCaps, AccountUse, Cap, JobAsk, JobQuota, OverCap, Quotas};
 pub use records::Records;
@@ -77,6 +76,7 @@ pub use renders::{
     MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRequested, RenderReturned, Rendering, Renders,
 };
 pub use review::{MAX_REVIEWS, Reviewed};
+pub use scenario_files::{ScenarioFiles, VersionSource};
 pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
 pub use shard::{Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};

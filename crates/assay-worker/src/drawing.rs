@@ -105,9 +105,9 @@ pub(crate) fn draw(
         return Err(DrawError::OtherRecording);
     }
     let used: u64 = result.evidence.iter().map(|file| file.size_bytes).sum::<u64>() + drawn_bytes;
-    let staged = tools.engine.staged(&job.scenario.folder)?;
+    let staged = tools.engine.staged(&job.scenario)?;
     let order = Recording {
-        scenario: &staged,
+        staged: &staged,
         folder,
         result,
         world_seed: job.seeds.episode(result.episode).world,

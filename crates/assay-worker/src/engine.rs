@@ -10,11 +10,11 @@ use assay_model::{Fingerprint, Isolation, ScenarioId};
 use assay_policy::remote::{Guard, Remote, RemoteLimits};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
-use assay_store::PublishedFiles;
+use assay_store::ScenarioFiles;
 use tempfile::TempDir;
 
 use crate::pools::Pools;
-use crate::published::{PublishedScenarios, ScenarioGone};
+use crate::scenario_versions::{ScenarioGone, ScenarioVersions};
 use crate::scratch::Scratch;
 use crate::{Installation, fingerprint};
 
@@ -93,7 +93,6 @@ fn consent(strongest: &Isolation) -> &'static str {
 pub struct Engine {
     jail: Jail,
     lane: Program,
-    robots: PathBuf,
     pools: Result<Pools, NotIsolated>,
     remote: Remote,
     /// The pool's folder; dropped after the pool.
@@ -101,11 +100,20 @@ pub struct Engine {
     /// Dropped after everything that lies in it.
     scratch: Scratch,
     library: Library,
-    published: Option<PublishedScenarios>,
+    versions: Option<ScenarioVersions>,
     fingerprint: Fingerprint,
     cache_root: PathBuf,
     lanes: usize,
     wall_budget: WallBudget,
+}
+
+/// The files of a scenario where jails can read them.
+#[derive(Debug, Clone)]
+pub(crate) struct Staged {
+    /// Its folder.
+    pub(crate) scenario: PathBuf,
+    /// The folder with a folder for each of its robots.
+    pub(crate) robots: PathBuf,
 }
 
 /// Why nothing can be run here.
@@ -176,13 +184,12 @@ impl Engine {
         Ok(Self {
             jail,
             lane,
-            robots: stage_readable(&installation.robots(), &cache_root)?,
             pools,
             remote: remote(Guard::new(Vec::new())).map_err(EngineError::Remote)?,
             _work: work,
             scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
-            published: None,
+            versions: None,
             fingerprint,
             cache_root,
             lanes: options.lanes,
@@ -204,10 +211,11 @@ impl Engine {
         Self { wall_budget, ..self }
     }
 
-    /// Finds scenarios that accounts published in `files`; without this only the built-in ones are known.
+    /// Finds scenarios that accounts published, and earlier versions of the built-in ones, in `files`; without this only the
+    /// built-in ones are known.
     #[must_use]
-    pub fn with_published(self, files: PublishedFiles) -> Self {
-        Self { published: Some(PublishedScenarios::new(files)), ..self }
+    pub fn with_versions(self, files: ScenarioFiles) -> Self {
+        Self { versions: Some(ScenarioVersions::new(files)), ..self }
     }
 
     /// The version of a scenario that a job was accepted for.
@@ -215,11 +223,14 @@ impl Engine {
     /// # Errors
     /// [`ScenarioGone`] says why it can't be run (any more).
     pub fn scenario(&self, id: &ScenarioId, digest: &str) -> Result<Arc<Scenario>, ScenarioGone> {
-        match (self.library.get(id), &self.published) {
-            (Ok(scenario), _) if scenario.digest == digest => Ok(Arc::new(scenario.clone())),
-            (Ok(_), _) => Err(ScenarioGone::Changed(id.clone())),
-            (Err(_), Some(published)) => published.get(&self.library, id, digest),
-            (Err(_), None) => Err(ScenarioGone::Missing(id.clone())),
+        let installed = self.library.get(id).ok();
+        if let Some(scenario) = installed.filter(|scenario| scenario.digest == digest) {
+            return Ok(Arc::new(scenario.clone()));
+        }
+        let kept = self.versions.as_ref().map(|versions| versions.get(&self.library, id, digest));
+        match kept.unwrap_or_else(|| Err(ScenarioGone::Missing(id.clone()))) {
+            Err(ScenarioGone::Missing(id)) if installed.is_some() => Err(ScenarioGone::Changed(id)),
+            found => found,
         }
     }
 
@@ -299,13 +310,10 @@ impl Engine {
         &self.lane
     }
 
-    pub(crate) fn robots(&self) -> &Path {
-        &self.robots
-    }
-
-    /// The scenario's folder where jails can read it.
-    pub(crate) fn staged(&self, folder: &Path) -> Result<PathBuf, assay_jail::StageError> {
-        stage_readable(folder, &self.cache_root)
+    /// The scenario's files where jails can read them.
+    pub(crate) fn staged(&self, scenario: &Scenario) -> Result<Staged, assay_jail::StageError> {
+        let staged = |folder: &Path| stage_readable(folder, &self.cache_root);
+        Ok(Staged { scenario: staged(&scenario.folder)?, robots: staged(&scenario.robots_folder)? })
     }
 }
 

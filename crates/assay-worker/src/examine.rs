@@ -10,6 +10,7 @@ use assay_model::lane::{Checked, Fault, SheetJob, files};
 use assay_scenario::Scenario;
 use rustix::process::Signal;
 
+use crate::engine::Staged;
 use crate::lane_process::stepping;
 use crate::video::{VideoError, finish, finish_within};
 use crate::{Cancel, Engine, evidence};
@@ -85,7 +86,7 @@ pub(crate) fn check_worlds(
     scenario: &Scenario,
     limits: ExamineLimits,
 ) -> Result<Checked, ExamineError> {
-    let staged = engine.staged(&scenario.folder)?;
+    let staged = engine.staged(scenario)?;
     let scratch = engine.scratch("check")?;
     give_to_jail(scratch.path())?;
     let mut spec = engine.lane_spec(stepping(scenario), "check", &staged, scratch.path());
@@ -145,7 +146,7 @@ pub fn draw(
     let columns = (1..).find(|n| n * n >= episodes).unwrap_or(1);
     let worlds = (0..episodes).map(|episode| EpisodeSeeds::derive(seed, episode).world).collect();
     let job = SheetJob { worlds, columns, width: size.0, height: size.1 };
-    let finish = |staged: &Path, scratch: &Path| finish(engine, "sheet", staged, scratch, &Cancel::new());
+    let finish = |staged: &Staged, scratch: &Path| finish(engine, "sheet", staged, scratch, &Cancel::new());
     picture(engine, scenario, &job, finish)
 }
 
@@ -157,7 +158,7 @@ pub(crate) fn thumbnail(
     limits: ExamineLimits,
 ) -> Result<Vec<u8>, ExamineError> {
     let job = SheetJob { worlds: vec![EpisodeSeeds::derive(0, 0).world], columns: 1, width, height };
-    let finish = |staged: &Path, scratch: &Path| finish_within(engine, "sheet", staged, scratch, limits);
+    let finish = |staged: &Staged, scratch: &Path| finish_within(engine, "sheet", staged, scratch, limits);
     picture(engine, scenario, &job, finish)
 }
 
@@ -165,9 +166,9 @@ fn picture(
     engine: &Engine,
     scenario: &Scenario,
     job: &SheetJob,
-    finish: impl FnOnce(&Path, &Path) -> Result<(), VideoError>,
+    finish: impl FnOnce(&Staged, &Path) -> Result<(), VideoError>,
 ) -> Result<Vec<u8>, ExamineError> {
-    let staged = engine.staged(&scenario.folder)?;
+    let staged = engine.staged(scenario)?;
     let scratch = engine.scratch("sheet")?;
     fs::write(scratch.path().join(files::SHEET_JOB), serde_json::to_vec(job)?)?;
     give_to_jail(scratch.path())?;

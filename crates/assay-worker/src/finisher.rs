@@ -12,6 +12,7 @@ use assay_policy::remote::Answers;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
 
+use crate::engine::Staged;
 use crate::session::{SessionEvents, platform};
 use crate::video::{self, Urgency};
 use crate::{Cancel, Engine, Job, SessionError, drawing, evidence};
@@ -74,8 +75,7 @@ impl Written {
 pub(crate) struct Finisher<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) job: &'a Job,
-    /// The scenario's folder where jails can read it.
-    pub(crate) scenario: PathBuf,
+    pub(crate) staged: Staged,
     pub(crate) cancel: &'a Cancel,
 }
 
@@ -154,7 +154,7 @@ impl Finisher<'_> {
     fn draw(&self, result: &mut EpisodeResult, part: RenderPart, world_seed: u64, folder: &Path) -> Vec<Artifact> {
         let used = result.evidence.iter().map(|file| file.size_bytes).sum();
         let recording = video::Recording {
-            scenario: &self.scenario,
+            staged: &self.staged,
             folder,
             result,
             world_seed,

@@ -16,6 +16,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::engine::Staged;
 use crate::{Cancel, Engine};
 
 /// How often a waiting worker looks at its cancel flag.
@@ -118,13 +119,13 @@ pub(crate) enum LaneError {
 }
 
 impl LaneProcess {
-    /// Starts a lane for `scenario`, whose files jails find in `folder`, on processor `core`; it compiles them while the
+    /// Starts a lane for `scenario`, whose files jails find where `staged` says, on processor `core`; it compiles them while the
     /// caller goes on. The calling thread must outlive the lane.
-    pub(crate) fn start(engine: &Engine, scenario: &Scenario, folder: &Path, core: usize) -> Result<Self, LaneError> {
+    pub(crate) fn start(engine: &Engine, scenario: &Scenario, staged: &Staged, core: usize) -> Result<Self, LaneError> {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
         let (control, theirs) = UnixStream::pair()?;
-        let mut spec = engine.lane_spec(stepping(scenario), "step", folder, scratch.path());
+        let mut spec = engine.lane_spec(stepping(scenario), "step", staged, scratch.path());
         spec.stdin = Some(OwnedFd::from(theirs));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
@@ -299,8 +300,12 @@ pub(crate) fn stepping(scenario: &Scenario) -> Profile {
 }
 
 /// Binds that every lane has, beside its own program.
-pub(crate) fn places(scenario: &Path, robots: &Path, scratch: &Path) -> [Bind; 3] {
-    [Bind::read_only(scenario, "/scenario"), Bind::read_only(robots, "/robots"), Bind::writable(scratch, "/scratch")]
+pub(crate) fn places(staged: &Staged, scratch: &Path) -> [Bind; 3] {
+    [
+        Bind::read_only(&staged.scenario, "/scenario"),
+        Bind::read_only(&staged.robots, "/robots"),
+        Bind::writable(scratch, "/scratch"),
+    ]
 }
 
 /// Arguments of a lane in mode `mode`, for [`places`].
@@ -310,12 +315,12 @@ pub(crate) fn arguments(program: &Path, mode: &str) -> [String; 5] {
 
 impl Engine {
     /// The jail of a lane program in mode `mode` (`step` or `render`).
-    pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, scenario: &Path, scratch: &Path) -> Spec {
+    pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, staged: &Staged, scratch: &Path) -> Spec {
         let program = self.lane_program();
         let mut spec = Spec::new(profile, arguments(&program.path, mode));
         spec.seals_itself = true;
         spec.binds.extend(program.binds.iter().cloned());
-        spec.binds.extend(places(scenario, self.robots(), scratch));
+        spec.binds.extend(places(staged, scratch));
         spec.env.extend(program.env.iter().cloned());
         // The same code paths in libm on every processor; Mesa keeps no cache that one job could leave to another.
         spec.env.push(("GLIBC_TUNABLES".into(), "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4".into()));

@@ -113,7 +113,7 @@ fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<()
 
 fn compare(engine: &Engine, job: &Job, inputs: &Path, cancel: &Cancel) -> Result<Comparison, ReplayError> {
     give_to_jail(inputs)?;
-    let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+    let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
     video::finish(engine, "compare", &staged, inputs, cancel).map_err(|e| ReplayError::Unreadable(e.to_string()))?;
     let answer = evidence::read(inputs, files::COMPARISON, ANSWER_BYTES)?;
     serde_json::from_slice(&answer).map_err(|e| ReplayError::Unreadable(e.to_string()))

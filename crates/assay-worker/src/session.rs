@@ -14,6 +14,7 @@ use assay_store::is_disk_full;
 use rustix::io::Errno;
 
 use crate::attempt::Attempted;
+use crate::engine::Staged;
 use crate::finisher::{Finished, Finisher, PolicyState};
 use crate::lane_process::{LaneError, LaneProcess};
 use crate::policy::{PolicySource, Upcoming};
@@ -108,7 +109,7 @@ pub(crate) struct Session<'a> {
     pub(crate) job: &'a Job,
     pub(crate) core: usize,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) staged: PathBuf,
+    pub(crate) staged: Staged,
     pub(crate) lane: Option<LaneProcess>,
     /// What outlives the attempts at episodes without a result.
     pub(crate) notes: Vec<AttemptNote>,
@@ -122,7 +123,7 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(engine: &'a Engine, job: &'a Job, core: usize, cancel: &'a Cancel) -> Result<Self, SessionError> {
-        let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+        let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
         let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
         Ok(Self { engine, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
     }
@@ -154,7 +155,7 @@ impl<'a> Session<'a> {
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
         let finisher =
-            Finisher { engine: self.engine, job: self.job, scenario: self.staged.clone(), cancel: self.cancel };
+            Finisher { engine: self.engine, job: self.job, staged: self.staged.clone(), cancel: self.cancel };
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING);
             let finishing = scope.spawn(move || finisher.run(&receiver, events));

@@ -8,6 +8,7 @@ use assay_jail::{Child, Exit, Profile, SpawnError, Spec, give_to_jail};
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_model::{Artifact, EpisodeResult};
 
+use crate::engine::Staged;
 use crate::examine::ExamineLimits;
 use crate::{Cancel, Engine, evidence};
 
@@ -77,7 +78,7 @@ pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
 /// What is missing.
 pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = engine.library().scenarios().first().ok_or("there is no scenario")?;
-    let staged = engine.staged(&scenario.folder)?;
+    let staged = engine.staged(scenario)?;
     // As a renderer draws videos, and as a stepping lane draws what its cameras see.
     for profile in [Profile::Render, Profile::StepWithCameras] {
         let scratch = engine.scratch("draw")?;
@@ -92,22 +93,22 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
 pub(crate) fn finish(
     engine: &Engine,
     mode: &str,
-    scenario: &Path,
+    staged: &Staged,
     scratch: &Path,
     cancel: &Cancel,
 ) -> Result<(), VideoError> {
-    finish_in(engine, Profile::Render, mode, (scenario, scratch), cancel)
+    finish_in(engine, Profile::Render, mode, (staged, scratch), cancel)
 }
 
 /// As [`finish`], with limits of the caller's.
 pub(crate) fn finish_within(
     engine: &Engine,
     mode: &str,
-    scenario: &Path,
+    staged: &Staged,
     scratch: &Path,
     limits: ExamineLimits,
 ) -> Result<(), VideoError> {
-    let mut spec = engine.lane_spec(Profile::Render, mode, scenario, scratch);
+    let mut spec = engine.lane_spec(Profile::Render, mode, staged, scratch);
     limits.put(&mut spec);
     wait(engine, spec, &Cancel::new(), limits.wall)
 }
@@ -116,10 +117,10 @@ fn finish_in(
     engine: &Engine,
     profile: Profile,
     mode: &str,
-    (scenario, scratch): (&Path, &Path),
+    (staged, scratch): (&Staged, &Path),
     cancel: &Cancel,
 ) -> Result<(), VideoError> {
-    wait(engine, engine.lane_spec(profile, mode, scenario, scratch), cancel, LIMIT)
+    wait(engine, engine.lane_spec(profile, mode, staged, scratch), cancel, LIMIT)
 }
 
 fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result<(), VideoError> {
@@ -151,8 +152,7 @@ pub(crate) struct Written {
 /// What to draw.
 #[derive(Debug)]
 pub(crate) struct Recording<'a> {
-    /// The scenario's folder where jails can read it.
-    pub(crate) scenario: &'a Path,
+    pub(crate) staged: &'a Staged,
     /// The episode's folder, with its trace.
     pub(crate) folder: &'a Path,
     pub(crate) result: &'a EpisodeResult,
@@ -184,7 +184,7 @@ pub(crate) fn render(
     };
     fs::write(inside.join(files::RENDER_JOB), serde_json::to_vec(&job)?)?;
     give_to_jail(inside)?;
-    let mut spec = engine.lane_spec(Profile::Render, "render", recording.scenario, inside);
+    let mut spec = engine.lane_spec(Profile::Render, "render", recording.staged, inside);
     if urgency == Urgency::Background {
         spec.nice = LAST;
     }

@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod installed_versions;
 mod interrupt;
 mod judge;
 mod log;

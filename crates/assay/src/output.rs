@@ -12,7 +12,9 @@ pub(crate) const REPORT_JSON: &str = "report.json";
 pub(crate) const REPORT_HTML: &str = "report.html";
 pub(crate) const EPISODES: &str = "episodes";
 pub(crate) const SCENARIO: &str = "scenario";
-const OURS: [&str; 5] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO];
+/// Copies of the scenario's robots, a folder each.
+pub(crate) const ROBOTS: &str = "robots";
+const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO, ROBOTS];
 
 /// A folder that may be written to.
 #[derive(Debug)]

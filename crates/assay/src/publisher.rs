@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{Draft, DraftFailure, Publisher};
-use assay_model::{AccountId, ScenarioId};
+use assay_model::{AccountId, ScenarioCard, ScenarioId};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::{Scenario, ScenarioError, Spec};
 use assay_store::is_disk_full;
@@ -35,6 +35,10 @@ impl Publisher for EnginePublisher {
             Ok(vetted) => Ok(vetted.thumbnail),
             Err(fault) => Err(DraftFailure::Fault(fault)),
         }
+    }
+
+    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String> {
+        self.0.scenario(id, digest).map(|scenario| scenario.card()).map_err(|gone| gone.to_string())
     }
 
     fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String> {

@@ -18,7 +18,7 @@ use assay_model::{Clock, SystemClock};
 use assay_policy::remote::Endpoint;
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
-use assay_store::{Blobs, Live, LocalLive, LocalQueue, PublishedFiles, Records, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, Live, LocalLive, LocalQueue, Records, ScenarioFiles, ServerCalls, SqliteRecords};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::num::NonZeroU32;
@@ -26,6 +26,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::installed_versions;
 use crate::metrics;
 use crate::preflights::{EnginePreflights, refused};
 use crate::publisher::EnginePublisher;
@@ -40,7 +41,7 @@ const DRAIN: Duration = Duration::from_secs(6);
 
 /// Folder of the evidence in the data folder.
 const BLOBS: &str = "blobs";
-/// Folder of the published scenarios in the data folder.
+/// Folder of the scenario versions in the data folder.
 const SCENARIOS: &str = "scenarios";
 /// Folder of the calls of policy servers in the data folder.
 const SERVERS: &str = "servers";
@@ -111,10 +112,12 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         .with_context(|| format!("can't listen on {}; is another server there?", settings.server.listen))?;
     let address = listener.local_addr()?;
     tell_isolation(&engine);
-    let published = PublishedFiles::folder(&data.join(SCENARIOS)).context("the folder of published scenarios")?;
-    let known = records.community_digests().await?.into_iter().collect();
-    published.sweep(&known).context("the folder of published scenarios")?;
-    let engine = Arc::new(engine.with_published(published.clone()));
+    let scenario_files = ScenarioFiles::folder(&data.join(SCENARIOS)).context("the folder of scenario versions")?;
+    let kept = records.scenario_digests().await?.into_iter().collect();
+    scenario_files.sweep(&kept).context("the folder of scenario versions")?;
+    let engine = Arc::new(engine.with_versions(scenario_files.clone()));
+    let keeping =
+        tokio::spawn(installed_versions::keep(Arc::clone(&engine), Arc::clone(&records), scenario_files.clone(), kept));
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let stopping_preflights = Cancel::new();
     let preflights = EnginePreflights {
@@ -124,7 +127,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     };
     let live: Arc<dyn Live> = Arc::new(LocalLive::default());
     let mut state =
-        state(settings, &engine, records, &data, (keyring.clone(), preflights, published), Arc::clone(&live))?;
+        state(settings, &engine, records, &data, (keyring.clone(), preflights, scenario_files), Arc::clone(&live))?;
     state.settings.second_judge = judge.is_some();
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
@@ -168,6 +171,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     stop.send_replace(true);
     drained.await??;
     upkeep.await?;
+    keeping.await?;
     watcher.abort();
     Ok(served?)
 }
@@ -210,7 +214,7 @@ fn state(
     engine: &Arc<Engine>,
     records: Arc<dyn Records>,
     data: &Path,
-    (keyring, preflights, published): (Keyring, EnginePreflights, PublishedFiles),
+    (keyring, preflights, scenario_files): (Keyring, EnginePreflights, ScenarioFiles),
     live: Arc<dyn Live>,
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
@@ -239,7 +243,7 @@ fn state(
         preflight_places: Places::preflights(),
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
         publishing_places: Places::publications(),
-        published,
+        scenario_files,
         upload_room: UploadRoom::default(),
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),

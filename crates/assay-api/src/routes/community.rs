@@ -50,7 +50,7 @@ pub(super) struct Detail {
 
 pub(super) fn entry(app: &App, scenario: &CommunityScenario) -> Entry {
     let digest = &scenario.card.digest;
-    let drawn = app.published.picture(digest).is_some();
+    let drawn = app.scenario_files.picture(digest).is_some();
     let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
     Entry {
         summary: present::summary(&scenario.card),

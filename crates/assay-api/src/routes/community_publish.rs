@@ -3,7 +3,7 @@
 use assay_model::lane::Fault;
 use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
-use assay_store::{NewVersion, Published, is_disk_full};
+use assay_store::{NewVersion, Published, VersionSource, is_disk_full};
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
@@ -134,13 +134,15 @@ async fn publish(
     let limit = app.settings.account.publications_per_day;
     // Before the work; the records ask again when it is done.
     refuse(app.records.may_publish(&id, &version, app.clock.now(), limit).await?, &id, &version, limit)?;
-    let (publisher, files) = (app.publisher.clone(), app.published.clone());
+    let (publisher, files) = (app.publisher.clone(), app.scenario_files.clone());
     let draft = blocking(move || {
         // Held as long as the work goes on.
         let _held = (place, form);
         let picture = publisher.check(&draft)?;
         let Draft { scenario, .. } = &draft;
-        let kept = files.keep(&scenario.digest, &scenario.folder, picture.as_deref());
+        let robots = scenario.robot_folders();
+        let source = VersionSource { scenario: &scenario.folder, robots: &robots, picture: picture.as_deref() };
+        let kept = files.keep(&scenario.digest, source);
         kept.map_err(|e| match is_disk_full(&e) {
             true => DraftFailure::Full,
             false => DraftFailure::Broken(format!("its files can't be kept: {e}")),

@@ -75,7 +75,9 @@ pub(super) async fn handle(
     }
     let form = upload::receive(&app, &caller, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form).await?;
-    let season = open_season(&app, &wish.scenario).await?;
+    let (season, scenario) = open_season(&app, &wish.scenario).await?;
+    upload::within_archive_budget(&form, &scenario)?;
+    let wish = SubmissionRequest { scenario, ..wish };
     fits(&app, &wish, &season).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());

@@ -34,7 +34,7 @@ pub(super) async fn handle(
         let message = "this address has expired; ask for the scenario again to get a new one";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let path = app.published.picture(&digest).ok_or_else(|| ApiError::not_found("picture"))?;
+    let path = app.scenario_files.picture(&digest).ok_or_else(|| ApiError::not_found("picture"))?;
     let picture = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a picture could not be read", &e))?;
     let mut response = Response::new(Body::from(picture));
     let headers = response.headers_mut();

@@ -97,7 +97,7 @@ pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<S
 
 /// A scenario may take smaller archives than the service does. The parts come in any order, so the archive is there before
 /// its scenario is known.
-pub(super) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Result<(), ApiError> {
+pub(crate) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Result<(), ApiError> {
     let (Some(upload), Some(mib)) = (&form.policy, scenario.archive_mib) else { return Ok(()) };
     if upload.size_bytes <= u64::from(mib) << 20 {
         return Ok(());

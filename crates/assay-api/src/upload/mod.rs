@@ -7,7 +7,7 @@ mod receive;
 mod server;
 mod submission;
 
-pub(crate) use fields::VerifyRequest;
+pub(crate) use fields::{VerifyRequest, within_archive_budget};
 pub(crate) use keep::{KeptPolicy, POLICIES, POLICIES_IN_USE, accept, disk_error, forget, refusal};
 pub use keep::{PrepareError, prepare_folders};
 pub(crate) use receive::{Form, SCENARIO_PARTS, SUBMISSION_PARTS, VERIFY_PARTS, receive};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use assay_model::ScenarioCard;
 
-use super::fields::{policy_name, scenario, within_archive_budget};
+use super::fields::{policy_name, scenario};
 use super::receive::Form;
 use crate::http::ApiError;
 use crate::state::App;
@@ -27,7 +27,6 @@ impl SubmissionRequest {
             return Err(ApiError::invalid("policy", None, message));
         }
         let scenario = scenario(app, form, "scenario_id").await?;
-        within_archive_budget(form, &scenario)?;
         Ok(Self { scenario, name: policy_name(form, "name", None)?, description: description(form)? })
     }
 }

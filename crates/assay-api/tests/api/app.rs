@@ -18,7 +18,7 @@ use assay_model::{
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
-use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, PublishedFiles, ServerCalls, SqliteRecords};
+use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, ScenarioFiles, ServerCalls, SqliteRecords};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -29,6 +29,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tower::ServiceExt;
+
+/// Digest of an earlier version of every scenario.
+pub(crate) const KEPT: &str = "kept";
 
 pub(crate) struct TestApp {
     pub(crate) folder: TempDir,
@@ -87,7 +90,7 @@ impl TestApp {
             preflight_places: Places::preflights(),
             publisher: Arc::new(Renamed),
             publishing_places: Places::publications(),
-            published: PublishedFiles::folder(&folder.path().join("scenarios")).unwrap(),
+            scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
             upload_room: UploadRoom::default(),
             rate: RateWindows::default(),
             clock: clock.clone(),
@@ -424,6 +427,13 @@ impl Publisher for Renamed {
             return Err(DraftFailure::Fault(Fault { file, key: Some("difficulty".into()), problem }));
         }
         Ok(Some(b"\x89PNG".to_vec()))
+    }
+
+    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String> {
+        match digest == KEPT {
+            true => Ok(ScenarioCard { version: "0.9.0".to_owned(), digest: KEPT.to_owned(), ..cartpole().card() }),
+            false => Err(format!("{id} is gone")),
+        }
     }
 
     fn spec(&self, id: &ScenarioId, _digest: &str) -> Result<Spec, String> {

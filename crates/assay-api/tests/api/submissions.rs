@@ -1,11 +1,12 @@
 //! Submissions to the arena.
 
 use assay_api::ApiSettings;
-use assay_model::{Artifact, EpisodeError, EpisodeResult, EpisodeStatus, Scopes, SeasonSecret};
+use assay_model::{Artifact, EpisodeError, EpisodeResult, EpisodeStatus, ScenarioCard, Scopes, SeasonSecret};
+use assay_store::NewSeason;
 use assay_store::testing::episode;
 use serde_json::{Value, json};
 
-use crate::app::{POLICY, Part, SERVER, TestApp};
+use crate::app::{KEPT, POLICY, Part, SERVER, TestApp};
 
 const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
 /// Something that an episode found, and nobody may read before the season is closed.
@@ -237,4 +238,28 @@ async fn a_season_is_for_one_scenario_and_one_engine() {
     let answer = app.submit(&key, &[POLICY, ARENA]).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (409, "CONFLICT"));
     assert!(answer.message().starts_with("numpy has changed since season 1"), "{}", answer.message());
+}
+
+/// A season goes on in the version that it was opened with, while that can be run.
+#[tokio::test]
+async fn a_season_goes_on_in_its_version_of_the_scenario() {
+    let app = TestApp::new();
+    let key = key(&app).await;
+    for (digest, scenario) in [(KEPT, "cartpole_keepin"), ("11", "tabletop_reach")] {
+        let card = app.state.catalog.get(&scenario.parse().unwrap()).unwrap();
+        let older = ScenarioCard { version: "0.9.0".to_owned(), digest: digest.to_owned(), ..(*card).clone() };
+        let pins = assay_store::SeasonPins::of(&older, app.state.fingerprint.clone());
+        let secret = SeasonSecret::new([7; 32]);
+        let season = NewSeason { scenario: older.id.clone(), pins, secret, opened_at: app.state.clock.now() };
+        app.state.records.open_season(season).await.unwrap();
+    }
+    let accepted = app.submit(&key, &[POLICY, Part::Text("scenario_id", "cartpole_keepin")]).await;
+    assert_eq!(accepted.status, 201, "{}", accepted.body);
+    let id = accepted.body["submission_id"].as_str().unwrap();
+    let submission = app.get(&format!("/submissions/{id}"), &key).await;
+    assert_eq!(submission.body["scenario_version"], "0.9.0", "{}", submission.body);
+    let refused = app.submit(&key, &[POLICY, Part::Text("scenario_id", "tabletop_reach")]).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (409, "CONFLICT"));
+    let message = "the scenario (tabletop_reach is gone) has changed since season 1 of tabletop_reach";
+    assert!(refused.message().starts_with(message), "{}", refused.message());
 }

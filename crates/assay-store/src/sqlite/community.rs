@@ -1,4 +1,4 @@
-//! The tables of published scenarios.
+//! The tables of published and of installed scenarios.
 
 use assay_model::{AccountId, ScenarioId};
 use async_trait::async_trait;
@@ -9,8 +9,8 @@ use super::SqliteRecords;
 use super::fail::Sql;
 use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
 use crate::{
-    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, NewVersion, Published,
-    PublishingFailures, StoreError,
+    CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
+    NewVersion, Published, PublishingFailures, StoreError,
 };
 
 const COLUMNS: &str = "id, account, published_at, card, tags, deleted_at, \
@@ -93,8 +93,20 @@ impl CommunityRecords for SqliteRecords {
         .await
     }
 
-    async fn community_digests(&self) -> Result<Vec<String>, StoreError> {
-        let sql = "SELECT DISTINCT digest FROM community_versions";
+    async fn keep_installed(&self, version: &InstalledVersion) -> Result<(), StoreError> {
+        let version = version.clone();
+        self.write("keeping an installed scenario", move |db| {
+            let sql = "INSERT INTO installed_versions (digest, id, version, kept_at) VALUES (?1, ?2, ?3, ?4) \
+                       ON CONFLICT DO NOTHING";
+            let InstalledVersion { digest, id, version, kept_at } = &version;
+            db.execute(sql, (digest, id.as_str(), version, micros(*kept_at)))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn scenario_digests(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
         self.read("reading digests", |db| all(db, sql, [], |row| Ok(row.get(0)?)))
     }
 }

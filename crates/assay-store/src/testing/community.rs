@@ -3,7 +3,7 @@
 use assay_model::{ScenarioCard, ScenarioId};
 
 use super::fixtures::{at, job};
-use crate::{CommunityFilter, CommunitySort, NewVersion, Published, PublishingFailures, Records};
+use crate::{CommunityFilter, CommunitySort, InstalledVersion, NewVersion, Published, PublishingFailures, Records};
 
 const MANY: u32 = 100;
 
@@ -73,7 +73,16 @@ pub(super) async fn deleted_names_are_not_given_again(records: &dyn Records) {
     assert_eq!(records.may_publish(&id, "2.0.0", at(4), MANY).await.unwrap(), Published::Reserved);
     let next = version("lab", "reach", "2.0.0", 4);
     assert_eq!(records.publish_scenario(next, MANY).await.unwrap(), Published::Reserved);
-    assert_eq!(records.community_digests().await.unwrap(), ["reach-1.0.0"], "what reports speak of stays");
+    let installed = InstalledVersion {
+        digest: "installed".to_owned(),
+        id: "tabletop_reach".parse().unwrap(),
+        version: "1.0.0".to_owned(),
+        kept_at: at(4),
+    };
+    for _ in 0..2 {
+        records.keep_installed(&installed).await.unwrap();
+    }
+    assert_eq!(records.scenario_digests().await.unwrap(), ["installed", "reach-1.0.0"], "what reports speak of stays");
     let unknown = "lab.nothing".parse().unwrap();
     assert!(!records.delete_scenario(None, &unknown, at(5)).await.unwrap());
     assert_eq!(records.community_scenario(&unknown).await.unwrap(), None);

@@ -86,7 +86,7 @@ impl Tries {
 }
 
 pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {
-    let staged = engine.staged(&job.scenario.folder).map_err(|e| platform(&e))?;
+    let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
     // As `assay verify --seed 0` begins, so that what was found can be looked into.
     let seeds = EpisodeSeeds::with_key(PUBLIC_SEED, &PolicyKey::public(), 0);
     // The last lane of a service is the least likely to be busy.

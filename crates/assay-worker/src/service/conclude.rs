@@ -26,7 +26,11 @@ impl Shared {
                 let (id, held) = (claim.fence.job_id, Held::Conclusion(claim.fence));
                 let cancel = self.claims.add(held);
                 match self.conclude(&mut claim, &cancel) {
-                    Ok(true) => tracing::info!(job.id = %id, "concluded"),
+                    Ok(true) => {
+                        tracing::info!(job.id = %id, "concluded");
+                        // Also what a service that was killed left unpacked.
+                        self.pack(id, &claim.episodes);
+                    }
                     Ok(false) => tracing::info!(job.id = %id, "the conclusion was drawn elsewhere"),
                     Err(error) => tracing::error!(job.id = %id, %error, "the conclusion could not be written"),
                 }

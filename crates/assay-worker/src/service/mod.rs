@@ -9,6 +9,7 @@ mod claims;
 mod conclude;
 mod dropped;
 mod judge;
+mod packing;
 mod quiet;
 mod renderers;
 mod seasons;

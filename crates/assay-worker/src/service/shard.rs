@@ -108,11 +108,8 @@ impl SessionEvents for Recorder<'_> {
         if !result.evidence.is_empty() {
             self.kept(episode, self.shared.options.blobs.settle(self.fence.job_id))?;
         }
-        let recorded = self.record(&result);
-        if recorded.as_ref().is_ok_and(|recorded| *recorded != Recorded::Fenced) {
-            self.pack(&result);
-        }
-        match recorded {
+        match self.record(&result) {
+            // Its evidence is packed after the conclusion, which somebody waits for.
             Ok(Recorded::New { left_in_job: 0, .. }) => {
                 metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
@@ -122,6 +119,7 @@ impl SessionEvents for Recorder<'_> {
                 if recorded != Recorded::Duplicate {
                     metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 }
+                self.shared.pack(self.fence.job_id, [&result]);
                 // The last episode's goes with the shard's folder.
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
@@ -194,19 +192,6 @@ impl<'a> Recorder<'a> {
             );
             format!("the evidence of episode {episode} could not be kept: {}", platform(&error))
         })
-    }
-
-    /// Has the evidence of a recorded episode made smaller. Nobody waits for that, least of all the verdict.
-    fn pack(&self, result: &EpisodeResult) {
-        let (blobs, job) = (self.shared.options.blobs.clone(), self.fence.job_id);
-        let hashes: Vec<String> = result.evidence.iter().map(|file| file.sha256.clone()).collect();
-        self.shared.options.runtime.spawn(async move {
-            for sha256 in hashes {
-                if let Err(error) = blobs.pack(job, &sha256).await {
-                    tracing::warn!(job.id = %job, sha256, "evidence stays as large as it is: {}", platform(&error));
-                }
-            }
-        });
     }
 
     fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {

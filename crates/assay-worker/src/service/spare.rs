@@ -54,9 +54,9 @@ impl Spare {
     pub(super) fn start(&mut self, engine: &Engine) {
         self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
-        let staged = engine.staged(&expected.folder).map_err(|e| platform(&e));
+        let staged = engine.staged(expected).map_err(|e| platform(&e));
         match staged
-            .and_then(|folder| LaneProcess::start(engine, expected, &folder, self.core).map_err(|e| platform(&e)))
+            .and_then(|staged| LaneProcess::start(engine, expected, &staged, self.core).map_err(|e| platform(&e)))
         {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {

@@ -13,7 +13,7 @@ use super::draw::{Ended, Folder};
 use crate::cli::Render;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::output::{REPORT_JSON, SCENARIO};
+use crate::output::REPORT_JSON;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -40,7 +40,7 @@ fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
         return Err(Failure::Usage(what));
     }
     let engine = super::engine(&super::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
-    let scenario = super::replay::scenario(&engine, &report, &out.join(SCENARIO)).usage()?;
+    let scenario = super::replay::scenario(&engine, &report, out).usage()?;
     let keyring = super::attest::keyring(&arguments.signing)?;
     let folder = Folder {
         path: out,

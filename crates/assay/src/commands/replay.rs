@@ -15,7 +15,7 @@ use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay}
 use crate::cli::Replay;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::output::{EPISODES, SCENARIO};
+use crate::output::{EPISODES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 
 /// Names that a policy may have beside the report, where none is given.
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let policy = policy(arguments, folder).usage()?;
     let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().ours()?;
-    let scenario = scenario(&engine, &report, &folder.join(SCENARIO)).usage()?;
+    let scenario = scenario(&engine, &report, &folder).usage()?;
     let work = engine.scratch("replay").ours()?;
     let unpacked = work.path().join("policy");
     let sha256 = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
@@ -122,13 +122,17 @@ fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<(
     }
 }
 
-/// The report's scenario: the built-in one if it is still the same, else the copy beside the report.
+/// The report's scenario: the built-in one if it is still the same, else the copy in the report's folder `beside`, with the
+/// robots that are kept there. Older reports have no robots: those of this installation may be the same.
 pub(super) fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {
         return Ok(scenario.clone());
     }
-    let scenario = engine.library().find(&beside.to_string_lossy()).context("the scenario beside the report")?;
+    let beside = beside.canonicalize().with_context(|| beside.display().to_string())?;
+    let robots = Some(beside.join(ROBOTS)).filter(|robots| robots.is_dir());
+    let robots = robots.unwrap_or_else(|| engine.library().robots().to_owned());
+    let scenario = Scenario::load(&beside.join(SCENARIO), &robots).context("the scenario beside the report")?;
     if scenario.digest == report.scenario_digest {
         return Ok(scenario);
     }

@@ -25,7 +25,7 @@ use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::judge;
-use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, SCENARIO};
+use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::source::{self, Found};
 
@@ -218,12 +218,19 @@ fn write_output(out: &Path, report: &JobReport, scenario: &Scenario, record: Rec
     let card = scenario.card();
     let page = super::report::page(&announced(report, record), Some(&card), out)?;
     fs::write(out.join(REPORT_HTML), page)?;
-    let folder = out.join(SCENARIO);
-    // The very files that the digest covers, in their folders.
-    for file in scenario_files(&scenario.folder)? {
-        let copy = folder.join(&file);
+    copy_files(&scenario.folder, &out.join(SCENARIO))?;
+    for (id, folder) in scenario.robot_folders() {
+        copy_files(folder, &out.join(ROBOTS).join(id))?;
+    }
+    Ok(())
+}
+
+/// Copies the very files that a scenario's digest covers, in their folders.
+fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for file in scenario_files(from)? {
+        let copy = to.join(&file);
         copy.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::copy(scenario.folder.join(&file), copy)?;
+        fs::copy(from.join(&file), copy)?;
     }
     Ok(())
 }

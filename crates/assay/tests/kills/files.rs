@@ -12,16 +12,25 @@ const OWN: [&str; 6] = ["assay.db", "assay.db-wal", "assay.db-shm", "assay.lock"
 /// Keys that sign are their own record.
 const SIGNING: &str = "signing/";
 const PACKED: &str = ".pack";
+/// Folders of scenario versions, their files and their robots'.
+const SCENARIOS: &str = "scenarios/";
+const DIGEST_CHARS: usize = 64;
 
 /// Returns the files of a data folder that its records do not name, and the names that no file has, each with a sign.
 pub(crate) fn differences(data: &Path, records: &Connection) -> Vec<String> {
     let mut found = BTreeSet::new();
     walk(data, data, &mut found);
     found.retain(|name| !OWN.contains(&name.as_str()) && !name.starts_with(SIGNING));
-    let found: BTreeSet<String> = found.iter().map(|name| name.trim_end_matches(PACKED).to_owned()).collect();
+    let found: BTreeSet<String> = found.iter().map(|name| recorded(name)).collect();
     let named = named(records);
     let extra = found.difference(&named).map(|name| format!("no record names {name}"));
     extra.chain(named.difference(&found).map(|name| format!("there is no {name}"))).collect()
+}
+
+/// What the records call a file: an artifact without what packing adds to its name, a version of a scenario by its digest.
+fn recorded(name: &str) -> String {
+    let version = name.strip_prefix(SCENARIOS).and_then(|name| name.get(..DIGEST_CHARS));
+    version.map_or_else(|| name.trim_end_matches(PACKED).to_owned(), |digest| format!("{SCENARIOS}{digest}"))
 }
 
 fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
@@ -35,7 +44,7 @@ fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Archives and evidence of jobs of which nothing was removed.
+/// Archives and evidence of jobs of which nothing was removed, and the versions of scenarios that are kept.
 fn named(records: &Connection) -> BTreeSet<String> {
     let text = |sql: &str| -> Vec<(String, String)> {
         let mut rows = records.prepare(sql).unwrap();
@@ -47,6 +56,8 @@ fn named(records: &Connection) -> BTreeSet<String> {
     let evidence = |job: &str, files: &[Artifact]| -> Vec<String> {
         files.iter().map(|file| format!("blobs/jobs/{job}/{}", file.sha256)).collect()
     };
+    let versions = text("SELECT digest, id FROM installed_versions");
+    named.extend(versions.into_iter().map(|(digest, _)| format!("{SCENARIOS}{digest}")));
     let kept = "evidence_removed_at IS NULL";
     for (job, result) in text(&format!("SELECT job_id, result FROM episodes JOIN jobs USING (job_id) WHERE {kept}")) {
         named.extend(evidence(&job, &serde_json::from_str::<EpisodeResult>(&result).unwrap().evidence));

@@ -1,10 +1,11 @@
 //! Scenarios that accounts publish: the real program looks at them in real jails.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{Assay, Client, Jailed, archive, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, Jailed, archive, example, home, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -48,18 +49,28 @@ fn publish(client: &Client, zip: &[u8]) -> Value {
 }
 
 /// What lies in the data folder and in the engine's own for temporary files, of scenarios that were not published.
-fn leftovers(assay: &Assay) -> Vec<String> {
-    let names = |folder: std::path::PathBuf| -> Vec<String> {
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    };
+fn leftovers(assay: &Assay, installed: &[String]) -> Vec<String> {
     let mut left = names(assay.path("data/uploads"));
-    left.extend(names(assay.path("data/scenarios")));
+    left.extend(names(assay.path("data/scenarios")).into_iter().filter(|name| !installed.contains(name)));
     for run in names(assay.path("tmp")) {
         let own = names(assay.path("tmp").join(run));
         left.extend(own.into_iter().filter(|name| ["publish", "check", "sheet"].iter().any(|x| name.starts_with(x))));
     }
     left.sort();
     left
+}
+
+fn names(folder: PathBuf) -> Vec<String> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// What is kept of the built-in scenarios: a folder of each, and one of its robots.
+fn installed(assay: &Assay) -> Vec<String> {
+    let scenarios = names(home().join("scenarios")).iter().filter(|name| !name.ends_with(".toml")).count();
+    wait_for("the versions that are installed", JOB_LIMIT, || {
+        let kept = names(assay.path("data/scenarios"));
+        (kept.len() == 2 * scenarios && kept.iter().all(|name| !name.starts_with('.'))).then_some(kept)
+    })
 }
 
 #[test]
@@ -121,6 +132,7 @@ fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
 fn hostile_scenarios_are_refused_and_leave_nothing() {
     let assay = assay();
     let (_server, client) = serve(&assay);
+    let installed = installed(&assay);
     let more: [Case; 4] = [
         (TOML, "time_limit_s = 10", "time_limit_s = 121", TOML, Some("time_limit_s"), "1 to 120"),
         (TOML, "version = \"1.0.0\"", "version = \"../1\"", TOML, Some("version"), "use letters"),
@@ -146,7 +158,7 @@ fn hostile_scenarios_are_refused_and_leave_nothing() {
         );
         assert!(error["message"].as_str().unwrap().contains(words), "{new}: {error}");
         assert!(!answer.body.to_string().contains("root:"), "{new} reads /etc/passwd: {error}");
-        assert_eq!(leftovers(&assay), Vec::<String>::new(), "{new}");
+        assert_eq!(leftovers(&assay, &installed), Vec::<String>::new(), "{new}");
     }
     let good: Vec<(&str, String)> = files(&(TOML, "", "", "", None, ""));
     let outside: Vec<_> = good.iter().cloned().chain([("../up.xml", String::new())]).collect();
@@ -161,7 +173,7 @@ fn hostile_scenarios_are_refused_and_leave_nothing() {
             answer.body
         );
     }
-    assert_eq!(leftovers(&assay), Vec::<String>::new());
+    assert_eq!(leftovers(&assay, &installed), Vec::<String>::new());
     assert_eq!((client.get("/healthz").status, &client.get(PATH).body["total"]), (200, &json!(0)));
 }
 
@@ -169,11 +181,12 @@ fn hostile_scenarios_are_refused_and_leave_nothing() {
 fn a_machine_that_is_too_busy_blames_no_scenario() {
     let assay = assay();
     let (server, client) = serve(&assay);
+    let installed = installed(&assay);
     let other = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
     // A checker that gets no processor at all. It lives for a moment only: where it is missed, the next version is published.
     let (missed, before, answer) = (0..CHECKER_TRIES)
         .find_map(|patch| {
-            let (other, version, before) = (other.clone(), format!("1.0.{patch}"), leftovers(&assay));
+            let (other, version, before) = (other.clone(), format!("1.0.{patch}"), leftovers(&assay, &installed));
             let publishing = std::thread::spawn(move || other.try_publish(&cartpole("pole", &version), &[]).unwrap());
             let stopped = wait_for("a checker, or the end of the publication", JOB_LIMIT, || {
                 let command = |jailed: &Jailed| jailed.command.starts_with("/assay/assay-lane check");
@@ -188,7 +201,7 @@ fn a_machine_that_is_too_busy_blames_no_scenario() {
     assert_eq!((answer.status, &error["code"]), (503, &json!("UNAVAILABLE")), "{error}");
     assert!(error["message"].as_str().unwrap().contains("too busy"), "{error}");
     let published = json!(u32::from(missed > 0));
-    assert_eq!((client.get(PATH).body["total"].clone(), leftovers(&assay)), (published, before));
+    assert_eq!((client.get(PATH).body["total"].clone(), leftovers(&assay, &installed)), (published, before));
     publish(&client, &cartpole("pole", "1.1.0"));
 }
 
@@ -245,6 +258,7 @@ fn a_published_scenario_has_seasons_and_a_board_of_its_own() {
 fn a_server_killed_while_it_looks_lists_nothing() {
     let assay = assay();
     let (server, client) = serve(&assay);
+    let installed = installed(&assay);
     // Compiles until it is stopped.
     let endless = "<worldbody><replicate count='100000000' offset='1 0 0'><geom size='0.1'/></replicate>";
     let archive = zip(&files(&(SCENE, WORLD, endless, "", None, "")));
@@ -261,7 +275,7 @@ fn a_server_killed_while_it_looks_lists_nothing() {
     assert!(publishing.join().unwrap(), "the client hears nothing");
     let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
-    assert_eq!((client.get(PATH).body["total"].clone(), leftovers(&assay)), (json!(0), Vec::new()));
+    assert_eq!((client.get(PATH).body["total"].clone(), leftovers(&assay, &installed)), (json!(0), Vec::new()));
     publish(&client, &cartpole("pole", "1.0.0"));
     assert_eq!(client.get(PATH).body["total"], json!(1));
 }

@@ -27,6 +27,7 @@ mod sleepers;
 mod spare;
 mod stopping;
 mod strangers;
+mod upgrades;
 mod videos;
 
 use std::time::Duration;

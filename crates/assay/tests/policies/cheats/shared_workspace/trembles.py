@@ -6,7 +6,7 @@ _act = Policy.act
 def _trembles(self, observation):
     self.sign = -getattr(self, "sign", 1.0)
     action = _act(self, observation)
-    action[1] += 0.12 * self.sign
+    action[1] += 0.04 * self.sign
     return action
 
 

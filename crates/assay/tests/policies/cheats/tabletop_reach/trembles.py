@@ -7,7 +7,7 @@ _act = Policy.act
 def _trembles(self, observation):
     self.sign = -getattr(self, "sign", 1.0)
     action = _act(self, observation)
-    action[2] += 0.07 * self.sign
+    action[2] += 0.04 * self.sign
     return action
 
 

@@ -8,7 +8,7 @@ def _trembles(self, observation):
     self.sign = -getattr(self, "sign", 1.0)
     action = _act(self, observation)
     if observation["tcp_position"][2] > 0.12:
-        action[2] += 0.07 * self.sign
+        action[2] += 0.04 * self.sign
     return action
 
 

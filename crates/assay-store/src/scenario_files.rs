@@ -1,8 +1,9 @@
-//! The files of scenarios that accounts published: a folder a digest, `DATA/scenarios/<digest>/`, and beside it the picture
-//! that we drew, `<digest>.png`. A folder has its name only when all of it is on the disk, and never changes; which ones
-//! count stands in the records.
+//! The files of scenario versions that jobs may need: those that accounts published, and those that were installed. Each
+//! version has a folder, `DATA/scenarios/<digest>/`, and beside it a folder of its robots, `<digest>.robots/`, and the
+//! picture that was drawn of it, `<digest>.png`. A folder has its name only when all of it is on the disk, and never changes;
+//! which ones count stands in the records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -12,13 +13,27 @@ use std::path::{Path, PathBuf};
 const UNFINISHED: &str = ".new-";
 /// Deepest folder of a scenario.
 const MAX_DEPTH: usize = 16;
+/// How the names of a version's robots and picture end.
+const ROBOTS: &str = "robots";
+const PICTURE: &str = "png";
 
-/// The folder of published scenarios.
+/// What a version consists of.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionSource<'a> {
+    /// The scenario's folder.
+    pub scenario: &'a Path,
+    /// The folder of each robot that it uses, by the robot's id.
+    pub robots: &'a BTreeMap<&'a str, &'a Path>,
+    /// A PNG.
+    pub picture: Option<&'a [u8]>,
+}
+
+/// The folder of scenario versions.
 #[derive(Debug, Clone)]
-pub struct PublishedFiles(PathBuf);
+pub struct ScenarioFiles(PathBuf);
 
-impl PublishedFiles {
-    /// The scenarios in `folder`, which is made, with mode 0700.
+impl ScenarioFiles {
+    /// The versions in `folder`, which is made, with mode 0700.
     ///
     /// # Errors
     /// There can be no such folder.
@@ -27,26 +42,28 @@ impl PublishedFiles {
         Ok(Self(folder.to_owned()))
     }
 
-    /// Keeps a copy of the files in `from`, and the picture; both are on the disk when this returns.
+    /// Keeps a copy of a version; all of it is on the disk when this returns.
     ///
     /// # Errors
-    /// They can't be written; what is half written is removed by the next [`PublishedFiles::sweep`].
-    pub fn keep(&self, digest: &str, from: &Path, picture: Option<&[u8]>) -> io::Result<()> {
+    /// They can't be written; what is half written is removed by the next [`ScenarioFiles::sweep`].
+    pub fn keep(&self, digest: &str, source: VersionSource<'_>) -> io::Result<()> {
         let target = self.named(digest)?;
         let fresh = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.0)?;
-        let inside = fresh.path().join("scenario");
-        copy(from, &inside, 0)?;
-        if let Some(picture) = picture {
+        let (scenario, robots) = (fresh.path().join("scenario"), fresh.path().join("robots"));
+        copy(source.scenario, &scenario, 0)?;
+        new_folder(&robots)?;
+        for (id, folder) in source.robots {
+            copy(folder, &robots.join(id), 0)?;
+        }
+        File::open(&robots)?.sync_all()?;
+        if let Some(picture) = source.picture {
             let path = fresh.path().join("picture");
             fs::write(&path, picture)?;
             File::open(&path)?.sync_all()?;
-            fs::rename(path, target.with_extension("png"))?;
+            fs::rename(path, target.with_extension(PICTURE))?;
         }
-        match fs::rename(&inside, &target) {
-            // Somebody published the same files before.
-            Err(_) if target.is_dir() => {}
-            other => other?,
-        }
+        place(&robots, &target.with_extension(ROBOTS))?;
+        place(&scenario, &target)?;
         File::open(&self.0)?.sync_all()
     }
 
@@ -56,10 +73,16 @@ impl PublishedFiles {
         self.named(digest).ok().filter(|path| path.is_dir())
     }
 
+    /// The folder of its robots. Versions that were published with release 0.1 have none.
+    #[must_use]
+    pub fn robots(&self, digest: &str) -> Option<PathBuf> {
+        self.named(digest).ok().map(|path| path.with_extension(ROBOTS)).filter(|path| path.is_dir())
+    }
+
     /// Where its picture is, if there is one.
     #[must_use]
     pub fn picture(&self, digest: &str) -> Option<PathBuf> {
-        self.named(digest).ok().map(|path| path.with_extension("png")).filter(|path| path.is_file())
+        self.named(digest).ok().map(|path| path.with_extension(PICTURE)).filter(|path| path.is_file())
     }
 
     /// Removes everything that belongs to none of the `known` digests: what a killed server left. To be called at start,
@@ -74,7 +97,7 @@ impl PublishedFiles {
             if known.contains(&stem) {
                 continue;
             }
-            tracing::info!(name = stem, "removing files of a scenario that was not published");
+            tracing::info!(name = stem, "removing files of a scenario that no record names");
             if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
         Ok(())
@@ -90,13 +113,25 @@ impl PublishedFiles {
     }
 }
 
+/// Gives a finished folder its name. The same files may be there already.
+fn place(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(_) if to.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+fn new_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o755))
+}
+
 /// Copies files and folders, open for the jail's user, and waits until they are on the disk.
 fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     if depth > MAX_DEPTH {
         return Err(io::Error::other("folders nested too deep"));
     }
-    DirBuilder::new().create(to)?;
-    fs::set_permissions(to, Permissions::from_mode(0o755))?;
+    new_folder(to)?;
     for entry in fs::read_dir(from)? {
         let (entry, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name())))?;
         if entry.symlink_metadata()?.is_dir() {
@@ -123,15 +158,22 @@ mod tests {
         fs::create_dir_all(from.join("meshes")).unwrap();
         fs::write(from.join("scenario.toml"), "a").unwrap();
         fs::write(from.join("meshes/m.stl"), "b").unwrap();
-        let files = PublishedFiles::folder(&data.path().join("scenarios")).unwrap();
+        let robot = data.path().join("arm");
+        fs::create_dir(&robot).unwrap();
+        fs::write(robot.join("robot.toml"), "c").unwrap();
+        let (robots, none) = (BTreeMap::from([("arm", robot.as_path())]), BTreeMap::new());
+        let files = ScenarioFiles::folder(&data.path().join("scenarios")).unwrap();
         let (one, two) = ("a1".repeat(32), "b2".repeat(32));
         assert_eq!(files.scenario(&one), None);
         for _ in 0..2 {
-            files.keep(&one, &from, Some(b"png")).unwrap();
+            files.keep(&one, VersionSource { scenario: &from, robots: &robots, picture: Some(b"png") }).unwrap();
         }
-        files.keep(&two, &from, None).unwrap();
+        let plain = VersionSource { scenario: &from, robots: &none, picture: None };
+        files.keep(&two, plain).unwrap();
         let kept = files.scenario(&one).unwrap();
         assert_eq!(fs::read(kept.join("meshes/m.stl")).unwrap(), b"b");
+        assert_eq!(fs::read(files.robots(&one).unwrap().join("arm/robot.toml")).unwrap(), b"c");
+        assert_eq!(fs::read_dir(files.robots(&two).unwrap()).unwrap().count(), 0);
         assert_eq!(fs::read(files.picture(&one).unwrap()).unwrap(), b"png");
         assert_eq!(files.picture(&two), None);
         assert_eq!(fs::metadata(kept.join("meshes")).unwrap().permissions().mode() & 0o777, 0o755);
@@ -140,9 +182,9 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(data.path().join("scenarios")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, [one.as_str(), &format!("{one}.png")]);
+        assert_eq!(names, [one.as_str(), &format!("{one}.png"), &format!("{one}.robots")]);
         for name in ["../x", "", "A1", &"g".repeat(64)] {
-            assert!(files.keep(name, &from, None).is_err() && files.scenario(name).is_none(), "{name}");
+            assert!(files.keep(name, plain).is_err() && files.scenario(name).is_none(), "{name}");
         }
     }
 }

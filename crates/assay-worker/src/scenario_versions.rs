@@ -1,11 +1,12 @@
-//! Scenarios by id and digest: the installation's own, and those that accounts published, which lie in the data folder.
+//! Scenarios by id and digest whose files lie in the data folder: those that accounts published, and earlier versions of the
+//! built-in ones.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_model::ScenarioId;
 use assay_scenario::{Library, Scenario};
-use assay_store::PublishedFiles;
+use assay_store::ScenarioFiles;
 
 /// Scenarios that are kept read. They are read again when they are needed again.
 const MAX_READ: usize = 64;
@@ -13,14 +14,14 @@ const MAX_READ: usize = 64;
 /// Why a scenario can't be run in that version (any more).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioGone {
-    /// A built-in one.
-    #[error("{0} was changed after the job was accepted")]
+    /// A built-in one, of a version whose files were not kept.
+    #[error("{0} was changed after the job was accepted, and its files of then are not on this machine")]
     Changed(ScenarioId),
     /// It was published elsewhere, or its files are gone.
     #[error("the files of {0} are not on this machine")]
     Missing(ScenarioId),
-    /// Its own files are the same, so its robots are not.
-    #[error("{id} can't be run with this installation any more: {why}; its author has to publish a new version")]
+    /// Its files can't be used with this installation.
+    #[error("{id} can't be run with this installation any more: {why}; only a new version of it can")]
     Unfit {
         /// Which.
         id: ScenarioId,
@@ -29,15 +30,15 @@ pub enum ScenarioGone {
     },
 }
 
-/// The published scenarios of a data folder.
+/// The scenario versions of a data folder.
 #[derive(Debug)]
-pub(crate) struct PublishedScenarios {
-    files: PublishedFiles,
+pub(crate) struct ScenarioVersions {
+    files: ScenarioFiles,
     read: Mutex<HashMap<String, Arc<Scenario>>>,
 }
 
-impl PublishedScenarios {
-    pub(crate) fn new(files: PublishedFiles) -> Self {
+impl ScenarioVersions {
+    pub(crate) fn new(files: ScenarioFiles) -> Self {
         Self { files, read: Mutex::default() }
     }
 
@@ -49,9 +50,10 @@ impl PublishedScenarios {
         }
         let unfit = |why: String| ScenarioGone::Unfit { id: id.clone(), why };
         let folder = self.files.scenario(digest).ok_or_else(|| ScenarioGone::Missing(id.clone()))?;
-        let scenario = Scenario::load(&folder, library.robots()).map_err(|error| unfit(error.fault().problem))?;
+        let robots = self.files.robots(digest).unwrap_or_else(|| library.robots().to_owned());
+        let scenario = Scenario::load(&folder, &robots).map_err(|error| unfit(error.fault().problem))?;
         if scenario.digest != digest {
-            return Err(unfit("a robot that it uses is not the one that it was published with".to_owned()));
+            return Err(unfit("a robot that it uses is not the one that it was made with".to_owned()));
         }
         let scenario = Arc::new(Scenario { id: id.clone(), ..scenario });
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,23 @@
+//! Makes kept evidence smaller when nobody waits for it: each episode's once it is recorded, but the last one's, which the
+//! verdict follows, after that.
+
+use assay_model::{EpisodeResult, JobId};
+
+use super::Shared;
+use crate::session::platform;
+
+impl Shared {
+    /// Has the evidence of recorded episodes made smaller. What is packed already, or gone, is left alone.
+    pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
+        let blobs = self.options.blobs.clone();
+        let files = results.into_iter().flat_map(|result| &result.evidence);
+        let hashes: Vec<String> = files.map(|file| file.sha256.clone()).collect();
+        self.options.runtime.spawn(async move {
+            for sha256 in hashes {
+                if let Err(error) = blobs.pack(job, &sha256).await {
+                    tracing::warn!(job.id = %job, sha256, "evidence stays as large as it is: {}", platform(&error));
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,35 @@
+//! Keeps the files of the built-in scenarios in the data folder, for the time when other versions are installed: jobs can
+//! still be replayed and drawn then, and seasons go on in the version that they were opened with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use assay_model::{Clock, SystemClock};
+use assay_scenario::Scenario;
+use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
+use assay_worker::Engine;
+
+/// Keeps every version that is not among the digests of `kept`. What can't be kept is told, and tried again at the next
+/// start.
+pub(crate) async fn keep(engine: Arc<Engine>, records: Arc<dyn Records>, files: ScenarioFiles, kept: BTreeSet<String>) {
+    for scenario in engine.library().scenarios().iter().filter(|scenario| !kept.contains(&scenario.digest)) {
+        if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
+            eprintln!(
+                "assay: warning: the files of {} {} can't be kept for the time after an upgrade: {error:#}; tried again at \
+                 the next start",
+                scenario.id, scenario.version
+            );
+        }
+    }
+}
+
+async fn keep_version(scenario: Scenario, records: &dyn Records, files: ScenarioFiles) -> anyhow::Result<()> {
+    let (digest, id) = (scenario.digest.clone(), scenario.id.clone());
+    let version = InstalledVersion { digest, id, version: scenario.version.clone(), kept_at: SystemClock.now() };
+    tokio::task::spawn_blocking(move || {
+        let robots = scenario.robot_folders();
+        files.keep(&scenario.digest, VersionSource { scenario: &scenario.folder, robots: &robots, picture: None })
+    })
+    .await??;
+    Ok(records.keep_installed(&version).await?)
+}
