@@ -15,7 +15,7 @@ REFILLS = [
 
 
 def measure(bench):
-    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-policy", "--example", "round_trip"]
+    command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-policy", "--example", "round_trip"]
     done = subprocess.run(
         [*command, "--", bench.root / "vendor" / "python"],
         cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,

@@ -13,7 +13,7 @@ TAKE = re.compile(r"^(first take, cold|take from a warm pool).*?([0-9.]+) ms", r
 def run(bench):
     # The pool's own example takes members with pauses, so that each is warm; the lane then says when the first action
     # came, with the world made and the policy reset.
-    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-policy", "--example", "latency"]
+    command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-policy", "--example", "latency"]
     done = subprocess.run(
         [*command, "--", bench.root / "vendor" / "python"],
         cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,

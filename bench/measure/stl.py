@@ -56,13 +56,13 @@ def python(bench, traces, seed):
 
 def rust(bench, trace, formulas):
     """Robustness and microseconds by formula."""
-    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-stl", "--example", "offline", "--"]
+    command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-stl", "--example", "offline", "--"]
     lines = call(bench, [*command, trace, *formulas]).splitlines()
     return {text: tuple(map(float, line.split())) for text, line in zip(formulas, lines, strict=True)}
 
 
 def monitors(bench):
-    command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-sim", "--example", "monitors"]
+    command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-sim", "--example", "monitors"]
     found = MONITORS.search(call(bench, command))
     return float(found[2]) / float(found[1])
 

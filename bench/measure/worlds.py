@@ -25,7 +25,7 @@ print(1e3 * least)
 def run(bench):
     slowest, shares, images, detail = [], [], [], {}
     for _ in range(bench.repetitions):
-        command = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "assay-sim", "--example", "worlds"]
+        command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-sim", "--example", "worlds"]
         said = call(bench, command)
         compiled = {name: float(ms) for name, ms in COMPILED.findall(said)}
         look = {name: float(ms) for name, ms in LOOK.findall(said)}
