@@ -7,6 +7,7 @@
 mod arena;
 mod attempt;
 mod bounded_mean;
+mod complaint;
 mod conclusion;
 mod episode;
 pub mod frame;
@@ -41,6 +42,7 @@ mod verdict;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::{AttemptNote, MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
+pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,

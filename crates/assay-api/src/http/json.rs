@@ -1,10 +1,12 @@
 //! Requests whose body is a small JSON document, and answers that are one.
 
+use assay_model::{plain_complaint, sanitise};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{ApiError, Code, OnceOnly};
@@ -13,6 +15,8 @@ use crate::state::App;
 /// Longest body, in bytes.
 const MAX_BODY_BYTES: usize = 16 << 10;
 
+/// Longest complaint about a body that is told, in bytes.
+const MAX_COMPLAINT_BYTES: usize = 300;
 /// Room that an answer begins with: most jobs need less, so it is written without moving it.
 const ANSWER_BYTES: usize = 4 << 10;
 
@@ -86,8 +90,8 @@ async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
 }
 
 fn parse(body: &Bytes) -> Result<Value, ApiError> {
-    let mut value: Value =
-        serde_json::from_slice(body).map_err(|e| ApiError::invalid("body", None, format!("not JSON: {e}")))?;
+    let mut value: Value = serde_json::from_slice(body)
+        .map_err(|e| ApiError::invalid("body", None, format!("not JSON: {}", plain_complaint(&e.to_string()))))?;
     whole_numbers(&mut value);
     // Serde would take a list for a struct.
     if value.is_object() { Ok(value) } else { Err(ApiError::invalid("body", None, "not a JSON object")) }
@@ -109,8 +113,31 @@ fn whole_numbers(value: &mut Value) {
     }
 }
 
+/// Reads what a body says. An error names the field; its value too, unless that is a secret.
+pub(crate) fn read_body<T: DeserializeOwned>(body: &Value, is_secret: bool) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        let complaint = sanitise(&error.inner().to_string(), MAX_COMPLAINT_BYTES);
+        let path = error.path().to_string();
+        // At the body itself, the complaint names the field.
+        let field = named_field(&complaint).map_or_else(|| first_name(&path), str::to_owned);
+        let value = body.get(&field).filter(|_| !is_secret);
+        let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let plain = plain_complaint(&complaint);
+        let message = if named_field(&complaint).is_some() { plain } else { format!("{path}: {plain}") };
+        ApiError::invalid(&field, value.as_deref(), message)
+    })
+}
+
+/// `scopes` of `scopes[1]`.
+fn first_name(path: &str) -> String {
+    match path.split(['[', '.']).next() {
+        None | Some("") => "body".to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
+
 /// The field that serde complains about as missing or unknown, if that is the complaint.
-pub(crate) fn named_field(complaint: &str) -> Option<&str> {
+fn named_field(complaint: &str) -> Option<&str> {
     let named = ["missing field `", "unknown field `"].into_iter().find_map(|start| complaint.strip_prefix(start));
     named.and_then(|rest| rest.split_once('`')).map(|(name, _)| name)
 }

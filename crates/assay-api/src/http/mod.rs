@@ -23,7 +23,7 @@ mod unknown_query;
 pub(crate) use accept::takes;
 pub(crate) use auth::{Caller, forged, key_of, session_of};
 pub(crate) use error::{ApiError, Code, ErrorAnswer, OverLimit};
-pub(crate) use json::{Json, json_body, named_field, no_body, optional_json_body};
+pub(crate) use json::{Json, json_body, no_body, optional_json_body, read_body};
 pub(crate) use once::{KeepInstead, OnceOnly, answer, create_job, submit};
 pub use rate::RateWindows;
 pub use router::router;

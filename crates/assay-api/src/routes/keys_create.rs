@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, named_field};
+use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, read_body};
 use crate::keys::mint;
 use crate::state::App;
 
@@ -42,6 +42,9 @@ pub(super) struct CreatedKey {
     shown: Shown,
 }
 
+/// Create an API key
+///
+/// Returns the secret once; only its hash is kept. An admin creates keys of any account and of any scopes.
 #[utoipa::path(
     post, path = "/keys", operation_id = "create_key", tag = "keys",
     request_body(content = NewKey),
@@ -52,7 +55,7 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<(StatusCode, Extension<KeepInstead>, Json<CreatedKey>), ApiError> {
-    let wish = receive(&app, request).await?;
+    let wish: NewKey = read_body(&json_body(&app, request).await?, false)?;
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
     let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
@@ -78,26 +81,4 @@ pub(super) async fn handle(
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
     let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };
     Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
-}
-
-async fn receive(app: &App, request: Request) -> Result<NewKey, ApiError> {
-    let value = json_body(app, request).await?;
-    NewKey::deserialize(&value).map_err(|error| {
-        let text = assay_model::sanitise(&error.to_string(), 300);
-        ApiError::invalid(&culprit(&value, &text), None, text)
-    })
-}
-
-/// Which field serde complains about: it names those that are missing or unknown, the others are tried one by one.
-fn culprit(value: &serde_json::Value, complaint: &str) -> String {
-    if let Some(name) = named_field(complaint) {
-        return name.to_owned();
-    }
-    let wrong = [
-        ("name", String::deserialize(&value["name"]).is_err()),
-        ("scopes", Vec::<Scope>::deserialize(&value["scopes"]).is_err()),
-        ("account", Option::<AccountId>::deserialize(&value["account"]).is_err()),
-        ("expires_at", Option::<Timestamp>::deserialize(&value["expires_at"]).is_err()),
-    ];
-    wrong.into_iter().find(|(_, wrong)| value.is_object() && *wrong).map_or("body", |(name, _)| name).to_owned()
 }

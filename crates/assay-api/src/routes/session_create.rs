@@ -7,7 +7,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::http::{ApiError, Caller, Json, json_body, key_of, named_field, session_of};
+use crate::http::{ApiError, Caller, Json, json_body, key_of, read_body, session_of};
 use crate::keys::KeyText;
 use crate::sessions::SessionSecret;
 use crate::state::App;
@@ -33,6 +33,9 @@ pub(super) struct Session {
     csrf_token: String,
 }
 
+/// Sign in with a key
+///
+/// Makes a session from an API key, as a cookie for browsers. Scripts don't need it: they send the key itself.
 #[utoipa::path(
     post, path = "/session", operation_id = "sign_in", tag = "keys",
     request_body(content = SignIn),
@@ -43,10 +46,7 @@ pub(super) struct Session {
 )]
 pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let value = json_body(&app, request).await?;
-    let wish = SignIn::deserialize(&value).map_err(|error| {
-        let text = assay_model::sanitise(&error.to_string(), 300);
-        ApiError::invalid(named_field(&text).unwrap_or("key"), None, text.clone())
-    })?;
+    let wish: SignIn = read_body(&value, true)?;
     // A text that is no key is refused as one that nobody has.
     let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
     let (caller, expiry) = key_of(&app, key.into()).await?;
@@ -64,6 +64,9 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
     Ok((StatusCode::CREATED, AppendHeaders(cookie), Json(session)).into_response())
 }
 
+/// Get the session
+///
+/// Returns the account and scopes that the request's session or key has.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
     responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),

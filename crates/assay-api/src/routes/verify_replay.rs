@@ -7,12 +7,11 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, header};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::erased;
 use super::verify_report::completed;
 use crate::ReplayFailure;
-use crate::http::{ApiError, Caller, Code, Json, named_field, optional_json_body};
+use crate::http::{ApiError, Caller, Code, Json, optional_json_body, read_body};
 use crate::state::App;
 
 /// Seconds after which to ask again while another replay runs.
@@ -28,6 +27,10 @@ pub(super) struct NewReplay {
     episode: u32,
 }
 
+/// Replay an episode of a verification
+///
+/// Runs the recorded episode again, with the policy, and says whether every step is the same to the bit; if not, what
+/// differed first.
 #[utoipa::path(
     post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -52,7 +55,7 @@ pub(super) async fn handle(
 }
 
 pub(super) async fn wish(app: &App, request: Request) -> Result<NewReplay, ApiError> {
-    optional_json_body(app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read(&body))
+    optional_json_body(app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read_body(&body, false))
 }
 
 /// Runs the episode of that job again.
@@ -72,13 +75,5 @@ pub(super) async fn replay(app: &App, job: JobRecord, wish: NewReplay) -> Result
             ApiError::new(Code::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
         }
         ReplayFailure::Broken(error) => ApiError::internal("a replay", &*error),
-    })
-}
-
-fn read(body: &Value) -> Result<NewReplay, ApiError> {
-    NewReplay::deserialize(body).map_err(|error| {
-        let text = assay_model::sanitise(&error.to_string(), 300);
-        let field = named_field(&text).unwrap_or("episode").to_owned();
-        ApiError::invalid(&field, body.get(&field).map(Value::to_string).as_deref(), text)
     })
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::verify_get;
-use crate::http::{ApiError, Caller, Code, Json, json_body, named_field};
+use crate::http::{ApiError, Caller, Code, Json, json_body, read_body};
 use crate::state::App;
 
 /// A decision.
@@ -22,6 +22,9 @@ pub(super) struct NewReview {
     reason: String,
 }
 
+/// Review a verification
+///
+/// Records a person's decision on a job that asked for it, beside what was measured. What was measured never changes.
 #[utoipa::path(
     post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -68,12 +71,7 @@ pub(super) async fn handle(
 }
 
 fn read(body: &Value) -> Result<NewReview, ApiError> {
-    let wish = NewReview::deserialize(body).map_err(|error| {
-        let text = sanitise(&error.to_string(), 300);
-        let wrong = if body["reason"].is_string() { "decision" } else { "reason" };
-        let field = named_field(&text).unwrap_or(wrong).to_owned();
-        ApiError::invalid(&field, body[&field].as_str(), text)
-    })?;
+    let wish: NewReview = read_body(body, false)?;
     let reason = sanitise(wish.reason.trim(), usize::MAX);
     if reason.is_empty() || reason.chars().count() > MAX_REVIEW_REASON_CHARS {
         let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters of text");

@@ -97,3 +97,26 @@ async fn the_envelope_is_put_on_where_it_is_asked_for() {
     let wrong = app.get("/scenarios?envelope=1", &key).await;
     assert_eq!((wrong.status.as_u16(), &wrong.body["error"]["details"]["field"]), (400, &json!("envelope")));
 }
+
+/// What a client wrote wrongly is told in the words of the document, not in those of the program's libraries.
+#[tokio::test]
+async fn wrong_bodies_are_told_by_field_value_and_what_would_be_right() {
+    let app = TestApp::new();
+    let admin = app.key("host", "admin").await;
+    let cases = [
+        (json!({ "name": 5, "scopes": ["read"] }), "name", "name: must be a text, not 5"),
+        (json!({ "name": "a", "scopes": "read" }), "scopes", "scopes: must be a list, not the text \"read\""),
+        (json!({ "name": "a", "scopes": ["rule"] }), "scopes", "scopes[0]: must be one of"),
+        (json!({ "name": "a" }), "scopes", "scopes is missing"),
+        (
+            json!({ "name": "a", "scopes": ["read"], "colour": 1 }),
+            "colour",
+            "colour is not known; there are name, scopes",
+        ),
+    ];
+    for (body, field, message) in cases {
+        let answer = app.post_json("/keys", &admin, &body).await;
+        assert_eq!((answer.status.as_u16(), &answer.body["error"]["details"]["field"]), (400, &json!(field)), "{body}");
+        assert!(answer.message().starts_with(message), "{body}: {}", answer.message());
+    }
+}

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
+use assay_model::plain_complaint;
+
 use crate::schema::RobotEntry;
 use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError};
 
@@ -28,8 +30,16 @@ pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, Sc
 
 pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, purpose: &'static str) -> Result<T, ScenarioError> {
     let text = read_text(path, purpose)?;
-    toml::from_str(&text)
-        .map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: e.to_string().trim_end().to_owned() })
+    toml::from_str(&text).map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: plain(&e) })
+}
+
+/// Place and line, as TOML's own errors show them, with the complaint in plain words.
+fn plain(error: &toml::de::Error) -> String {
+    let shown = error.to_string();
+    let shown = shown.trim_end();
+    shown
+        .strip_suffix(error.message())
+        .map_or_else(|| shown.to_owned(), |place| format!("{place}{}", plain_complaint(error.message())))
 }
 
 /// The scene must be a file inside the scenario's folder.

@@ -10,8 +10,8 @@ type Mistake = (&'static str, &'static str, &'static [&'static str]);
 
 /// Mistakes in the facts and rates of `cartpole_keepin`.
 const FACTS: &[Mistake] = &[
-    ("difficulty = 1", "dificulty = 1", &["dificulty", "expected one of"]),
-    ("difficulty = 1\n", "", &["missing field `difficulty`"]),
+    ("difficulty = 1", "dificulty = 1", &["dificulty", "is not known; there are"]),
+    ("difficulty = 1\n", "", &["difficulty is missing"]),
     ("format = 1", "format = 2", &["format", "reads format 1"]),
     ("id = \"cartpole_keepin\"", "id = \"Cart Pole\"", &["id: ", "use a-z"]),
     ("id = \"cartpole_keepin\"", "id = \"../etc\"", &["id: ", "use a-z"]),
@@ -19,14 +19,14 @@ const FACTS: &[Mistake] = &[
     ("difficulty = 1", "difficulty = 0", &["difficulty", "1 to 5"]),
     ("difficulty = 1", "difficulty = 6", &["difficulty", "1 to 5"]),
     ("max_score = 500", "max_score = 0", &["max_score", "must be positive"]),
-    ("max_score = 500", "max_score = -1", &["max_score", "u32"]),
+    ("max_score = 500", "max_score = -1", &["max_score", "must be a whole number from 0"]),
     ("time_limit_s = 10", "time_limit_s = 0", &["time_limit_s", "1 to 600"]),
     ("time_limit_s = 10", "time_limit_s = 601", &["time_limit_s", "1 to 600"]),
-    ("time_limit_s = 10", "time_limit_s = 1.5", &["time_limit_s", "u32"]),
+    ("time_limit_s = 10", "time_limit_s = 1.5", &["time_limit_s", "must be a whole number from 0"]),
     ("timestep_s = 0.002", "timestep_s = 0", &["world.timestep_s", "0.0001 to 0.02"]),
     ("timestep_s = 0.002", "timestep_s = nan", &["world.timestep_s", "0.0001 to 0.02"]),
     ("timestep_s = 0.002", "timestep_s = 1", &["world.timestep_s", "0.0001 to 0.02"]),
-    ("timestep_s = 0.002", "timestep = 0.002", &["timestep", "expected one of"]),
+    ("timestep_s = 0.002", "timestep = 0.002", &["timestep", "is not known; there are"]),
     ("control_hz = 50", "control_hz = 49", &["world.control_hz", "whole number of physics steps"]),
     ("control_hz = 50", "control_hz = 0", &["world.control_hz", "whole number of physics steps"]),
     ("control_hz = 50", "control_hz = -50", &["world.control_hz", "whole number of physics steps"]),
@@ -69,12 +69,16 @@ const TERMS: &[Mistake] = &[
     ("low = -12", "low = 12", &["control.action[0]", "low must be a number below high"]),
     ("low = -12", "low = nan", &["control.action[0]", "low must be a number below high"]),
     ("high = 12", "high = inf", &["control.action[0]", "low must be a number below high"]),
-    ("unit = \"N\"", "units = \"N\"", &["units", "expected one of"]),
+    ("unit = \"N\"", "units = \"N\"", &["units", "is not known; there are"]),
     ("[\"slide_motor\"]", "[]", &["control.actuators", "name 1 actuators"]),
     ("[\"slide_motor\"]", "[\"slide_motor\", \"b\"]", &["control.actuators", "name 1 actuators"]),
-    ("mode = \"actuator\"", "mode = \"torque\"", &["torque", "`actuator`", "`ee_velocity`"]),
+    ("mode = \"actuator\"", "mode = \"torque\"", &["not torque", "actuator, ", "ee_velocity"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = 101", &["action_latency_steps", "0 to 100"]),
-    ("mode = \"actuator\"", "mode = \"actuator\"\naction_latency_steps = -1", &["action_latency_steps", "u32"]),
+    (
+        "mode = \"actuator\"",
+        "mode = \"actuator\"\naction_latency_steps = -1",
+        &["action_latency_steps", "must be a whole number from 0"],
+    ),
     ("mode = \"actuator\"", "mode = \"actuator\"\nreplan_steps = 0", &["control.replan_steps", "1 to 1000"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\nreplan_steps = 1001", &["control.replan_steps", "1 to 1000"]),
     (
@@ -106,11 +110,11 @@ const TERMS: &[Mistake] = &[
         "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nnoise = 1",
         &["images/a\".noise", "remove it"],
     ),
-    (IMAGE_FOR, "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nwidth = 4", &["width", "expected"]),
+    (IMAGE_FOR, "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nwidth = 4", &["width is not known"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\nrobot = \"arm\"", &["control.robot", "remove it"]),
     ("mode = \"actuator\"\nactuators = [\"slide_motor\"]", "mode = \"ee_velocity\"", &["control.action", "takes 7"]),
-    ("kind = \"joint_position\"", "kind = \"joint_angle\"", &["joint_angle", "`joint_position`"]),
-    ("kind = \"joint_position\"", "kind = \"joint_position\"\nunit = \"rad\"", &["unit", "expected"]),
+    ("kind = \"joint_position\"", "kind = \"joint_angle\"", &["not joint_angle", "joint_position, "]),
+    ("kind = \"joint_position\"", "kind = \"joint_position\"\nunit = \"rad\"", &["unit is not known"]),
     (
         "kind = \"joint_position\"",
         "kind = \"joint_position\"\nrobot = \"arm\"",
@@ -138,8 +142,8 @@ const TERMS: &[Mistake] = &[
 /// Mistakes in its signals, stages, success and clauses.
 const RULES: &[Mistake] = &[
     ("b = \"stops\"", "b = \"stop\"", &["signals.end_stop_force", "no group \"stop\" in [groups]"]),
-    ("kind = \"tilt\"", "kind = \"pitch\"", &["pitch", "`tilt`"]),
-    ("kind = \"tilt\"", "kind = \"tilt\"\naxis = \"x\"", &["axis", "`of`"]),
+    ("kind = \"tilt\"", "kind = \"pitch\"", &["not pitch", "tilt"]),
+    ("kind = \"tilt\"", "kind = \"tilt\"\naxis = \"x\"", &["axis is not known", "of"]),
     ("[signals.cart_speed]", "[signals.time]", &["signals.time", "rename it"]),
     ("[signals.cart_speed]", "[signals.limit]", &["signals.limit", "rename it"]),
     ("[signals.cart_speed]", "[signals.always]", &["signals.always", "rename it"]),
@@ -178,10 +182,10 @@ const RULES: &[Mistake] = &[
     ("when = \"pole_tilt", "when = \"eventually[0:1] pole_tilt", &["success.when", "use hold_s"]),
     ("when = \"pole_tilt", "when = \"pole_tild", &["success.when", "unknown signal `pole_tild`"]),
     ("hold_s = 1.0", "hold_s = nan", &["success.hold_s", "0 s to time_limit_s"]),
-    ("at = \"end\"", "at = \"last\"", &["last", "`any` or `end`"]),
+    ("at = \"end\"", "at = \"last\"", &["must be one of any, end, not last"]),
     ("id = \"cart_speed\"", "id = \"keep_in\"", &["clause[2].id", "rename one"]),
     ("id = \"cart_speed\"", "id = \"../x\"", &["clause[2].id", "use a-z"]),
-    ("level = \"critical\"", "level = \"fatal\"", &["fatal", "`critical` or `warning`"]),
+    ("level = \"critical\"", "level = \"fatal\"", &["must be one of critical, warning, not fatal"]),
     ("weight = 1.0", "weight = 0", &["clause[0].weight", "(0, 1]"]),
     ("weight = 1.0", "weight = 2", &["clause[0].weight", "(0, 1]"]),
     ("weight = 1.0", "weight = nan", &["clause[0].weight", "(0, 1]"]),
@@ -193,7 +197,7 @@ const RULES: &[Mistake] = &[
         &["clause[1].formula", "cannot be `terminal`"],
     ),
     ("scale = 0.5", "scale = -0.5", &["clause[0].scale", "positive"]),
-    ("scale = 0.5", "scales = 0.5", &["scales", "expected one of"]),
+    ("scale = 0.5", "scales = 0.5", &["scales", "is not known; there are"]),
     (
         "always (end_stop_force <= limit)",
         "always (end_stop_force =< limit)",
@@ -209,7 +213,7 @@ const RULES: &[Mistake] = &[
         "always[0:0.003] (end_stop_force <= limit)",
         &["clause[1].formula", "whole number"],
     ),
-    ("formula = \"always (end_stop_force <= limit)\"\n", "", &["missing field `formula`"]),
+    ("formula = \"always (end_stop_force <= limit)\"\n", "", &["formula is missing"]),
 ];
 
 /// Mistakes in what it draws.
@@ -243,7 +247,7 @@ const ROBOTS: &[Mistake] = &[
     ("model = \"panda\"", "model = \"\"", &["robot[0].model", "use a-z"]),
     ("model = \"panda\"", "model = \"ur5\"", &["robot[0].model", "no robot \"ur5\""]),
     ("name = \"arm\"", "name = \"left/arm\"", &["robot[0].name", "use a-z"]),
-    ("mount = \"arm_mount\"", "mounts = \"arm_mount\"", &["mounts", "expected one of"]),
+    ("mount = \"arm_mount\"", "mounts = \"arm_mount\"", &["mounts", "is not known; there are"]),
     ("qpos = [-0.85, ", "qpos = [", &["robot[0].qpos", "needs 7 numbers"]),
     ("qpos = [-0.85, ", "qpos = [-2.9, ", &["robot[0].qpos", "joint1 starts at -2.9 rad", "-2.8973"]),
     ("qpos = [-0.85, ", "qpos = [nan, ", &["robot[0].qpos", "joint1 starts at NaN rad"]),
@@ -270,7 +274,7 @@ const ROBOTS: &[Mistake] = &[
         "spacing = 0.10\navoid = [{ x = 0, y = 0, radius = -1 }]",
         &["placement[0].avoid[0]", "0 or more"],
     ),
-    ("spacing = 0.10", "spacing = 0.10\ngap = 1", &["gap", "expected one of"]),
+    ("spacing = 0.10", "spacing = 0.10\ngap = 1", &["gap", "is not known; there are"]),
     ("bodies = [\"target\"]", "bodies = []", &["placement[1].bodies", "at least one"]),
     ("bodies = [\"target\"]", "bodies = [\"post_1\"]", &["placement[1].bodies", "\"post_1.x\" is drawn twice", "once"]),
     (
@@ -292,7 +296,7 @@ const PUSHES: &[Mistake] = &[
     ("force_n = [1, 2]", "force_n = [1, 2]\nheading_rad = [1, 0]", &["disturbance[0].heading_rad", "[low, high]"]),
     ("force_n = [1, 2]", "force_n = [1, 2]\nelevation_rad = nan", &["disturbance[0].elevation_rad", "number of rad"]),
     ("force_n = [1, 2]", "force_n = [1, 2]\ntorque_nm = 1", &["torque_nm"]),
-    ("kind = \"push\"", "kind = \"kick\"", &["kick", "`push`"]),
+    ("kind = \"push\"", "kind = \"kick\"", &["not kick", "push"]),
     ("body = \"cart\"", "body = \"\"", &["disturbance[0].body", "must name a body"]),
 ];
 

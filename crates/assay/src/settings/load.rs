@@ -1,5 +1,7 @@
 //! From sources to settings.
 
+use assay_model::plain_complaint;
+
 use super::layers::{Entry, Layers, Origin};
 use super::{Settings, Sources, keys};
 
@@ -41,7 +43,7 @@ fn understand(layers: &Layers) -> Result<Settings, String> {
     let table = toml::Value::Table(layers.table_of_values());
     let settings: Settings = serde_path_to_error::deserialize(table).map_err(|error| {
         let path = error.path().to_string();
-        told(layers, &path, error.inner().message())
+        told(layers, &path, &plain_complaint(error.inner().message()))
     })?;
     settings.validate().map_err(|bad| {
         let allowed = format!("must be {}", bad.allowed);
