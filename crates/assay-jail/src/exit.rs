@@ -1,5 +1,6 @@
 //! How a jailed process ended.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Exit statuses from here up tell a signal: bubblewrap reports a child killed by signal n as 128 + n.
@@ -37,6 +38,19 @@ pub enum ExitReason {
     Flooded,
     /// We killed it because the caller asked.
     Killed,
+}
+
+/// In words: "status 1", "signal 11".
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.reason, self.signal, self.code) {
+            (ExitReason::Killed, ..) => f.write_str("killed by us"),
+            (ExitReason::Flooded, ..) => write!(f, "killed by us after {} bytes of output", self.output_bytes),
+            (_, Some(signal), _) => write!(f, "signal {signal}"),
+            (_, None, Some(code)) => write!(f, "status {code}"),
+            (_, None, None) => f.write_str("an unknown status"),
+        }
+    }
 }
 
 impl Exit {

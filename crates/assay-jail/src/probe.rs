@@ -156,7 +156,7 @@ pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> 
         return Ok("a program ran under its filter and limits".to_owned());
     }
     let log = String::from_utf8_lossy(&child.output_tail()).trim().to_owned();
-    Err(format!("the program ended with {exit:?} {log}"))
+    Err(format!("the program ended with {exit} {log}"))
 }
 
 /// An error with its causes.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Activity, Bind, Child, Exit, ExitReason, Profile, Spec, give_to_jail};
+use assay_jail::{Activity, Bind, Child, ExitReason, Profile, Spec, give_to_jail};
 use assay_model::Violation;
 use assay_model::lane::{Command, DISK_FULL_STATUS, Done, MAX_MESSAGE_BYTES, Reply, Run};
 use assay_scenario::Scenario;
@@ -251,7 +251,7 @@ impl LaneProcess {
         if exit.reason == ExitReason::Exited && exit.code == Some(DISK_FULL_STATUS.into()) {
             return LaneError::DiskFull(assay_model::sanitise(&log, LOG_BYTES));
         }
-        LaneError::Died { exit: describe(&exit), by_others, step, log: assay_model::sanitise(&log, LOG_BYTES) }
+        LaneError::Died { exit: exit.to_string(), by_others, step, log: assay_model::sanitise(&log, LOG_BYTES) }
     }
 }
 
@@ -284,14 +284,6 @@ impl Silence {
 /// A duration as a lane reads it, in nanoseconds.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn describe(exit: &Exit) -> String {
-    match (exit.signal, exit.code) {
-        (Some(signal), _) => format!("signal {signal}"),
-        (None, Some(code)) => format!("status {code}"),
-        (None, None) => "unknown".to_owned(),
-    }
 }
 
 /// The jail of a process that steps this scenario: a policy's cameras are drawn while it does.

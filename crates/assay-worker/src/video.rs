@@ -242,7 +242,7 @@ fn succeeded(exit: &Exit, child: &Child) -> Result<(), VideoError> {
         return Ok(());
     }
     let log = String::from_utf8_lossy(&child.output_tail()).into_owned();
-    Err(VideoError::Failed(format!("{exit:?} {}", assay_model::sanitise(&log, LOG_BYTES))))
+    Err(VideoError::Failed(format!("{exit} {}", assay_model::sanitise(&log, LOG_BYTES))))
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
                 let exit = ended(&mut idle);
                 disturbed = killed_from_outside(&exit, None);
                 log = crate::failure::log_text(&idle.member.child.output_tail());
-                log = format!("{exit:?} {}", log.trim());
+                log = format!("{exit} {}", log.trim());
             }
         }
     }

@@ -64,7 +64,12 @@ pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> 
             transaction.commit()
         };
         step().map_err(|e| database("migrating the schema", e))?;
-        tracing::info!(schema = done, "the database has a new schema");
+    }
+    match found {
+        0 => tracing::info!(schema = newest(migrations), "made the database"),
+        _ => {
+            tracing::info!(before = found, schema = newest(migrations), "brought the database to this version's schema")
+        }
     }
     Ok(())
 }

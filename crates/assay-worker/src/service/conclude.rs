@@ -1,6 +1,6 @@
 //! The last step of a job: the verdict.
 
-use assay_model::conclude;
+use assay_model::{Verdict, conclude};
 use assay_report::attest::Evidence;
 use assay_report::json;
 use assay_store::{ConclusionClaim, JobState, Outcome, RenderCounts, Signed, StoreError};
@@ -25,14 +25,16 @@ impl Shared {
             Ok(Some(mut claim)) => {
                 let (id, held) = (claim.fence.job_id, Held::Conclusion(claim.fence));
                 let cancel = self.claims.add(held);
+                let _span = tracing::info_span!("conclusion", job.id = %id, account = %claim.account).entered();
                 match self.conclude(&mut claim, &cancel) {
-                    Ok(true) => {
-                        tracing::info!(job.id = %id, "concluded");
+                    Ok(Some(verdict)) => {
+                        let (scenario, episodes) = (&claim.header.scenario, claim.episodes.len());
+                        tracing::info!(job.id = %id, %verdict, scenario.id = %scenario, episodes, "concluded");
                         // Also what a service that was killed left unpacked.
                         self.pack(id, &claim.episodes);
                     }
-                    Ok(false) => tracing::info!(job.id = %id, "the conclusion was drawn elsewhere"),
-                    Err(error) => tracing::error!(job.id = %id, %error, "the conclusion could not be written"),
+                    Ok(None) => tracing::info!("the conclusion was drawn elsewhere"),
+                    Err(error) => tracing::error!(%error, "the conclusion could not be written"),
                 }
                 self.claims.remove(&held);
                 true
@@ -44,8 +46,8 @@ impl Shared {
         }
     }
 
-    /// Whether this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service stops.
-    fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<bool, StoreError> {
+    /// The verdict, if this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service stops.
+    fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<Option<Verdict>, StoreError> {
         self.forget_dropped(&claim.header, &claim.episodes);
         self.judge(claim, cancel)?;
         let claim = &*claim;
@@ -54,7 +56,7 @@ impl Shared {
         self.forget_server(header.job_id);
         let Some(mut conclusion) = conclude(&header.plan, header.policy_identity, &claim.episodes) else {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
-            return Ok(false);
+            return Ok(None);
         };
         let fingerprint = self.options.engine.fingerprint().clone();
         match self.options.keyring.keyid() {
@@ -63,22 +65,23 @@ impl Shared {
         }
         if cancel.is_cancelled() {
             self.wait(records.return_conclusion(claim.fence, None, now))?;
-            return Ok(false);
+            return Ok(None);
         }
+        let verdict = conclusion.verdict;
         let outcome = Outcome { conclusion, fingerprint };
         let signed = match self.sign(claim, &outcome, now)? {
             Ok(signed) => signed,
             Err(why) => return self.unsigned(claim, &why),
         };
-        self.wait(records.complete_job(claim.fence, outcome, signed, now))
+        Ok(self.wait(records.complete_job(claim.fence, outcome, signed, now))?.then_some(verdict))
     }
 
     /// A verdict that can't be signed is not given: somebody tries again, and in the end the job FAILS as ours.
-    fn unsigned(&self, claim: &ConclusionClaim, why: &str) -> Result<bool, StoreError> {
+    fn unsigned(&self, claim: &ConclusionClaim, why: &str) -> Result<Option<Verdict>, StoreError> {
         tracing::error!(job.id = %claim.fence.job_id, why, "the report could not be signed");
         let reason = Some("the report could not be signed");
         self.wait(self.options.records.return_conclusion(claim.fence, reason, self.options.clock.now()))?;
-        Ok(false)
+        Ok(None)
     }
 
     /// The report, and the signed statement about it. The inner error is what to tell of a failure.

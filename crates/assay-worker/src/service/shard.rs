@@ -244,6 +244,7 @@ impl Shared {
     /// Works on a claimed shard as `run` does, in folders of its own, and settles what became of it.
     pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Desk, &Cancel) -> Result<Ended, SessionError>) {
         let fence = claim.fence;
+        let _span = tracing::info_span!("shard", job.id = %fence.job_id, account = %claim.account).entered();
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
         let held = Held::Shard(fence);
         let cancel = self.claims.add(held);
