@@ -62,6 +62,7 @@ RUN_NEEDS = (
 )
 DEV_NEEDS = (
     Need("ffprobe", functools.partial(command, "ffprobe"), ("ffmpeg",)),
+    Need("Node.js with npm", functools.partial(command, "node", "npm"), ("nodejs", "npm")),
     Need("Chromium", functools.partial(command, "chromium"), ("chromium",)),
 )
 

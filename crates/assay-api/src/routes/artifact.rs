@@ -33,6 +33,11 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
     seconds.ok_or_else(|| D::Error::custom("not a time as this service writes it"))
 }
 
+/// Download a file of evidence
+///
+/// The addresses stand in a job's `evidence`, `log_url` and `video_url`. Each is signed, holds for ten minutes and
+/// needs no key, so that a browser or a viewer can open it. Ranges are answered; the bytes have the SHA-256 of the
+/// address.
 #[utoipa::path(
     get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
     params(

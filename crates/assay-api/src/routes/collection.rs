@@ -6,6 +6,9 @@ use super::collections::{Entry, entry};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
+/// Get a collection
+///
+/// Returns a named set of scenarios with a card of each, in the order in which they are meant.
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
     params(("id" = String, Path, description = "A collection's id")),

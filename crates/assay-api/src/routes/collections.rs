@@ -26,6 +26,10 @@ pub(super) struct Entry {
     scenarios: Vec<String>,
 }
 
+/// List the collections
+///
+/// Returns the named sets of scenarios, without the cards. `overall` is the one that the board of all scenarios is
+/// made of.
 #[utoipa::path(
     get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = List))
 )]

@@ -8,6 +8,10 @@ use axum::http::StatusCode;
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
+/// Delete a published scenario
+///
+/// Takes it off the lists for good; its name is not given again. Its files stay for the jobs and reports that speak of
+/// it. Only the account that published it, or an admin, can do this. Doing it again is harmless.
 #[utoipa::path(
     delete, path = "/community/scenarios/{id}", operation_id = "delete_community_scenario", tag = "scenarios",
     params(("id" = String, Path, description = "A published scenario's id: account.name")),

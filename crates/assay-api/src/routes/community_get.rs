@@ -6,6 +6,10 @@ use super::community::{Detail, detail};
 use crate::http::{ApiError, Code, Json};
 use crate::state::App;
 
+/// Get a published scenario
+///
+/// Returns the newest version with its author's description and the list of all versions. Answers 410 when it was
+/// deleted.
 #[utoipa::path(
     get, path = "/community/scenarios/{id}", operation_id = "community_scenario", tag = "scenarios",
     params(("id" = String, Path, description = "A published scenario's id: account.name")),

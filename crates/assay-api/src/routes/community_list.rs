@@ -35,6 +35,9 @@ enum Sort {
     Name,
 }
 
+/// List the published scenarios
+///
+/// Returns a page of what accounts published. Filters add up; an unknown value of a filter matches nothing.
 #[utoipa::path(
     get, path = "/community/scenarios", operation_id = "community_scenarios", tag = "scenarios",
     params(

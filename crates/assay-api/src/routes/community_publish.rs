@@ -34,6 +34,11 @@ pub(super) struct PublishForm {
     tags: Option<String>,
 }
 
+/// Publish a scenario
+///
+/// Takes a zip archive with `scenario.toml` and its files, compiles it, runs it without a policy and draws it, all in
+/// a jail. What is wrong with it is named by file and key. What is published can be used at once, by everybody, under
+/// the name `ACCOUNT.ID`; a version never changes.
 #[utoipa::path(
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = PublishForm, content_type = "multipart/form-data"),

@@ -26,11 +26,18 @@ pub(super) struct Ready {
     runs_uploads: bool,
 }
 
+/// Tell that the process lives
+///
+/// Needs no key. Says nothing about whether the service takes work: that is `/readyz`.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = Health)))]
 pub(super) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
+/// Tell whether the service takes work
+///
+/// Answers 200, or 503 with the reason: it is starting or stopping, or its disk is full. Needs no key; made for load
+/// balancers.
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
 pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {

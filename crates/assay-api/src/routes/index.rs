@@ -20,6 +20,9 @@ pub(super) struct Index {
     ready: String,
 }
 
+/// Describe the service
+///
+/// Returns version, documentation and the main addresses.
 #[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
 pub(super) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);

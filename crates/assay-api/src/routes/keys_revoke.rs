@@ -9,6 +9,9 @@ use axum::http::StatusCode;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
+/// Revoke an API key
+///
+/// Ends the key and its sessions at once. The last admin key can't be revoked here. Doing it again is harmless.
 #[utoipa::path(
     delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
     params(("id" = String, Path, description = "The part of the key between the underscores")),

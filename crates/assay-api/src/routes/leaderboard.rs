@@ -37,6 +37,10 @@ pub(super) struct Page {
     updated_at: Option<Timestamp>,
 }
 
+/// Get a leaderboard
+///
+/// Returns the ranking of one scenario, of one collection, or (without both) of the collection `overall`. Intervals of
+/// scores and ranks hold at 95 %.
 #[utoipa::path(
     get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
     params(

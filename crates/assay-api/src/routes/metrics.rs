@@ -17,6 +17,10 @@ const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Headers that proxies add: what comes by one does not come from this machine.
 const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
+/// Get the metrics
+///
+/// Returns Prometheus text: queues, lanes, requests, episodes. Needs a key with the scope `admin` unless the operator
+/// opened it.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(

@@ -19,6 +19,7 @@ mod keys_revoke;
 mod leaderboard;
 mod metrics;
 mod openapi;
+mod openapi_links;
 mod preflight;
 mod present;
 mod query;

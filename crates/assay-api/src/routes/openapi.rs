@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
 
-use super::{Endpoint, EndpointInfo, endpoints, examples};
+use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_links};
 use crate::ApiSettings;
 use crate::http::{ErrorAnswer, Json};
 use crate::state::App;
@@ -24,6 +24,7 @@ use crate::state::App;
                        safety clauses, and answers with a verdict that can be checked.\n\nWith `?envelope=true` \
                        every success is wrapped as `{\"data\": ..., \"error\": null}`.\n\nWhere 304 is documented, answers have an \
                        `ETag`: ask again with `If-None-Match`, and what did not change is not sent again.",
+        contact(name = "The operator of this service"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
@@ -173,6 +174,7 @@ fn document(settings: &ApiSettings) -> Value {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
             complete(operation, &endpoint);
+            openapi_links::add(operation);
         }
     }
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {

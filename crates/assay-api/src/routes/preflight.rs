@@ -11,6 +11,11 @@ use crate::state::App;
 use crate::upload::{self, VerifyRequest};
 use crate::{PreflightFailure, PreflightRequest};
 
+/// Check a policy before it is queued
+///
+/// Loads a policy in the jail, or calls a policy server, for a few steps of a scenario: seconds instead of an
+/// evaluation. Returns what the policy gets and answers, how long it takes, and everything that is wrong with it.
+/// Creates no job and counts against no quota of jobs.
 #[utoipa::path(
     post, path = "/preflight", operation_id = "preflight", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data",

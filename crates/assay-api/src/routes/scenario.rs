@@ -6,6 +6,9 @@ use super::present::{self, Detail};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
+/// Get a scenario
+///
+/// Returns the card of a built-in or published scenario, with its full description. Takes any scenario's id.
 #[utoipa::path(
     get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
     params(("id" = String, Path, description = "A scenario's id")),

@@ -9,6 +9,10 @@ use axum::extract::{Path, State};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
+/// Get what a policy sees and does in a scenario
+///
+/// Returns observations and actions with names, shapes, units and limits, rates, time budgets, stages and clauses: all
+/// that a policy's author needs, for programs.
 #[utoipa::path(
     get, path = "/scenarios/{id}/spec", operation_id = "scenario_spec", tag = "scenarios",
     params(("id" = String, Path, description = "A scenario's id")),

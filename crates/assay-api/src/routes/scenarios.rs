@@ -14,6 +14,9 @@ pub(super) struct List {
     scenarios: Vec<Summary>,
 }
 
+/// List the built-in scenarios
+///
+/// Returns all of them; what accounts published is under `/community/scenarios`.
 #[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = List)))]
 pub(super) async fn handle(State(app): State<App>) -> Json<List> {
     Json(List { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })

@@ -8,6 +8,9 @@ use crate::http::{ApiError, forged};
 use crate::sessions::{SessionSecret, no_cookie};
 use crate::state::App;
 
+/// Sign out
+///
+/// Ends the session and removes its cookie.
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
     params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token, if there is a session")),

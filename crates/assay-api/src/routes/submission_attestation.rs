@@ -41,6 +41,10 @@ pub(super) enum Attestation {
     Closed(Envelope),
 }
 
+/// Get the signed statement of a submission
+///
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. Available once the
+/// season is closed.
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(

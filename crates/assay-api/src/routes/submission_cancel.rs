@@ -10,6 +10,9 @@ use super::submission::{Detail, detail, submission};
 use crate::http::{ApiError, Caller, Code, Json, no_body};
 use crate::state::App;
 
+/// Cancel a submission
+///
+/// Ends it if it has not ended. One that has begun counts against the day's quota all the same.
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -9,6 +9,10 @@ use super::submission::{Detail, detail, submission};
 use crate::http::{ApiError, Caller, Code, Json, no_body};
 use crate::state::App;
 
+/// Choose the submission that counts
+///
+/// Makes this submission the account's entry on the board of its season, in the place of the one that has the better
+/// score.
 #[utoipa::path(
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

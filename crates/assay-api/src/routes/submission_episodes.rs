@@ -8,6 +8,9 @@ use super::verify_episodes::{Page, page};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
+/// List the episodes of a submission
+///
+/// Returns a page of episodes with clauses, violations and evidence. Available once the season is closed.
 #[utoipa::path(
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(

@@ -10,6 +10,10 @@ use super::verify_erase::erase;
 use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 
+/// Erase a submission
+///
+/// Removes policy and evidence; the record stays, without them. The submission no longer counts on the board of a
+/// season that is open.
 #[utoipa::path(
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -10,6 +10,10 @@ use crate::events::{JobUpdate, follow_submission};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
+/// Follow a submission
+///
+/// Streams server-sent events, each with the state of the submission. While its season is open they come on a grid of
+/// 15 s. A client that lost the connection sends `Last-Event-ID` and misses nothing.
 #[utoipa::path(
     get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
     params(

@@ -7,6 +7,9 @@ use super::submission::{Detail, detail, submission};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
+/// Get a submission
+///
+/// Returns state, progress and result. While its season is open it shows aggregates only, on a grid of 15 s.
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -9,6 +9,10 @@ use super::verify_replay::{NewReplay, replay, wish};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
+/// Replay an episode of a submission
+///
+/// Runs the recorded episode again, with the policy, and says whether every step is the same to the bit. Available
+/// once the season is closed.
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
     params(

@@ -11,6 +11,9 @@ use super::verify_report::{page_of, signed};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
+/// Get the report of a submission as a page
+///
+/// Returns HTML that needs no other file. Available once the season is closed.
 #[utoipa::path(
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
     params(
@@ -28,6 +31,9 @@ pub(super) async fn page(
     page_of(&app, released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?).await
 }
 
+/// Get the report of a submission
+///
+/// Returns the very bytes that the statement's hash is of. Available once the season is closed.
 #[utoipa::path(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
     params(

@@ -53,6 +53,10 @@ pub(super) struct Created {
     season: u32,
 }
 
+/// Submit a policy to the arena
+///
+/// Takes a zip archive with `policy.py`. The season decides worlds, seeds and the number of episodes. Send an
+/// `Idempotency-Key`, and the request can be repeated without a second submission.
 #[utoipa::path(
     post, path = "/submissions", operation_id = "submit", tag = "arena",
     request_body(content = SubmissionForm, content_type = "multipart/form-data"),

@@ -25,6 +25,9 @@ pub(super) struct Page {
     offset: u32,
 }
 
+/// List my submissions
+///
+/// Returns a page of the account's submissions, newest first.
 #[utoipa::path(
     get, path = "/submissions", operation_id = "submissions", tag = "arena",
     params(

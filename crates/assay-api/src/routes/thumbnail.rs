@@ -12,6 +12,9 @@ use crate::artifacts::LIFETIME;
 use crate::http::{ApiError, Code};
 use crate::state::App;
 
+/// Get the picture of a published scenario
+///
+/// The signed addresses stand in the lists of published scenarios; they need no key.
 #[utoipa::path(
     get, path = "/thumbnails/{digest}", operation_id = "thumbnail", tag = "scenarios",
     params(

@@ -10,6 +10,10 @@ use super::verify_report::{completed, signed};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
+/// Get the signed statement of a verification
+///
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. `assay attest verify`
+/// checks it offline.
 #[utoipa::path(
     get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

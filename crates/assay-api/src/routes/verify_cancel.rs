@@ -9,6 +9,9 @@ use super::verify_get;
 use crate::http::{ApiError, Caller, Code, Json, no_body};
 use crate::state::App;
 
+/// Cancel a verification
+///
+/// Ends a job that has not ended; what its episodes found so far stays readable. Doing it again is harmless.
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

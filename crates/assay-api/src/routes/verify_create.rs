@@ -62,6 +62,11 @@ pub(super) struct VerifyForm {
     policy_name: Option<String>,
 }
 
+/// Verify a policy
+///
+/// Takes a zip archive with `policy.py`, or the address of a policy server, and queues a job: the policy runs
+/// `num_episodes` times in the scenario. Send an `Idempotency-Key`, and the request can be repeated without a second
+/// job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data"),

@@ -26,6 +26,10 @@ pub(super) struct Page {
     offset: u32,
 }
 
+/// List the episodes of a verification
+///
+/// Returns a page of episodes with clauses, violations and evidence, also while the job runs. Filters find those worth
+/// looking at.
 #[utoipa::path(
     get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
     params(

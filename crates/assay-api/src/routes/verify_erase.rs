@@ -12,6 +12,9 @@ use crate::http::{ApiError, Caller, Code};
 use crate::state::App;
 use crate::upkeep;
 
+/// Erase a verification
+///
+/// Removes policy and evidence; the record stays, without them. A job that runs is cancelled first.
 #[utoipa::path(
     delete, path = "/verify/{job_id}", operation_id = "erase_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -11,6 +11,10 @@ use crate::events::{JobUpdate, follow};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
 
+/// Follow a verification
+///
+/// Streams server-sent events, each with state and progress, until the job has ended. A client that lost the
+/// connection sends `Last-Event-ID` and misses nothing.
 #[utoipa::path(
     get, path = "/verify/{job_id}/events", operation_id = "verification_events", tag = "verify",
     params(

@@ -15,6 +15,10 @@ use crate::state::App;
 /// Episodes in the job object.
 const MAX_EPISODES_SHOWN: u32 = 100;
 
+/// Get a verification
+///
+/// Returns state, progress, verdict, scores, statistics and the episodes. While the job waits it says at which place,
+/// and about how long still.
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

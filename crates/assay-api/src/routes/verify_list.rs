@@ -24,6 +24,9 @@ pub(super) struct Page {
     offset: u32,
 }
 
+/// List my verifications
+///
+/// Returns a page of the account's jobs, newest first, without their episodes.
 #[utoipa::path(
     get, path = "/verify", operation_id = "verifications", tag = "verify",
     params(

@@ -25,6 +25,9 @@ const MAX_PLOTS: u64 = 16 << 20;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Get the report of a verification as a page
+///
+/// Returns HTML that needs no other file: verdict, scores, violations with their moments, and each episode.
 #[utoipa::path(
     get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -63,6 +66,9 @@ pub(super) async fn page_of(app: &App, record: JobRecord) -> Result<Response, Ap
     Ok((headers, page).into_response())
 }
 
+/// Get the report of a verification
+///
+/// Returns the very bytes that the statement's hash is of.
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

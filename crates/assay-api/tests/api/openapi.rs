@@ -38,6 +38,55 @@ async fn each_route_stands_in_the_document_and_no_other() {
     assert_eq!(scope, Scope::Verify.as_str());
 }
 
+/// Signed addresses are given whole, not put together from an id.
+const SIGNED: [&str; 2] = ["artifact", "thumbnail"];
+
+fn operations(document: &Value) -> Vec<&Value> {
+    let items = document["paths"].as_object().unwrap().values().map(|item| item.as_object().unwrap());
+    items.flatten().filter(|(method, _)| METHODS.contains(&method.as_str())).map(|(_, operation)| operation).collect()
+}
+
+/// The names of an operation's parameters that stand in the path or in the query.
+fn parameters(operation: &Value, place: &str) -> BTreeSet<String> {
+    let all = operation["parameters"].as_array().into_iter().flatten();
+    all.filter(|one| one["in"] == place).map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn each_operation_says_what_it_does() {
+    let document = TestApp::new().get("/openapi.json", "").await.body;
+    for operation in operations(&document) {
+        for (part, least) in [("summary", 8), ("description", 40)] {
+            let text = operation[part].as_str().unwrap_or_default();
+            assert!(text.len() >= least, "{}: {part} {text:?}", operation["operationId"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_lead_to_each_operation_that_takes_an_id() {
+    let document = TestApp::new().get("/openapi.json", "").await.body;
+    let operations = operations(&document);
+    let mut reached: BTreeSet<&str> = SIGNED.into();
+    for answer in operations.iter().flat_map(|operation| operation["responses"].as_object().unwrap().values()) {
+        for link in answer["links"].as_object().into_iter().flat_map(|links| links.values()) {
+            let id = link["operationId"].as_str().unwrap();
+            let target = operations.iter().find(|operation| operation["operationId"] == id);
+            let target = target.unwrap_or_else(|| panic!("a link leads to {id}, which is no operation"));
+            let taken = &parameters(target, "path") | &parameters(target, "query");
+            for (name, value) in link["parameters"].as_object().unwrap() {
+                assert!(taken.contains(name), "{id} has no parameter {name}");
+                assert!(value.as_str().unwrap().starts_with("$response.body#/"), "{id}: {value}");
+            }
+            reached.insert(id);
+        }
+    }
+    for operation in operations.iter().filter(|operation| !parameters(operation, "path").is_empty()) {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(reached.contains(id), "no answer leads to {id}");
+    }
+}
+
 #[tokio::test]
 async fn the_document() {
     let mut document = TestApp::new().get("/v1/openapi.json", "").await.body;

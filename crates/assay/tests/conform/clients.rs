@@ -7,7 +7,23 @@ use std::process::Command;
 use assay_model::Verdict;
 use assay_testkit::{Assay, example, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, said, script, serve, tool};
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, node, node_modules, said, script, serve, tool};
+
+/// How strictly the client is compiled.
+const TYPESCRIPT: [&str; 12] = [
+    "--strict",
+    "--noEmitOnError",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--lib",
+    "es2022,dom",
+    "--types",
+    "node",
+    "--noUncheckedIndexedAccess",
+];
 
 fn archive(assay: &Assay) -> PathBuf {
     assay.write("policy.zip", zip_folder(&example(CARTPOLE, "reference")))
@@ -31,6 +47,25 @@ fn a_generated_client_completes_a_verification() {
     let (folder, zip) = (package.parent().unwrap(), archive(&assay));
     let arguments = [folder.to_str().unwrap(), &base, &key, zip.to_str().unwrap(), CARTPOLE];
     assert_eq!(script("by_generated.py", &arguments).trim(), "SAFE");
+}
+
+#[test]
+fn a_client_with_generated_types_completes_a_verification() {
+    let assay = assay();
+    let (server, client, key) = serve(&assay, &[]);
+    assay.write("openapi.json", client.get("/openapi.json").text);
+    assay.write("package.json", "{ \"type\": \"module\" }");
+    assay.write("by_typescript.ts", std::fs::read(here().join("by_typescript.ts")).unwrap());
+    std::os::unix::fs::symlink(node_modules(), assay.path("node_modules")).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        said(node(program).args(arguments).current_dir(assay.path("")).output().unwrap())
+    };
+    run("openapi-typescript", &["openapi.json", "--output", "api.d.ts"]);
+    run("tsc", &[&TYPESCRIPT[..], &["by_typescript.ts"]].concat());
+    let (base, zip) = (format!("http://{}", server.address()), archive(&assay));
+    let mut verify = Command::new("node");
+    verify.args(["by_typescript.js", &base, &key, zip.to_str().unwrap(), CARTPOLE]).current_dir(assay.path(""));
+    assert_eq!(said(verify.output().unwrap()).trim(), "SAFE");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{assay, script, serve};
+use crate::{assay, node, said, script, serve};
 
 #[test]
 fn a_validator_accepts_the_document() {
@@ -26,4 +26,23 @@ fn a_validator_accepts_the_document() {
                 .success()
         );
     }
+}
+
+/// Spectral's rules for OpenAPI documents, warnings included.
+#[test]
+fn a_linter_finds_nothing_in_the_document() {
+    let assay = assay();
+    let (_server, client, _) = serve(&assay, &[]);
+    assay.write("rules.yaml", "extends: [\"spectral:oas\"]\n");
+    let lint = |name: &str| {
+        let mut command = node("spectral");
+        command.args(["lint", name, "--ruleset", "rules.yaml", "--fail-severity", "hint"]).current_dir(assay.path(""));
+        command.output().unwrap()
+    };
+    let document = client.get("/openapi.json").text;
+    assay.write("openapi.json", &document);
+    said(lint("openapi.json"));
+    // It can say no.
+    assay.write("wrong.json", document.replacen("\"summary\":", "\"title\":", 1));
+    assert!(!lint("wrong.json").status.success());
 }

@@ -1,7 +1,7 @@
 //! The real service in the hands of other people's programs: schemathesis throws generated requests at it, validators
 //! read its OpenAPI document, clients that a generator made of the document complete a verification.
 //!
-//! They live in `vendor/dev-venv`; what they are told of the service stands in the Python files beside this one.
+//! They live in `vendor/dev-venv` and `vendor/node`; what they are told of the service stands in the files beside this one.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -42,6 +42,19 @@ fn tool(name: &str) -> Command {
     command.env("PATH", std::env::join_paths(path).unwrap()).env("PYTHONPATH", here());
     command.env("PYTHONDONTWRITEBYTECODE", "1").env("NO_COLOR", "1").env("HOME", "/nonexistent");
     command
+}
+
+/// A program of the Node programs of tests.
+fn node(name: &str) -> Command {
+    let program = node_modules().join(".bin").join(name);
+    assert!(program.exists(), "{name} is missing in vendor/node: run tools/setup --dev");
+    let mut command = Command::new(program);
+    command.env("NO_COLOR", "1").env("HOME", "/nonexistent");
+    command
+}
+
+fn node_modules() -> PathBuf {
+    assay_testkit::home().join("vendor/node/node_modules")
 }
 
 fn here() -> PathBuf {
