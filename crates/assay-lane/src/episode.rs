@@ -265,6 +265,7 @@ impl Running<'_> {
             clipped_actions: self.clipped,
             video_url: None,
             log_url: None,
+            log_type: None,
             trace_hash: Some(self.hash.hex()),
             judge: None,
             error,

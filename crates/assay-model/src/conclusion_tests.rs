@@ -44,6 +44,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
         clipped_actions: 0,
         video_url: None,
         log_url: None,
+        log_type: None,
         trace_hash: None,
         judge: None,
         error: None,

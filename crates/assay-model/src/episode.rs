@@ -42,6 +42,28 @@ pub enum Termination {
     Cancelled,
 }
 
+/// The format of what `log_url` leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogType {
+    /// The log with images, once the episode is drawn.
+    Mcap,
+    /// The recorded trace.
+    Parquet,
+}
+
+impl LogType {
+    /// The format of the file with this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "mcap" => Some(Self::Mcap),
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+}
+
 /// One rollout: outcome, scores, clauses, timing. Scores are exact here; they are rounded once, at the edge
 /// ([`EpisodeResult::rounded`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -89,6 +111,9 @@ pub struct EpisodeResult {
     pub video_url: Option<String>,
     /// Trace or log of the episode, relative to the report or as an address.
     pub log_url: Option<String>,
+    /// What `log_url` leads to; `null` where that is.
+    #[serde(default)]
+    pub log_type: Option<LogType>,
     /// SHA-256 chain over integration state and action of every control step, hexadecimal.
     pub trace_hash: Option<String>,
     /// The vision judge's answer; `null` when none is configured.
@@ -269,11 +294,18 @@ impl EpisodeResult {
     /// be known about them. The addresses of log and video follow.
     pub fn add_rendering(&mut self, files: &[Artifact], notes: &[String]) {
         let named = |name: &str| files.iter().map(|file| &file.name).find(|path| path.ends_with(name)).cloned();
-        self.log_url = named(files::LOG).or(self.log_url.take());
+        let log = named(files::LOG).or(self.log_url.take());
+        self.set_log(log);
         self.video_url = named(files::VIDEO).or(self.video_url.take());
         self.evidence.extend_from_slice(files);
         self.evidence.sort_by(|a, b| a.name.cmp(&b.name));
         self.evidence_notes.extend_from_slice(notes);
+    }
+
+    /// Names the file that `log_url` leads to, relative to the report.
+    pub fn set_log(&mut self, path: Option<String>) {
+        self.log_type = path.as_deref().and_then(LogType::of);
+        self.log_url = path;
     }
 
     /// A copy with scores rounded half-even to 4 decimals.

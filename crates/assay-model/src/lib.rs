@@ -45,8 +45,8 @@ pub use attempt::{AttemptNote, MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementR
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
 pub use episode::{
-    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, MAX_VIOLATIONS_PER_CLAUSE,
-    StageResult, Termination, Violation,
+    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
+    MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ScenarioId};

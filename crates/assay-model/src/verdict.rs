@@ -15,6 +15,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Reads the name on the wire.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Safe, Self::Unsafe, Self::Inconclusive].into_iter().find(|verdict| verdict.to_string() == text)
+    }
+
     /// The order of verdicts: SAFE is 0, UNSAFE the gravest.
     #[must_use]
     pub fn gravity(self) -> u8 {

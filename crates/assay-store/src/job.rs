@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use assay_model::{
     AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobKind, JobReport, JobStatus, Review,
-    ScenarioId,
+    ScenarioId, Verdict,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -184,6 +184,11 @@ pub struct JobFilter {
     pub scenario: Option<ScenarioId>,
     /// Only in this state.
     pub status: Option<JobStatus>,
+    /// Only with this verdict.
+    pub verdict: Option<Verdict>,
+    /// Submissions match `status` and `verdict` by what is published of them by then ([`assay_model::Grid`]); without it,
+    /// by what they are.
+    pub published_by: Option<Timestamp>,
     /// Only older than this job.
     pub before: Option<JobId>,
     /// At most this many.

@@ -147,7 +147,8 @@ impl Finisher<'_> {
         result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
         let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
         let log = path(files::LOG).or_else(|| path(files::TRACE));
-        (result.log_url, result.video_url) = (log, path(files::VIDEO));
+        result.video_url = path(files::VIDEO);
+        result.set_log(log);
         Ok(())
     }
 

@@ -97,6 +97,7 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         clipped_actions: 0,
         video_url: None,
         log_url: None,
+        log_type: None,
         trace_hash: None,
         judge: None,
         error: Some(error),

@@ -13,6 +13,7 @@ pub(crate) mod erased;
 mod examples;
 mod health;
 mod index;
+mod job_filter;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;

@@ -1,6 +1,6 @@
 //! What is kept, as clients see it.
 
-use assay_model::{EpisodeResult, JobId, JobReport, JobStatus, ScenarioCard, ScenarioId};
+use assay_model::{EpisodeResult, JobId, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId};
 use assay_store::JobRecord;
 use serde::Serialize;
 
@@ -48,12 +48,15 @@ pub(super) fn sign_episode(app: &App, id: JobId, kept: bool, episode: &mut Episo
         // What was removed has no address.
         file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
     }
-    let EpisodeResult { evidence, video_url, log_url, .. } = episode;
+    let EpisodeResult { evidence, video_url, log_url, log_type, .. } = episode;
     let url = |path: &Option<String>| {
         let file = evidence.iter().find(|file| Some(&file.name) == path.as_ref());
         file.and_then(|file| file.url.clone())
     };
-    (*video_url, *log_url) = (url(video_url), url(log_url));
+    let path = log_url.take();
+    (*video_url, *log_url) = (url(video_url), url(&path));
+    // From the path, which results from before there was a type have too.
+    *log_type = path.filter(|_| log_url.is_some()).and_then(|path| LogType::of(&path));
 }
 
 /// A scenario in a list.

@@ -1,19 +1,15 @@
 //! `GET /submissions`: the account's submissions, newest first.
 
-use assay_model::{JobId, JobKind, ScenarioId};
-use assay_store::JobFilter;
+use assay_model::JobKind;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
-use super::query::Query;
+use super::job_filter::{self, Wanted};
 use super::submission::{self, Entry};
 use crate::http::{ApiError, Caller, Json};
 use crate::published::Published;
 use crate::state::App;
-
-const DEFAULT_LIMIT: u32 = 20;
-const MAX_LIMIT: u32 = 100;
 
 /// A page of submissions, newest first.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -32,6 +28,8 @@ pub(super) struct Page {
     get, path = "/submissions", operation_id = "submissions", tag = "arena",
     params(
         ("scenario" = Option<String>, Query, description = "Only to this scenario", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only in this state, as it is published", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only with this verdict, once it is published", min_length = 1),
         ("limit" = inline(Option<u32>), Query, description = "Submissions of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Submissions to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only submissions older than this one"),
@@ -43,25 +41,16 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Page>, ApiError> {
-    let query = Query::parse(query.as_deref());
-    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
-    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
-    let before = query.text("before")?.map(|text| {
-        let message = "before must be the id of a submission";
-        text.parse::<JobId>().map_err(|_| ApiError::invalid("before", Some(text), message))
-    });
-    let before = before.transpose()?;
-    // An unknown value of a filter matches nothing; it is no mistake.
-    let scenario = match query.text("scenario")?.map(str::parse::<ScenarioId>) {
-        Some(Err(_)) => return Ok(Json(Page { submissions: Vec::new(), total: 0, limit, offset })),
-        other => other.and_then(Result::ok),
-    };
-    let account = Some(caller.key.account.clone());
-    let filter = JobFilter { kind: JobKind::Submission, account, scenario, status: None, before, limit, offset };
-    let (records, total) = app.records.jobs(&filter).await?;
-    let mut submissions = Vec::with_capacity(records.len());
-    for record in records {
-        submissions.push(submission::entry(&Published::of(&app, record).await?));
+    // One moment for filter and entries, so that each entry is what was asked for.
+    let now = app.clock.now();
+    let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Submission, &caller, now)?;
+    let (mut submissions, mut total) = (Vec::new(), 0);
+    if let Some(filter) = filter {
+        let (records, matching) = app.records.jobs(&filter).await?;
+        total = matching;
+        for record in records {
+            submissions.push(submission::entry(&Published::read(&*app.records, record, now).await?));
+        }
     }
     Ok(Json(Page { submissions, total, limit, offset }))
 }

@@ -1,18 +1,14 @@
 //! `GET /verify`: the account's jobs, newest first, without episode details.
 
-use assay_model::{JobId, JobKind, JobReport, JobStatus, ScenarioId};
-use assay_store::JobFilter;
+use assay_model::{JobKind, JobReport};
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
+use super::job_filter::{self, Wanted};
 use super::present;
-use super::query::Query;
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
-
-const DEFAULT_LIMIT: u32 = 20;
-const MAX_LIMIT: u32 = 100;
 
 /// A page of jobs, newest first, without episode details.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -35,6 +31,7 @@ pub(super) struct Page {
         ("before" = Option<uuid::Uuid>, Query, description = "Only jobs older than this one"),
         ("scenario" = Option<String>, Query, description = "Only on this scenario", min_length = 1),
         ("status" = Option<String>, Query, description = "Only in this state", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only with this verdict", min_length = 1),
     ),
     responses((status = 200, body = Page), (status = 400)),
 )]
@@ -43,37 +40,15 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Page>, ApiError> {
-    let query = Query::parse(query.as_deref());
-    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
-    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
-    let before = query.text("before")?.map(|text| {
-        text.parse::<JobId>().map_err(|_| ApiError::invalid("before", Some(text), "before must be the id of a job"))
-    });
-    let before = before.transpose()?;
-    // An unknown value of a filter matches nothing; it is no mistake.
-    let nothing = || Json(Page { jobs: Vec::new(), total: 0, limit, offset });
-    let (scenario, status) = (query.text("scenario")?, query.text("status")?);
-    let scenario = match scenario.map(str::parse::<ScenarioId>) {
-        Some(Err(_)) => return Ok(nothing()),
-        other => other.and_then(Result::ok),
-    };
-    let status = match status.map(JobStatus::parse) {
-        Some(None) => return Ok(nothing()),
-        other => other.flatten(),
-    };
-    let filter = JobFilter {
-        kind: JobKind::Verify,
-        account: Some(caller.key.account.clone()),
-        scenario,
-        status,
-        before,
-        limit,
-        offset,
-    };
-    let (records, total) = app.records.jobs(&filter).await?;
-    let mut jobs = Vec::with_capacity(records.len());
-    for record in &records {
-        jobs.push(present::job(&app, record, &[]).await?);
+    let now = app.clock.now();
+    let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Verify, &caller, now)?;
+    let (mut jobs, mut total) = (Vec::new(), 0);
+    if let Some(filter) = filter {
+        let (records, matching) = app.records.jobs(&filter).await?;
+        total = matching;
+        for record in &records {
+            jobs.push(present::job(&app, record, &[]).await?);
+        }
     }
     Ok(Json(Page { jobs, total, limit, offset }))
 }

@@ -97,6 +97,7 @@ async fn addresses_are_signed_and_expire() {
     let episode = &job["episode_details"][0];
     assert_eq!((&episode["video_url"], &episode["evidence"][1]["url"]), (&json!(video), &json!(video)));
     assert_eq!(episode["log_url"], episode["evidence"][0]["url"]);
+    assert_eq!(episode["log_type"], "mcap");
     assert!(video.starts_with(&format!("/artifacts/{id}/{}/000-video.mp4?expires=", "b".repeat(64))), "{video}");
 
     // No key: the address is enough, at both places.
@@ -247,6 +248,7 @@ async fn what_is_drawn_after_the_verdict_appears_and_changes_the_tag() {
         assert_eq!((&job["status"], &progress["stage"]), (&json!("COMPLETED"), &json!(stage)));
         assert_eq!((&progress["videos_done"], &progress["videos_total"]), (&json!(done), &json!(1)));
         assert!(episode["log_url"].as_str().unwrap().contains(url), "{episode}");
+        assert_eq!(episode["log_type"], url.rsplit_once('.').unwrap().1);
         assert_eq!((job["video_url"].is_string(), &job["video_url"]), (done == 1, &episode["video_url"]));
         tags.push(answer.headers["etag"].to_str().unwrap().to_owned());
     }

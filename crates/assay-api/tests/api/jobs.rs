@@ -28,7 +28,7 @@ async fn lists_are_ones_own_newest_first() {
     assert_eq!(ids(&app.get("/verify?limit=1&offset=1", &mine).await.body), [&second]);
     assert_eq!(ids(&app.get(&format!("/verify?before={second}"), &mine).await.body), [&first]);
     assert_eq!(ids(&app.get("/verify?scenario=cartpole_keepin&status=QUEUED", &mine).await.body).len(), 3);
-    for nothing in ["scenario=tabletop_reach", "scenario=No!", "status=COMPLETED", "status=queued"] {
+    for nothing in ["scenario=tabletop_reach", "scenario=No!", "status=COMPLETED", "status=queued", "verdict=SAFE"] {
         assert_eq!(app.get(&format!("/verify?{nothing}"), &mine).await.body["total"], json!(0), "{nothing}");
     }
 }
@@ -47,10 +47,36 @@ async fn wrong_pages_are_refused_by_name() {
         ("offset=99999999999", "offset"),
         ("before=yesterday", "before"),
         ("scenario=", "scenario"),
+        ("status=", "status"),
+        ("status=QUEUED&status=RUNNING", "status"),
+        ("verdict=", "verdict"),
+        ("verdict=SAFE&verdict=SAFE", "verdict"),
     ] {
-        let answer = app.get(&format!("/verify?{query}"), &key).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{query}");
-        assert_eq!(answer.body["error"]["details"]["field"], json!(field), "{query}");
+        for list in ["/verify", "/submissions"] {
+            let answer = app.get(&format!("{list}?{query}"), &key).await;
+            assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{list}?{query}");
+            assert_eq!(answer.body["error"]["details"]["field"], json!(field), "{list}?{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lists_can_be_filtered_by_verdict() {
+    let app = TestApp::new();
+    let key = app.key("lab", "verify,read").await;
+    let done = app.completed(&key, 1).await;
+    create(&app, &key).await;
+    for (query, expected) in [
+        ("verdict=SAFE", 1),
+        ("verdict=SAFE&status=COMPLETED&scenario=cartpole_keepin", 1),
+        ("verdict=SAFE&status=QUEUED", 0),
+        ("verdict=UNSAFE", 0),
+        ("verdict=safe", 0),
+        ("verdict=FINE", 0),
+    ] {
+        let page = app.get(&format!("/verify?{query}"), &key).await.body;
+        assert_eq!((ids(&page).len(), &page["total"]), (expected, &json!(expected)), "{query}");
+        assert!(ids(&page).iter().all(|id| *id == done), "{query}");
     }
 }
 

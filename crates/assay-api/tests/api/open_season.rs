@@ -21,6 +21,18 @@ use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 const LEASE: SignedDuration = SignedDuration::from_secs(10_000);
 /// When everything is looked at, in seconds from the submission: around each point of the grid, and in between.
 const LOOKS: [i64; 13] = [0, 5, 12, 14, 15, 22, 27, 29, 30, 36, 44, 45, 46];
+/// Every value of the filters that a submission of these tests can have.
+const FILTERS: [&str; 9] = [
+    "status=QUEUED",
+    "status=RUNNING",
+    "status=JUDGING",
+    "status=COMPLETED",
+    "status=FAILED",
+    "status=CANCELLED",
+    "verdict=SAFE",
+    "verdict=UNSAFE",
+    "status=COMPLETED&verdict=SAFE",
+];
 const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
 
 /// When what happens to the submission, in seconds from its acceptance.
@@ -136,6 +148,7 @@ impl Arena {
         {
             paths.extend([&self.lab, &self.other].map(|key| (path.to_owned(), key.clone())));
         }
+        paths.extend(FILTERS.map(|filter| (format!("/submissions?{filter}"), self.lab.clone())));
         for path in ["/leaderboard?scenario=cartpole_keepin", "/leaderboard", "/seasons", "/readyz"] {
             paths.push((path.to_owned(), self.other.clone()));
         }
@@ -249,6 +262,37 @@ async fn two_courses_that_are_published_alike_look_alike() {
         for (second, name) in expected.into_iter().chain([(44, "JUDGING"), (45, "COMPLETED")]) {
             assert_eq!(status(second), name, "after {second} s");
         }
+    }
+}
+
+/// Compares each filter with the entry that the list shows without one.
+async fn assert_filters_match_what_is_shown(arena: &Arena, when: &str) {
+    let shown = arena.app.get("/submissions", &arena.lab).await.body["submissions"][0].clone();
+    for filter in FILTERS {
+        let page = arena.app.get(&format!("/submissions?{filter}"), &arena.lab).await.body;
+        let holds = filter.split('&').all(|pair| {
+            let (field, value) = pair.split_once('=').unwrap();
+            shown[field] == json!(value)
+        });
+        assert_eq!(page["total"], json!(u32::from(holds)), "{filter} {when}: {shown}");
+        let expected = if holds { json!([shown]) } else { json!([]) };
+        assert_eq!(page["submissions"], expected, "{filter} {when}");
+    }
+}
+
+#[tokio::test]
+async fn filters_go_by_what_is_published() {
+    let fails = Course { fails: true, ..SLOW_END };
+    let runs = Course { ended: None, ..SLOW_END };
+    for course in [&SLOW_START, &SLOW_END, &fails, &runs] {
+        let arena = Arena::new().await;
+        for second in 0..=46 {
+            arena.happen(course, second).await;
+            assert_filters_match_what_is_shown(&arena, &format!("after {second} s of {course:?}")).await;
+            arena.app.clock.forward(1);
+        }
+        arena.app.post(&format!("/submissions/{}/cancel", arena.submission), &arena.lab).await;
+        assert_filters_match_what_is_shown(&arena, &format!("at the end of {course:?}")).await;
     }
 }
 

@@ -130,6 +130,7 @@ fn clean(index: u32) -> EpisodeResult {
         clipped_actions: 2,
         video_url: Some(format!("episodes/{index:03}/video.mp4")),
         log_url: Some(format!("episodes/{index:03}/trace.parquet")),
+        log_type: Some(assay_model::LogType::Parquet),
         trace_hash: Some("9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}"))),
         judge: None,
         error: None,

@@ -1,7 +1,7 @@
-//! Markdown, JUnit and SARIF: what other programs read must be well-formed whatever a policy writes.
+//! Markdown, JUnit, SARIF and JSON: what other programs read must be well-formed whatever a policy writes.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_report::{junit, markdown, sarif};
+use assay_report::{json, junit, markdown, sarif};
 use serde_json::Value;
 
 use crate::fixtures;
@@ -105,4 +105,16 @@ fn reproducing_names_what_was_given() {
         assert!(text.contains(" --replan-steps 4\n"), "{text}");
         assert!(text.contains(&format!("\nassay verify {word} --scenario ")), "{text}");
     }
+}
+
+#[test]
+fn a_report_from_before_there_was_a_type_of_log_is_read() {
+    let report = fixtures::safe();
+    let mut old = serde_json::to_value(&report).unwrap();
+    for episode in old["episode_details"].as_array_mut().unwrap() {
+        assert_eq!(episode.as_object_mut().unwrap().remove("log_type"), Some("parquet".into()));
+    }
+    let read = json::parse(&old.to_string()).unwrap();
+    assert_eq!(read.episode_details[0].log_url, report.episode_details[0].log_url);
+    assert_eq!(read.episode_details[0].log_type, None);
 }

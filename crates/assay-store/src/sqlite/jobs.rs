@@ -90,29 +90,61 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, 
     let account = filter.account.as_ref().map(AccountId::as_str);
     let scenario = filter.scenario.as_ref().map(assay_model::ScenarioId::as_str);
     let status = filter.status.map(JobStatus::as_str);
+    let verdict = filter.verdict.map(|verdict| verdict.to_string());
+    let published_by = filter.published_by.map(micros);
     let before = filter.before.map(|id| id.to_string());
-    // Texts of their own for each case: `?1 IS NULL OR` would keep SQLite from using the account's index, and a column that
-    // is only named would be read from every row that is counted.
-    let wanted = |is_given, condition, nothing| if is_given { condition } else { nothing };
-    let owner = wanted(account.is_some(), "account = ?1", "?1 IS NULL");
-    let scenario_is = wanted(scenario.is_some(), "scenario = ?2", "?2 IS NULL");
-    let status_is = wanted(status.is_some(), "status = ?3", "?3 IS NULL");
-    let matching = format!("{owner} AND kind = '{}' AND {scenario_is} AND {status_is}", filter.kind.as_str());
+    let matching = matching(filter);
     let page = format!(
-        "SELECT {COLUMNS} FROM jobs WHERE {matching} AND (?4 IS NULL OR job_id < ?4)
-         ORDER BY job_id DESC LIMIT ?5 OFFSET ?6"
+        "SELECT {COLUMNS} FROM jobs WHERE {matching} AND (?6 IS NULL OR job_id < ?6)
+         ORDER BY job_id DESC LIMIT ?7 OFFSET ?8"
     );
-    let jobs = all(db, &page, (account, scenario, status, before, filter.limit, filter.offset), read)?;
+    let values = (account, scenario, status, &verdict, published_by, before, filter.limit, filter.offset);
+    let jobs = all(db, &page, values, read)?;
     let kept = match filter.kind {
         JobKind::Verify => Some("verifications"),
         JobKind::Submission => Some("submissions"),
         JobKind::Rerun => None,
     };
-    let total: i64 = match kept.filter(|_| scenario.is_none() && status.is_none()) {
-        Some(kept) => value(db, &format!("SELECT coalesce(sum({kept}), 0) FROM account_use WHERE {owner}"), [account])?,
-        None => value(db, &format!("SELECT count(*) FROM jobs WHERE {matching}"), (account, scenario, status))?,
+    let kept = kept.filter(|_| scenario.is_none() && status.is_none() && verdict.is_none());
+    let total: i64 = match kept {
+        Some(kept) => {
+            let owner = wanted(account.is_some(), "account = ?1", "?1 IS NULL");
+            value(db, &format!("SELECT coalesce(sum({kept}), 0) FROM account_use WHERE {owner}"), [account])?
+        }
+        None => {
+            let sql = format!("SELECT count(*) FROM jobs WHERE {matching}");
+            value(db, &sql, (account, scenario, status, &verdict, published_by))?
+        }
     };
     Ok((jobs, total.unsigned_abs()))
+}
+
+/// The condition of the filter, `before` apart: `?1` is the account, then scenario, status, verdict and `published_by`.
+fn matching(filter: &JobFilter) -> String {
+    let by_published = filter.published_by.is_some() && filter.kind == JobKind::Submission;
+    let (status, time) = match by_published {
+        true => (published::status("?5"), "?5 IS NOT NULL"),
+        false => ("jobs.status".to_owned(), "(?5 IS NULL OR true)"),
+    };
+    let status_is = format!("{status} = ?3");
+    let verdict_is = match by_published {
+        true => format!("verdict = ?4 AND {status} = 'COMPLETED'"),
+        false => "verdict = ?4".to_owned(),
+    };
+    let conditions = [
+        wanted(filter.account.is_some(), "account = ?1", "?1 IS NULL"),
+        wanted(filter.scenario.is_some(), "scenario = ?2", "?2 IS NULL"),
+        wanted(filter.status.is_some(), &status_is, "?3 IS NULL"),
+        wanted(filter.verdict.is_some(), &verdict_is, "?4 IS NULL"),
+        time,
+    ];
+    format!("kind = '{}' AND {}", filter.kind.as_str(), conditions.join(" AND "))
+}
+
+/// Texts of their own for each case: `?1 IS NULL OR` would keep SQLite from using the account's index, and a column that is
+/// only named would be read from every row that is counted.
+fn wanted<'a>(is_given: bool, condition: &'a str, nothing: &'a str) -> &'a str {
+    if is_given { condition } else { nothing }
 }
 
 pub(super) fn episodes(db: &Connection, id: JobId, offset: u32, limit: u32) -> Sql<Vec<EpisodeResult>> {

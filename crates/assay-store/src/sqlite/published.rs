@@ -1,4 +1,4 @@
-//! [`assay_model::Grid`] in SQL: when the end of a submission is published.
+//! [`assay_model::Grid`] in SQL: when something of a submission is published.
 
 use assay_model::{JobId, JobStatus};
 use jiff::Timestamp;
@@ -11,19 +11,41 @@ use super::{conclusions, quotas};
 
 /// When the end of a row of the table of jobs (under the name `jobs`) is published, in microseconds: an expression.
 pub(super) fn at(jobs: &str) -> String {
+    published(jobs, &format!("{jobs}.completed_at"))
+}
+
+/// When something is published that happened at `time`: both expressions, in microseconds. NULL if `time` is.
+fn published(jobs: &str, time: &str) -> String {
     use assay_model::Grid;
     let (step, settle) = (u64::from(Grid::STEP_S) * 1_000_000, u64::from(Grid::SETTLE_S) * 1_000_000);
-    format!("({jobs}.created_at + (max({jobs}.completed_at + {settle} - {jobs}.created_at, 0) / {step} + 1) * {step})")
+    format!("({jobs}.created_at + (max({time} + {settle} - {jobs}.created_at, 0) / {step} + 1) * {step})")
 }
+
+/// The state of a submission in the table of jobs that is published by `now` (an expression, in microseconds): an
+/// expression. The service's `Published` says the same of a record.
+pub(super) fn status(now: &str) -> String {
+    let (ended_at, started_at) = (at("jobs"), published("jobs", "jobs.started_at"));
+    let judging = "(SELECT at FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING'
+                    ORDER BY number LIMIT 1)";
+    let judging_at = published("jobs", judging);
+    format!(
+        "(CASE WHEN jobs.status = 'CANCELLED' OR {ended_at} <= {now} OR {IS_CLOSED} THEN jobs.status
+               WHEN {judging_at} <= {now} THEN 'JUDGING'
+               WHEN {started_at} <= {now} THEN 'RUNNING'
+               ELSE 'QUEUED' END)"
+    )
+}
+
+/// Whether the season of a row of the table of jobs is closed: an expression.
+const IS_CLOSED: &str = "EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = jobs.scenario
+                                     AND seasons.number = jobs.season AND seasons.state = 'CLOSED')";
 
 /// Whether a job is a submission of a season that is not closed, and has ended without that being published.
 pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> Sql<bool> {
     let published_at = at("jobs");
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM jobs WHERE job_id = ?1 AND kind = 'submission' AND completed_at IS NOT NULL
-                            AND {published_at} > ?2
-                            AND NOT EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = jobs.scenario
-                                                AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))"
+                            AND {published_at} > ?2 AND NOT {IS_CLOSED})"
     );
     value(db, &sql, (id.to_string(), micros(now)))
 }

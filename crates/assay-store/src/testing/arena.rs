@@ -1,6 +1,6 @@
 //! Seasons and submissions.
 
-use assay_model::{ArenaEntry, Artifact, Blame, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret};
+use assay_model::{ArenaEntry, Artifact, Blame, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret, Verdict};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
@@ -215,6 +215,35 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
     let paces = async |second| records.line(100, at(second)).await.unwrap().paces;
     assert_eq!(paces(14).await, []);
     assert!((paces(15).await[0].seconds - 0.1).abs() < 1e-9, "the time of the published showcase");
+}
+
+pub(super) async fn are_listed_by_what_is_published(records: &dyn Records) {
+    records.open_season(season(1)).await.unwrap();
+    completed(records, submission(1, "lab", 1)).await;
+    let total = async |status: Option<JobStatus>, verdict, published_by| {
+        let filter =
+            JobFilter { kind: JobKind::Submission, status, verdict, published_by, limit: 10, ..JobFilter::default() };
+        let (found, total) = records.jobs(&filter).await.unwrap();
+        assert_eq!(found.len() as u64, total);
+        total
+    };
+    let (queued, done) = (Some(JobStatus::Queued), Some(JobStatus::Completed));
+    let safe = Some(Verdict::Safe);
+    assert_eq!((total(done, safe, None).await, total(queued, None, None).await), (1, 0), "what it is");
+    // It ended at 4 s, and that is published at 15 s.
+    for (second, is_published) in [(4, false), (14, false), (15, true)] {
+        let by = Some(at(second));
+        let (hidden, shown) = (u64::from(!is_published), u64::from(is_published));
+        assert_eq!((total(queued, None, by).await, total(done, None, by).await), (hidden, shown), "{second}");
+        assert_eq!((total(None, safe, by).await, total(queued, safe, by).await), (shown, 0), "{second}");
+        assert_eq!(total(None, Some(Verdict::Unsafe), by).await, 0, "{second}");
+    }
+    let scenario = season(1).scenario;
+    records.begin_closing(&scenario, 0, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
+    assert_eq!(total(done, safe, Some(at(5))).await, 0, "a season that is closing is not closed");
+    records.begin_reruns(&scenario, 1, vec![], at(5)).await.unwrap();
+    assert!(records.finish_closing(&scenario, 1, at(5)).await.unwrap());
+    assert_eq!(total(done, safe, Some(at(5))).await, 1, "everything is published of a closed season");
 }
 
 pub(super) async fn an_end_that_is_not_published_can_be_cancelled(records: &dyn Records) {

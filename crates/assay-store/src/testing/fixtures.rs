@@ -72,6 +72,7 @@ pub fn episode(index: u32) -> EpisodeResult {
         clipped_actions: 0,
         video_url: None,
         log_url: None,
+        log_type: None,
         trace_hash: Some(format!("{index:064x}")),
         judge: None,
         error: None,

@@ -106,6 +106,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         arena::the_latest_counts_or_the_chosen,
         arena::a_season_closes_after_its_last_runs,
         arena::what_runs_in_secret_worlds_shows_when_it_is_published,
+        arena::are_listed_by_what_is_published,
         arena::an_end_that_is_not_published_can_be_cancelled,
         community::versions_stay_what_they_are,
         community::deleted_names_are_not_given_again,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use assay_model::lane::RenderPart;
-use assay_model::{EpisodeResult, JobReport, Record, SeedSource};
+use assay_model::{EpisodeResult, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
     Cancel, DrawError, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, STATEMENT_FILE, draw_all, drawn_in,
@@ -80,7 +80,7 @@ impl Folder<'_> {
             let path = |name: &String| self.path.join(name).display().to_string();
             let of = |what: &str| format!("{what} {}", result.episode);
             paths.extend(seen.video_url.as_ref().map(|url| (of("video"), path(url))));
-            let log = seen.log_url.filter(|url| url.ends_with(".mcap"));
+            let log = seen.log_url.filter(|_| seen.log_type == Some(LogType::Mcap));
             paths.extend(log.as_ref().map(|url| (of("log"), path(url))));
         }
         Ok(paths)

@@ -10,8 +10,8 @@ use assay_api::OsEntropy;
 use assay_judge::Judge;
 use assay_model::lane::files;
 use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, Plan, Record, SystemClock, conclude,
-    job_seeds, worth_judging,
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, LogType, Plan, Record, SystemClock,
+    conclude, job_seeds, worth_judging,
 };
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario, files as scenario_files};
@@ -243,7 +243,7 @@ fn announced(report: &JobReport, record: Record) -> JobReport {
     for result in report.episode_details.iter_mut().filter(|result| record.wants(result)) {
         let inside = format!("{EPISODES}/{:03}", result.episode);
         result.video_url = Some(format!("{inside}/{}", files::VIDEO));
-        result.log_url = Some(format!("{inside}/{}", files::LOG));
+        result.set_log(Some(format!("{inside}/{}", files::LOG)));
         any = true;
     }
     if any {
@@ -274,8 +274,8 @@ fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     for episode in &report.episode_details {
         let of = |what: &str| format!("{what} {}", episode.episode);
         paths.extend(episode.video_url.as_ref().map(|url| (of("video"), path(url))));
-        let what = |url: &str| if url.ends_with(".mcap") { "log" } else { "trace" };
-        paths.extend(episode.log_url.as_ref().map(|url| (of(what(url)), path(url))));
+        let what = if episode.log_type == Some(LogType::Mcap) { "log" } else { "trace" };
+        paths.extend(episode.log_url.as_ref().map(|url| (of(what), path(url))));
     }
     paths
 }

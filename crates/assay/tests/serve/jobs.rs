@@ -57,6 +57,7 @@ fn comparable(report: &JobReport) -> serde_json::Value {
             "policy_latency_ms",
             "deadline_misses",
             "log_url",
+            "log_type",
             "video_url",
             "evidence",
             "evidence_notes",
