@@ -17,6 +17,8 @@ use crate::state::App;
 const FULL_RETRY_S: u64 = 60;
 /// When to try again, in s, where other bodies are on their way: about the length of an upload.
 const BODIES_RETRY_S: u64 = 10;
+/// What makes room for another body of an account.
+const UPLOAD_ENDS: &str = "when one of your account's uploads ends";
 const MIB: u64 = 1 << 20;
 
 /// The message to clients and orchestrators.
@@ -124,7 +126,7 @@ impl InFlight {
     fn admit(&self, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
         let limits = &settings.account;
         if self.bodies >= limits.uploads {
-            let over = OverLimit { limit: "uploads", maximum: limits.uploads, current: self.bodies, frees_at: None };
+            let over = OverLimit::when("uploads", limits.uploads, self.bodies, UPLOAD_ENDS);
             let message = format!("your account has {} uploads under way, of {}", self.bodies, limits.uploads);
             return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
         }
@@ -134,7 +136,7 @@ impl InFlight {
             return Ok(());
         }
         let (maximum, current) = (maximum / MIB, self.bytes.div_ceil(MIB));
-        let over = OverLimit { limit: "uploading_mib", maximum, current, frees_at: None };
+        let over = OverLimit::when("uploading_mib", maximum, current, UPLOAD_ENDS);
         let message = format!(
             "your account has uploads of {current} MiB under way, and this one announces {} more, of {maximum}",
             announced_bytes.div_ceil(MIB)

@@ -68,7 +68,7 @@ impl Places {
     fn admit(&self, running: &BTreeSet<AccountId>, account: &AccountId) -> Result<(), ApiError> {
         let what = self.what;
         if running.contains(account) {
-            let over = OverLimit { limit: self.limit, maximum: 1, current: 1, frees_at: None };
+            let over = OverLimit::when(self.limit, 1, 1, "when your account's other one ends");
             let message = format!("your account's other {what} has not ended; one at a time");
             return Err(ApiError::over_limit(&over, message, self.retry_s));
         }

@@ -2,7 +2,7 @@
 //! read it is only looked at, so that nobody uploads for nothing.
 
 use assay_model::ScenarioCard;
-use assay_store::{AccountCaps, JobAsk, JobQuota, OverCap};
+use assay_store::{AccountCaps, Cap, JobAsk, JobQuota, OverCap};
 
 use crate::http::{ApiError, Caller, OverLimit};
 use crate::state::App;
@@ -51,6 +51,19 @@ fn caps(app: &App) -> AccountCaps {
 impl From<OverCap> for ApiError {
     fn from(over: OverCap) -> Self {
         let OverCap { cap, maximum, current, frees_at, retry_s } = over;
-        Self::over_limit(&OverLimit { limit: cap.name(), maximum, current, frees_at }, over.to_string(), retry_s)
+        let limit = match frees_at {
+            Some(frees_at) => OverLimit::until(cap.name(), maximum, current, frees_at),
+            None => OverLimit::when(cap.name(), maximum, current, frees_when(cap)),
+        };
+        Self::over_limit(&limit, over.to_string(), retry_s)
+    }
+}
+
+fn frees_when(cap: Cap) -> &'static str {
+    match cap {
+        Cap::JobsPerDay => "at the end of the day (UTC)",
+        Cap::ActiveJobs => "when one of your account's jobs ends",
+        Cap::QueuedSimS => "when jobs of your account end",
+        Cap::StoredBytes => "when policies and evidence of your account are deleted or expire",
     }
 }

@@ -29,7 +29,10 @@ pub enum Published {
     /// The scenario was deleted; its name is not given again.
     Reserved,
     /// The account published so many in the last 24 hours already.
-    TooMany,
+    TooMany {
+        /// When there is room for another one; `None` where none may be published at all.
+        frees_at: Option<Timestamp>,
+    },
 }
 
 /// An account's scenarios that were looked at and could not be published.

@@ -41,6 +41,10 @@ pub trait Records:
     /// As [`Self::revoke_key`], but leaves the last key that is valid at `now` and has the scope `admin`.
     async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError>;
 
+    /// Refuses the key `old` from now on and keeps `new` in its place; false, and nothing kept, if there is none or it was
+    /// revoked before. [`StoreError::Exists`] if the id of `new` is taken.
+    async fn rotate_key(&self, old: &KeyId, new: KeyRecord, now: Timestamp) -> Result<bool, StoreError>;
+
     /// Notes a use.
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;
 

@@ -93,7 +93,7 @@ impl Places {
 /// The answer to a stream that an account may not open.
 fn too_many(open: usize, most: usize) -> ApiError {
     let count = |streams: usize| u64::try_from(streams).unwrap_or(u64::MAX);
-    let over = OverLimit { limit: "streams", maximum: count(most), current: count(open), frees_at: None };
+    let over = OverLimit::when("streams", count(most), count(open), "when one of your account's streams is closed");
     let message = format!("your account has {open} streams open, of {most}; close one");
     ApiError::over_limit(&over, message, RETRY_S)
 }

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::error::{ApiError, Code};
 use super::rate;
 use crate::keys::{KeyText, Presented, hashes_equal};
-use crate::routes;
+use crate::routes::{self, RateClass};
 use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
 
@@ -60,17 +60,19 @@ impl Caller {
 }
 
 /// Everything but the endpoints that the table calls public needs a valid key, unknown paths included, and counts against
-/// its rate limits.
+/// its rate limits. Of what is public only pages are counted, for whoever shows a key or is signed in.
 pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    if routes::is_public(request.uri().path()) {
+    let class = rate::class(request.method(), request.uri().path());
+    let is_public = routes::is_public(request.uri().path());
+    if is_public && class != RateClass::Pages {
         return next.run(request).await;
     }
     let caller = match identify(&app, request.method(), request.headers()).await {
         Ok(caller) => caller,
+        Err(_) if is_public => return next.run(request).await,
         Err(error) => return error.into_response(),
     };
     request.extensions_mut().insert(caller.clone());
-    let class = rate::class(request.method(), request.uri().path());
     let admission = app.rate.admit(&caller.key.id, class, &app.settings.rate, app.clock.now());
     let mut response = match admission.refusal() {
         Some(error) => error.into_response(),

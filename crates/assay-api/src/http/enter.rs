@@ -20,6 +20,7 @@ use crate::routes::{Endpoint, query_parameters};
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     scope: Option<Scope>,
+    needs_key: bool,
     json: bool,
     steady: bool,
     /// Parameters of the query that it knows; `None` where the document does not list them.
@@ -29,15 +30,17 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn of(endpoint: &Endpoint) -> Self {
         let query = query_parameters(endpoint).map(Arc::new);
-        Self { scope: endpoint.scope, json: endpoint.json, steady: endpoint.steady, query }
+        let Endpoint { scope, needs_key, json, steady, .. } = *endpoint;
+        Self { scope, needs_key, json, steady, query }
     }
 
     /// Whether the answer is to be wrapped.
     fn check(&self, request: &Request) -> Result<bool, ApiError> {
-        if let Some(scope) = self.scope {
+        if self.needs_key {
             // Without a key nobody gets here; if a change ever let somebody through, it ends here.
             let caller = request.extensions().get::<Caller>();
-            caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?.require(scope)?;
+            let caller = caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?;
+            self.scope.map_or(Ok(()), |scope| caller.require(scope))?;
         }
         if !self.json {
             return Ok(false);

@@ -93,13 +93,28 @@ pub(crate) enum AnyDetails {
 pub(crate) struct OverLimit {
     /// Its name, such as `jobs_per_day`.
     #[schema(example = "jobs_per_day")]
-    pub(crate) limit: &'static str,
+    limit: &'static str,
     /// How much there is.
-    pub(crate) maximum: u64,
+    maximum: u64,
     /// How much is in use, or was sent.
-    pub(crate) current: u64,
-    /// When it is free again; null where that depends on what else goes on, or never changes.
-    pub(crate) frees_at: Option<Timestamp>,
+    current: u64,
+    /// When it is free again; null where no time is known.
+    frees_at: Option<Timestamp>,
+    /// What frees it; null beside a time.
+    #[schema(example = "when one of your account's jobs ends")]
+    frees_when: Option<&'static str>,
+}
+
+impl OverLimit {
+    /// A limit that is free again at a time.
+    pub(crate) fn until(limit: &'static str, maximum: u64, current: u64, frees_at: Timestamp) -> Self {
+        Self { limit, maximum, current, frees_at: Some(frees_at), frees_when: None }
+    }
+
+    /// A limit that is freed by something of which no time is known.
+    pub(crate) fn when(limit: &'static str, maximum: u64, current: u64, frees_when: &'static str) -> Self {
+        Self { limit, maximum, current, frees_at: None, frees_when: Some(frees_when) }
+    }
 }
 
 /// Which part of the request is wrong.

@@ -46,6 +46,16 @@ pub(super) struct Admission {
 }
 
 impl RateWindows {
+    /// Counts for `new` from now on what was counted for `old`: a key that is rotated gets no further window by that.
+    pub(crate) fn carry_over(&self, old: &KeyId, new: &KeyId) {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for class in RateClass::ALL {
+            if let Some(count) = window.admitted.remove(&(old.clone(), class)) {
+                window.admitted.insert((new.clone(), class), count);
+            }
+        }
+    }
+
     /// Counts a request of `key`, if there is room for it in the window that `now` lies in.
     pub(super) fn admit(&self, key: &KeyId, class: RateClass, limits: &RateLimits, now: Timestamp) -> Admission {
         let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit(class, limits));
@@ -74,15 +84,12 @@ impl Admission {
             RateClass::Get => ("GET requests", "get_per_minute"),
             RateClass::Verify => ("POST /verify", "verify_per_minute"),
             RateClass::Submit => ("POST /submissions", "submissions_per_minute"),
+            RateClass::Pages => ("pages", "pages_per_minute"),
             RateClass::Write | RateClass::Free => ("changing requests", "write_per_minute"),
         };
         let message = format!("the key's limit of {limit} {what} a minute is used up; try again in {wait} s");
-        let over = OverLimit {
-            limit: setting,
-            maximum: u64::from(*limit),
-            current: u64::from(*limit),
-            frees_at: Timestamp::from_second(*reset).ok(),
-        };
+        let frees_at = Timestamp::from_second(*reset).unwrap_or(Timestamp::MAX);
+        let over = OverLimit::until(setting, u64::from(*limit), u64::from(*limit), frees_at);
         Some(ApiError::over_limit(&over, message, wait.unsigned_abs()))
     }
 
@@ -98,6 +105,7 @@ impl Admission {
 pub(super) fn class(method: &Method, path: &str) -> RateClass {
     let path = path.strip_prefix("/v1").unwrap_or(path).trim_end_matches('/');
     match (method, path) {
+        (&Method::GET | &Method::HEAD | &Method::OPTIONS, path) if is_page(path) => RateClass::Pages,
         (&Method::GET | &Method::HEAD | &Method::OPTIONS, _) => RateClass::Get,
         (&Method::POST, "/verify") => RateClass::Verify,
         (&Method::POST, "/submissions") => RateClass::Submit,
@@ -105,11 +113,17 @@ pub(super) fn class(method: &Method, path: &str) -> RateClass {
     }
 }
 
+/// Whether this path is a page for people, or belongs to one.
+fn is_page(path: &str) -> bool {
+    path == "/docs" || path.starts_with("/docs/")
+}
+
 fn limit(class: RateClass, limits: &RateLimits) -> u32 {
     match class {
         RateClass::Get => limits.get_per_minute,
         RateClass::Verify => limits.verify_per_minute,
         RateClass::Submit => limits.submissions_per_minute,
+        RateClass::Pages => limits.pages_per_minute,
         // What needs no key does not come here.
         RateClass::Write | RateClass::Free => limits.write_per_minute,
     }
@@ -123,7 +137,7 @@ mod tests {
 
     #[test]
     fn classes_are_those_of_the_table() {
-        for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.scope.is_some()) {
+        for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.rate != RateClass::Free) {
             let method: Method = endpoint.method.parse().unwrap();
             for path in [endpoint.path.to_owned(), format!("/v1{}", endpoint.path)] {
                 assert_eq!(class(&method, &path), endpoint.rate, "{method} {path}");
@@ -146,6 +160,9 @@ mod tests {
         assert_eq!(ask(&a, RateClass::Get, 59), (false, 0, 60, 1));
         assert_eq!(ask(&a, RateClass::Write, 59), (true, 1, 60, 1), "classes are counted apart");
         assert_eq!(ask(&b, RateClass::Get, 59), (true, 1, 60, 1), "keys are counted apart");
+        let c = KeyId::parse("c").unwrap();
+        windows.carry_over(&a, &c);
+        assert_eq!(ask(&c, RateClass::Get, 59), (false, 0, 60, 1), "a key that is rotated gets no further window");
         assert_eq!(ask(&a, RateClass::Get, 60), (true, 1, 120, 60));
         assert_eq!(windows.0.lock().unwrap().admitted.len(), 1, "a past window is forgotten");
         assert_eq!(ask(&a, RateClass::Get, -1), (true, 1, 0, 1), "a clock that was set back keeps nobody out");

@@ -33,7 +33,7 @@ pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
-        let handler = if endpoint.method == "POST" && endpoint.scope.is_some() {
+        let handler = if endpoint.method == "POST" && endpoint.needs_key {
             handler.route_layer(from_fn_with_state(app.clone(), once))
         } else {
             handler

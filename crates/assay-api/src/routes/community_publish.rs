@@ -8,6 +8,7 @@ use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 
 use super::community::{Detail, detail};
 use crate::disk;
@@ -19,8 +20,9 @@ use crate::{Draft, DraftFailure};
 
 /// The part of the form that errors speak of.
 const FIELD: &str = "scenario";
-/// When to try again after the last publication of 24 hours, in s.
-const DAY_RETRY_S: u64 = 3600;
+
+/// When to try again where no account may publish, in s.
+const DAY_RETRY_S: u64 = 24 * 3600;
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -101,18 +103,12 @@ async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError
     let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
     let failures = app.records.publishing_failures(account, now).await?;
     let (Some(frees_at), true) = (failures.frees_at, failures.count >= limit) else { return Ok(()) };
-    let over = OverLimit {
-        limit: "failed_publications_per_day",
-        maximum: limit.into(),
-        current: failures.count.into(),
-        frees_at: Some(frees_at),
-    };
+    let over = OverLimit::until("failed_publications_per_day", limit.into(), failures.count.into(), frees_at);
     let message = format!(
         "{limit} scenarios of your account were looked at in the last 24 hours and could not be published; try yours with \
          `assay scenario check` first"
     );
-    let wait = u64::try_from(frees_at.as_second() - now.as_second()).unwrap_or(1).max(1);
-    Err(ApiError::over_limit(&over, message, wait))
+    Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)))
 }
 
 /// The tags of the form, checked.
@@ -138,7 +134,8 @@ async fn publish(
     let (id, version) = (draft.scenario.id.clone(), draft.scenario.version.clone());
     let limit = app.settings.account.publications_per_day;
     // Before the work; the records ask again when it is done.
-    refuse(app.records.may_publish(&id, &version, app.clock.now(), limit).await?, &id, &version, limit)?;
+    let now = app.clock.now();
+    refuse(app.records.may_publish(&id, &version, now, limit).await?, (&id, &version), limit, now)?;
     let (publisher, files) = (app.publisher.clone(), app.scenario_files.clone());
     let draft = blocking(move || {
         // Held as long as the work goes on.
@@ -161,8 +158,9 @@ async fn publish(
     all.dedup();
     check_tags(&all).map_err(|problem| ApiError::invalid("tags", None, format!("tags: {problem}")))?;
     let card = draft.scenario.community_card();
-    let new = NewVersion { account, card, tags: all, published_at: app.clock.now() };
-    refuse(app.records.publish_scenario(new, limit).await?, &id, &version, limit)?;
+    let now = app.clock.now();
+    let new = NewVersion { account, card, tags: all, published_at: now };
+    refuse(app.records.publish_scenario(new, limit).await?, (&id, &version), limit, now)?;
     tracing::info!(scenario.id = %id, version, "published");
     Ok(id)
 }
@@ -198,18 +196,35 @@ fn failed(failure: DraftFailure) -> ApiError {
     }
 }
 
-fn refuse(published: Published, id: &ScenarioId, version: &str, limit: u32) -> Result<(), ApiError> {
+/// For `Retry-After`.
+fn seconds_until(time: Timestamp, now: Timestamp) -> u64 {
+    u64::try_from(time.as_second() - now.as_second()).unwrap_or(1).max(1)
+}
+
+fn refuse(
+    published: Published,
+    (id, version): (&ScenarioId, &str),
+    limit: u32,
+    now: Timestamp,
+) -> Result<(), ApiError> {
     let message = match published {
         Published::Done => return Ok(()),
         Published::VersionExists => {
             format!("{id} {version} is published already and stays as it is; give what you changed another version")
         }
         Published::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
-        Published::TooMany => {
+        Published::TooMany { frees_at } => {
             let most = u64::from(limit);
-            let over = OverLimit { limit: "publications_per_day", maximum: most, current: most, frees_at: None };
-            let message = format!("your account published {limit} versions in the last 24 hours; no more are taken");
-            return Err(ApiError::over_limit(&over, message, DAY_RETRY_S));
+            let Some(frees_at) = frees_at else {
+                let over = OverLimit::when("publications_per_day", 0, 0, "when the host raises it");
+                let message = "the host of this service lets no account publish";
+                return Err(ApiError::over_limit(&over, message, DAY_RETRY_S));
+            };
+            let over = OverLimit::until("publications_per_day", most, most, frees_at);
+            let message = format!(
+                "your account published {limit} versions in the last 24 hours; the next may come at {frees_at}"
+            );
+            return Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)));
         }
     };
     Err(ApiError::new(Code::Conflict, message))

@@ -49,7 +49,8 @@ pub(super) fn error(meaning: &str) -> Value {
     }
     if code == "RATE_LIMITED" {
         error["message"] = json!("your account has 100 jobs that have not ended, of 100");
-        error["details"] = json!({ "limit": "active_jobs", "maximum": 100, "current": 100, "frees_at": null });
+        error["details"] = json!({ "limit": "active_jobs", "maximum": 100, "current": 100, "frees_at": null,
+                                   "frees_when": "when one of your account's jobs ends" });
     }
     json!({ "data": null, "error": error })
 }

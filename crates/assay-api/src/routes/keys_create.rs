@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
 use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, read_body};
-use crate::keys::mint;
+use crate::keys::{KeyText, mint};
 use crate::state::App;
 
 /// Longest name, in characters.
@@ -33,6 +33,9 @@ pub(super) struct NewKey {
     expires_at: Option<Timestamp>,
 }
 
+/// A new key with its secret, and what is kept of it.
+pub(super) type Answer = (StatusCode, Extension<KeepInstead>, Json<CreatedKey>);
+
 /// A new key.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct CreatedKey {
@@ -54,7 +57,7 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<(StatusCode, Extension<KeepInstead>, Json<CreatedKey>), ApiError> {
+) -> Result<Answer, ApiError> {
     let wish: NewKey = read_body(&json_body(&app, request).await?, false)?;
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
@@ -77,6 +80,11 @@ pub(super) async fn handle(
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
     let shown = Shown::from(&record);
     app.records.create_key(record).await?;
+    answer(&key, shown)
+}
+
+/// The answer with the key, and the one without that is kept for an idempotency key.
+pub(super) fn answer(key: &KeyText, shown: Shown) -> Result<Answer, ApiError> {
     let hidden = CreatedKey { key: None, shown };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
     let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };

@@ -17,6 +17,7 @@ mod job_filter;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
+mod keys_rotate;
 mod leaderboard;
 mod metrics;
 mod openapi;
@@ -70,8 +71,10 @@ pub struct EndpointInfo {
     pub method: &'static str,
     /// With `{name}` for parameters; the same exists under `/v1`.
     pub path: &'static str,
-    /// What a key needs; `None` needs no key.
+    /// What a key needs.
     pub scope: Option<Scope>,
+    /// Whether a valid key is needed: without a `scope`, any.
+    pub needs_key: bool,
     /// Which of a key's rate limits a request counts against.
     pub rate: RateClass,
     /// Stands in the OpenAPI document. All do but those that serve the document's own pages.
@@ -93,6 +96,13 @@ pub enum RateClass {
     Submit,
     /// All other changes.
     Write,
+    /// Pages for people, and what belongs to them. Counted for those whose key or session comes with the request.
+    Pages,
+}
+
+impl RateClass {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] = [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Write, Self::Pages];
 }
 
 /// All endpoints.
@@ -102,6 +112,7 @@ pub fn endpoints() -> Vec<EndpointInfo> {
         method: e.method,
         path: e.path,
         scope: e.scope,
+        needs_key: e.needs_key,
         rate: e.rate,
         documented: e.documented,
         steady: e.steady,
@@ -113,6 +124,7 @@ pub(crate) struct Endpoint {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     pub(crate) scope: Option<Scope>,
+    pub(crate) needs_key: bool,
     rate: RateClass,
     /// Answers JSON, so that an `Accept` without it is refused. The others look at the header themselves.
     pub(crate) json: bool,
@@ -129,7 +141,8 @@ impl Endpoint {
             method,
             path,
             scope: None,
-            rate: RateClass::Free,
+            needs_key: false,
+            rate: RateClass::Pages,
             json: false,
             steady: false,
             documented: false,
@@ -150,6 +163,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         method,
         path,
         scope,
+        needs_key: scope.is_some(),
         rate,
         json: true,
         steady: false,
@@ -227,6 +241,11 @@ pub(crate) fn table() -> Vec<Endpoint> {
         Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
         row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
         row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
+        // Any key may do that to itself.
+        Endpoint {
+            needs_key: true,
+            ..row("POST", "/keys/rotate", None, RateClass::Write, || post(keys_rotate::handle))
+        },
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
         Endpoint {
             json: false,
@@ -276,7 +295,7 @@ mod tests {
     #[test]
     fn public_paths_are_those_of_the_table() {
         for endpoint in table() {
-            assert_eq!(is_public(endpoint.path), endpoint.scope.is_none(), "{}", endpoint.path);
+            assert_eq!(is_public(endpoint.path), !endpoint.needs_key, "{}", endpoint.path);
         }
         for (path, public) in [("/v1", true), ("/v1/healthz", true), ("/v1healthz", false), ("/v1/v1", false)] {
             assert_eq!(is_public(path), public, "{path}");

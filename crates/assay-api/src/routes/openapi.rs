@@ -42,6 +42,7 @@ use crate::state::App;
         super::keys_create::handle,
         super::keys_list::handle,
         super::keys_revoke::handle,
+        super::keys_rotate::handle,
         super::leaderboard::handle,
         super::metrics::handle,
         super::preflight::handle,
@@ -232,13 +233,15 @@ fn plain_formats(value: &mut Value) {
 fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     operation["security"] = match endpoint.scope {
         Some(_) => json!([{ "key": [] }, { "session": [] }]),
+        // It is about the key itself, which a browser's session does not show.
+        None if endpoint.needs_key => json!([{ "key": [] }]),
         None => json!([]),
     };
     if let Some(scope) = endpoint.scope {
         operation["x-scope"] = json!(scope.as_str());
     }
     let mut added = vec!["406", "500", "503"];
-    let once = endpoint.method == "POST" && endpoint.scope.is_some();
+    let once = endpoint.method == "POST" && endpoint.needs_key;
     if once {
         added.extend(["400", "409"]);
         let parameter = json!({ "$ref": "#/components/parameters/IdempotencyKey" });
@@ -247,7 +250,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
             None => operation["parameters"] = json!([parameter]),
         }
     }
-    if endpoint.scope.is_some() {
+    if endpoint.needs_key {
         added.extend(["401", "403", "429"]);
     }
     let responses = &mut operation["responses"];
@@ -277,7 +280,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
             if once && status.starts_with('2') {
                 response["headers"]["Idempotency-Replayed"] = header("Replayed");
             }
-            if endpoint.scope.is_some() && status != "401" {
+            if endpoint.needs_key && status != "401" {
                 response["headers"]["X-RateLimit-Limit"] = header("RateLimit");
                 response["headers"]["X-RateLimit-Remaining"] = header("RateRemaining");
                 response["headers"]["X-RateLimit-Reset"] = header("RateReset");

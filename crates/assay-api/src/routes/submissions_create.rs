@@ -153,7 +153,7 @@ async fn submit(
 fn too_many(daily: u32, season: &Season, day: Timestamp, now: Timestamp) -> ApiError {
     let free = day.saturating_add(SignedDuration::from_secs(DAY_S)).unwrap_or(now);
     let most = u64::from(daily);
-    let over = OverLimit { limit: "submissions_per_day", maximum: most, current: most, frees_at: Some(free) };
+    let over = OverLimit::until("submissions_per_day", most, most, free);
     let message =
         format!("your account has {daily} submissions to {} today; the next may come at {free}", season.scenario);
     let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);

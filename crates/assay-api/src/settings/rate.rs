@@ -17,11 +17,19 @@ pub struct RateLimits {
     pub get_per_minute: u32,
     /// All other changes.
     pub write_per_minute: u32,
+    /// Pages for people (`/docs`) and their parts, for those who are signed in.
+    pub pages_per_minute: u32,
 }
 
 impl Default for RateLimits {
     fn default() -> Self {
-        Self { verify_per_minute: 10, submissions_per_minute: 10, get_per_minute: 60, write_per_minute: 60 }
+        Self {
+            verify_per_minute: 10,
+            submissions_per_minute: 10,
+            get_per_minute: 60,
+            write_per_minute: 60,
+            pages_per_minute: 600,
+        }
     }
 }
 
@@ -34,6 +42,7 @@ impl RateLimits {
             submissions_per_minute: per_minute,
             get_per_minute: per_minute,
             write_per_minute: per_minute,
+            pages_per_minute: per_minute,
         }
     }
 
@@ -47,6 +56,7 @@ impl RateLimits {
             ("submissions_per_minute", self.submissions_per_minute),
             ("get_per_minute", self.get_per_minute),
             ("write_per_minute", self.write_per_minute),
+            ("pages_per_minute", self.pages_per_minute),
         ] {
             BadSetting::unless_in(key, value, &(1..=1_000_000_000))?;
         }

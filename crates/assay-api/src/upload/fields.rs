@@ -103,7 +103,7 @@ pub(crate) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Res
         return Ok(());
     }
     let has = upload.size_bytes.div_ceil(1 << 20);
-    let over = OverLimit { limit: "archive_mib", maximum: mib.into(), current: has, frees_at: None };
+    let over = OverLimit::when("archive_mib", mib.into(), has, "never: it is the scenario's; send a smaller archive");
     let message = format!(
         "the policy archive has {has} MiB, and {} takes at most {mib}; leave out what the policy does not need",
         scenario.id

@@ -129,8 +129,9 @@ async fn versions_stay_and_are_counted() {
     assert!(same.message().contains("give what you changed another version"), "{}", same.body);
     assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
     let third = publish(&app, &key, "third 1").await;
-    assert_eq!((third.status.as_u16(), &third.headers["retry-after"]), (429, &"3600".parse().unwrap()));
-    let details = json!({ "limit": "publications_per_day", "maximum": 2, "current": 2, "frees_at": null });
+    assert_eq!((third.status.as_u16(), &third.headers["retry-after"]), (429, &"86400".parse().unwrap()));
+    let details = json!({ "limit": "publications_per_day", "maximum": 2, "current": 2,
+                          "frees_at": "2025-06-16T15:06:40Z", "frees_when": null });
     assert_eq!(third.body["error"]["details"], details);
     app.clock.forward(3000);
     let other = app.key("other", "publish,read").await;

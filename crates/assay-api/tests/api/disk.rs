@@ -164,7 +164,8 @@ async fn uploads_under_way_are_bounded_by_account() {
         ("/community/scenarios", "scenario"),
     ] {
         let refused = Dripping::begin(&app, (path, &key), part, &archive, MIB).answer.await.unwrap();
-        let details = json!({ "limit": "uploads", "maximum": 2, "current": 2, "frees_at": null });
+        let details = json!({ "limit": "uploads", "maximum": 2, "current": 2, "frees_at": null,
+                              "frees_when": "when one of your account's uploads ends" });
         assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]), (429, &details), "{path}");
         assert!(refused.message().contains("2 uploads under way, of 2"), "{}", refused.message());
     }

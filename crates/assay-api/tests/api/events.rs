@@ -302,7 +302,8 @@ async fn streams_are_bounded_and_places_are_given_back() {
     let third = app.get(&path, &lab).await;
     assert_eq!((third.status.as_u16(), third.code()), (429, "RATE_LIMITED"), "{}", third.body);
     assert!(third.headers.contains_key("retry-after"));
-    let details = json!({ "limit": "streams", "maximum": 2, "current": 2, "frees_at": null });
+    let details = json!({ "limit": "streams", "maximum": 2, "current": 2, "frees_at": null,
+                          "frees_when": "when one of your account's streams is closed" });
     assert_eq!(third.body["error"]["details"], details);
     let foreign = open(&app, &others, &other, None).await;
     let fourth = app.get(&others, &other).await;

@@ -55,15 +55,22 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/seasons"
             | "/keys",
         ) => 200,
+        ("POST", "/keys/rotate") => 201,
         _ => 404,
     }
+}
+
+/// Whether the key that asks is no good afterwards: the tests that ask everything with one key leave that out, and
+/// `rotation_*` are about it.
+fn revokes_the_key_that_asks(endpoint: &EndpointInfo) -> bool {
+    endpoint.path == "/keys/rotate"
 }
 
 #[tokio::test]
 async fn each_endpoint_takes_its_scope_and_no_other() {
     let app = TestApp::new();
     let all = app.key("lab", &Scopes::all().to_string()).await;
-    for endpoint in endpoints() {
+    for endpoint in endpoints().into_iter().filter(|endpoint| !revokes_the_key_that_asks(endpoint)) {
         for prefix in ["", "/v1"] {
             let answer = ask(&app, &endpoint, prefix, &all).await;
             assert_eq!(answer.status.as_u16(), expected(&endpoint), "{endpoint:?} with all scopes");
@@ -108,11 +115,12 @@ async fn each_endpoint_refuses_bad_keys() {
         method: "GET",
         path: "/no/such/path",
         scope: Some(Scope::Read),
+        needs_key: true,
         rate: RateClass::Get,
         documented: false,
         steady: false,
     };
-    for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()).chain([unknown]) {
+    for endpoint in endpoints().into_iter().filter(|e| e.needs_key).chain([unknown]) {
         for (key, message) in &bad {
             let answer = ask(&app, &endpoint, "", key).await;
             assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{endpoint:?} {key}");
@@ -173,7 +181,7 @@ async fn each_endpoint_refuses_bad_sessions() {
         (unknown, "the session has ended"),
         (malformed, "an API key is needed"),
     ];
-    for endpoint in endpoints().into_iter().filter(|e| e.scope.is_some()) {
+    for endpoint in endpoints().into_iter().filter(|e| e.needs_key) {
         for (browser, message) in &bad {
             let answer = browser.send(&app, endpoint.method, &path(&endpoint), Some(&browser.token)).await;
             assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{endpoint:?} {message}");
@@ -320,4 +328,78 @@ async fn wrong_wishes_for_keys() {
         assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{wish}: {}", answer.body);
     }
     assert_eq!(app.state.records.keys(None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn rotation_puts_a_key_in_the_place_of_the_one_that_asks() {
+    let app = TestApp::new();
+    for (prefix, scopes) in [("", "verify,read"), ("/v1", "read"), ("", "admin,read")] {
+        let old = app.key("lab", scopes).await;
+        let id = |key: &str| assay_store::KeyId::parse(key.split('_').nth(1).unwrap()).unwrap();
+        let before = app.state.records.key(&id(&old)).await.unwrap().unwrap();
+        let rotated = app.post(&format!("{prefix}/keys/rotate"), &old).await;
+        assert_eq!(rotated.status, 201, "{}", rotated.body);
+        let new = rotated.body["key"].as_str().unwrap();
+        let after = app.state.records.key(&id(new)).await.unwrap().unwrap();
+        let kept = |key: &assay_store::KeyRecord| {
+            (key.account.clone(), key.name.clone(), key.scopes.clone(), key.expires_at, key.revoked_at)
+        };
+        assert_eq!(kept(&after), kept(&before));
+        assert_eq!(rotated.body["id"], after.id.as_str());
+        let refused = app.get("/verify", &old).await;
+        assert_eq!((refused.status.as_u16(), refused.message()), (401, "the API key was revoked"));
+        assert_eq!(app.get("/verify", new).await.status, 200);
+        assert_eq!(app.post("/keys/rotate", &old).await.status, 401, "once");
+    }
+}
+
+#[tokio::test]
+async fn rotation_works_with_the_last_admin_key() {
+    let app = TestApp::new();
+    let rotated = app.post("/keys/rotate", &app.key("root", "admin").await).await;
+    let keys = app.get("/keys", rotated.body["key"].as_str().unwrap()).await.body;
+    let valid = |key: &&serde_json::Value| key["revoked_at"].is_null();
+    assert_eq!(keys["keys"].as_array().unwrap().iter().filter(valid).count(), 1, "{keys}");
+}
+
+#[tokio::test]
+async fn rotation_takes_the_key_itself() {
+    let app = TestApp::new();
+    let key = app.key("lab", &Scopes::all().to_string()).await;
+    let browser = sign_in(&app, &key).await;
+    let refused = browser.send(&app, "POST", "/keys/rotate", Some(&browser.token)).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (403, "FORBIDDEN"));
+    assert!(refused.message().contains("Authorization"), "{}", refused.message());
+    assert_eq!(app.post("/keys/rotate", "").await.status, 401);
+    assert_eq!(app.post("/keys/rotate", &key).await.status, 201, "the session rotated nothing");
+    let ended = browser.send(&app, "GET", "/verify", None).await;
+    assert_eq!((ended.status.as_u16(), ended.message()), (401, "the API key was revoked"));
+}
+
+#[tokio::test]
+async fn rotation_is_done_once_under_an_idempotency_key() {
+    let app = TestApp::new();
+    let key = app.key("lab", "read").await;
+    let rotate = async |key: &str| {
+        let named = request("POST", "/keys/rotate", key).header("idempotency-key", "one");
+        app.send(named.body(axum::body::Body::empty()).unwrap()).await
+    };
+    let first = rotate(&key).await;
+    let new = first.body["key"].as_str().unwrap();
+    let again = rotate(new).await;
+    assert_eq!((again.status.as_u16(), &again.headers["idempotency-replayed"]), (201, &"true".parse().unwrap()));
+    assert_eq!((&again.body["id"], &again.body["key"]), (&first.body["id"], &serde_json::Value::Null));
+    assert_eq!(app.get("/verify", new).await.status, 200);
+}
+
+#[tokio::test]
+async fn rotation_brings_no_further_window() {
+    let app = TestApp::limited(assay_api::ApiSettings { rate: assay_api::RateLimits::all(2), ..Default::default() });
+    let mut key = app.key("lab", "read").await;
+    for left in [1, 0] {
+        let rotated = app.post("/keys/rotate", &key).await;
+        assert_eq!(rotated.headers["x-ratelimit-remaining"], left.to_string().as_str());
+        rotated.body["key"].as_str().unwrap().clone_into(&mut key);
+    }
+    assert_eq!(app.post("/keys/rotate", &key).await.status, 429);
 }

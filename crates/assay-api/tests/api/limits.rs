@@ -26,7 +26,8 @@ async fn every_answer_to_a_key_tells_where_it_stands() {
     let app = TestApp::limited(ApiSettings { rate: RateLimits::all(500), ..ApiSettings::default() });
     let key = app.key("lab", &Scopes::all().to_string()).await;
     let weak = app.key("lab", "review").await;
-    for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.scope.is_some()) {
+    // Rotating would revoke the key that asks; what it answers is in `keys.rs`.
+    for endpoint in endpoints().into_iter().filter(|e| e.needs_key && e.path != "/keys/rotate") {
         let path = endpoint.path.replace(['{', '}'], "");
         for prefix in ["", "/v1"] {
             for key in [&key, &weak] {
@@ -65,6 +66,7 @@ async fn a_window_is_used_up_and_comes_again() {
         let details = &answer.body["error"]["details"];
         assert_eq!((&details["limit"], &details["maximum"]), (&json!("get_per_minute"), &json!(60)));
         assert_eq!(details["frees_at"], json!("2025-06-15T15:07:00Z"));
+        assert_eq!(details["frees_when"], json!(null));
     }
     assert_eq!(app.get("/verify", &other).await.status, 200, "another key has its own");
     for left in (0..10).rev() {
@@ -75,6 +77,28 @@ async fn a_window_is_used_up_and_comes_again() {
     app.clock.forward(17);
     assert_eq!(told(&app.get("/verify", &key).await), Some((60, 59, reset + 60)));
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
+}
+
+#[tokio::test]
+async fn pages_have_a_window_of_their_own() {
+    let rate = RateLimits { get_per_minute: 1, pages_per_minute: 2, ..RateLimits::default() };
+    let app = TestApp::limited(ApiSettings { rate, ..ApiSettings::default() });
+    let key = app.key("lab", "read").await;
+    assert_eq!(app.get("/verify", &key).await.status, 200);
+    for (path, left) in [("/docs", 1), ("/v1/docs/index.html", 0)] {
+        let answer = app.get(path, &key).await;
+        assert!(answer.status.as_u16() < 400, "{path}: {}", answer.status);
+        assert_eq!(told(&answer).map(|(limit, left, _)| (limit, left)), Some((2, left)), "{path}");
+    }
+    let refused = app.get("/docs/index.html", &key).await;
+    assert_eq!(
+        (refused.status.as_u16(), &refused.body["error"]["details"]["limit"]),
+        (429, &json!("pages_per_minute"))
+    );
+    for stranger in ["", "nonsense"] {
+        let answer = app.get("/docs/index.html", stranger).await;
+        assert_eq!((answer.status.as_u16(), told(&answer)), (200, None), "no key is needed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -133,7 +157,8 @@ async fn a_cap_says_which_and_what_to_do() {
     let answer = app.send(sent).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (429, "RATE_LIMITED"), "{}", answer.body);
     assert!(!read.load(Ordering::Relaxed), "the body was read");
-    let details = json!({ "limit": "active_jobs", "maximum": 2, "current": 2, "frees_at": null });
+    let details = json!({ "limit": "active_jobs", "maximum": 2, "current": 2, "frees_at": null,
+                          "frees_when": "when one of your account's jobs ends" });
     assert_eq!(answer.body["error"]["details"], details);
     assert_eq!(answer.headers["retry-after"], "30");
     assert!(answer.message().contains("2 jobs that have not ended, of 2"), "{}", answer.message());

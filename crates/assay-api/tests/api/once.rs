@@ -1,6 +1,6 @@
 //! Requests with an idempotency key are done once.
 
-use assay_api::endpoints;
+use assay_api::{EndpointInfo, endpoints};
 use assay_model::Scopes;
 use assay_store::ANSWER_LIFETIME;
 use axum::body::Body;
@@ -172,7 +172,9 @@ async fn every_post_is_done_once() {
     let id = app.completed(&key, 1).await;
     let (submitted, waiting) = (app.submitted(&key).await, app.submission(&key).await);
     let open = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
-    let mut posts: Vec<_> = endpoints().into_iter().filter(|e| e.method == "POST" && e.scope.is_some()).collect();
+    // Rotating revokes the key that asks, so the second request can't be the same; `keys.rs` tries it.
+    let is_tried = |e: &EndpointInfo| e.method == "POST" && e.needs_key && e.path != "/keys/rotate";
+    let mut posts: Vec<_> = endpoints().into_iter().filter(is_tried).collect();
     // Only in a closed season, which the others need open.
     posts.sort_by_key(|e| e.path == "/submissions/{id}/replay");
     for endpoint in posts {

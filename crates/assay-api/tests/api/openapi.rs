@@ -29,9 +29,10 @@ async fn each_route_stands_in_the_document_and_no_other() {
         endpoints().iter().filter(|e| e.documented).map(|e| (e.method.to_owned(), e.path.to_owned())).collect();
     assert_eq!(described, served, "routes::table and routes::openapi differ");
     for endpoint in endpoints() {
-        assert!(endpoint.documented || endpoint.scope.is_none(), "{endpoint:?} is not documented");
-        assert_eq!(endpoint.rate == RateClass::Free, endpoint.scope.is_none(), "{endpoint:?}");
-        let reads = endpoint.method == "GET" && endpoint.scope.is_some();
+        assert!(endpoint.documented || !endpoint.needs_key, "{endpoint:?} is not documented");
+        let needs_none = matches!(endpoint.rate, RateClass::Free | RateClass::Pages);
+        assert_eq!(needs_none, !endpoint.needs_key, "{endpoint:?}");
+        let reads = endpoint.method == "GET" && endpoint.needs_key;
         assert_eq!(reads, endpoint.rate == RateClass::Get, "{endpoint:?}");
     }
     let scope = &document["paths"]["/verify"]["post"]["x-scope"];

@@ -197,8 +197,8 @@ async fn five_a_day_and_what_we_fail_is_given_back() {
     // 15:06:40 to midnight.
     assert_eq!(refused.headers["retry-after"], "32000");
     assert!(refused.message().contains("2025-06-16T00:00:00Z"), "{}", refused.message());
-    let details =
-        json!({ "limit": "submissions_per_day", "maximum": 2, "current": 2, "frees_at": "2025-06-16T00:00:00Z" });
+    let details = json!({ "limit": "submissions_per_day", "maximum": 2, "current": 2, "frees_at": "2025-06-16T00:00:00Z",
+                "frees_when": null });
     assert_eq!(refused.body["error"]["details"], details);
     assert_eq!(app.submit(&key, &[POLICY, Part::Text("scenario_id", "tabletop_reach")]).await.status, 201);
     let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "the disk is full".into() };

@@ -43,6 +43,11 @@ impl Records for SqliteRecords {
         self.write("revoking a key", move |db| keys::revoke_of_many(db, &id, now)).await
     }
 
+    async fn rotate_key(&self, old: &KeyId, new: KeyRecord, now: Timestamp) -> Result<bool, StoreError> {
+        let old = old.clone();
+        self.write("rotating a key", move |db| keys::rotate(db, &old, &new, now)).await
+    }
+
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError> {
         let id = id.clone();
         self.write("noting a key's use", move |db| keys::touch(db, &id, now)).await

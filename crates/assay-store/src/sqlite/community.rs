@@ -130,9 +130,13 @@ fn may_publish(
     if value(db, known, [id.as_str(), version])? {
         return Ok(Published::VersionExists);
     }
-    let recent = "SELECT count(*) FROM community_versions WHERE account = ?1 AND published_at > ?2";
-    let recent: u32 = value(db, recent, (account, day_before(now)))?;
-    Ok(if recent >= max_a_day { Published::TooMany } else { Published::Done })
+    let Some(others) = max_a_day.checked_sub(1) else { return Ok(Published::TooMany { frees_at: None }) };
+    // Once all but the last `others` are a day old, one more fits.
+    let recent = "SELECT id, published_at FROM community_versions WHERE account = ?1 AND published_at > ?2
+                  ORDER BY published_at DESC LIMIT 1 OFFSET ?3";
+    let filling = first(db, recent, (account, day_before(now), others), |row| time(row, "published_at"))?;
+    let frees_at = |at: Timestamp| at.saturating_add(DAY).unwrap_or(Timestamp::MAX);
+    Ok(filling.map_or(Published::Done, |at| Published::TooMany { frees_at: Some(frees_at(at)) }))
 }
 
 fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> Sql<Published> {

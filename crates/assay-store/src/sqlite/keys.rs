@@ -66,6 +66,13 @@ pub(super) fn revoke_of_many(db: &Connection, id: &KeyId, now: Timestamp) -> Sql
     Ok(if revoke(db, id, now)? { Revocation::Done } else { Revocation::NothingToDo })
 }
 
+pub(super) fn rotate(db: &Connection, old: &KeyId, new: &KeyRecord, now: Timestamp) -> Sql<bool> {
+    if !revoke(db, old, now)? {
+        return Ok(false);
+    }
+    create(db, new).map(|()| true)
+}
+
 pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<()> {
     let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at, 0) < ?2";
     change(db, sql, (id.as_str(), micros(now))).map(drop)

@@ -95,11 +95,16 @@ pub(super) async fn are_counted_by_the_day(records: &dyn Records) {
         assert_eq!(records.publish_scenario(new, 2).await.unwrap(), Published::Done);
     }
     let third = |second| version("lab", "reach", "third", second);
-    assert_eq!(records.publish_scenario(third(day - 1), 2).await.unwrap(), Published::TooMany);
+    let too_many = Published::TooMany { frees_at: Some(at(day)) };
+    assert_eq!(records.publish_scenario(third(day - 1), 2).await.unwrap(), too_many);
     let id = third(0).card.id;
-    assert_eq!(records.may_publish(&id, "third", at(day - 1), 2).await.unwrap(), Published::TooMany);
+    assert_eq!(records.may_publish(&id, "third", at(day - 1), 2).await.unwrap(), too_many);
+    let later = Published::TooMany { frees_at: Some(at(day + 1)) };
+    assert_eq!(records.may_publish(&id, "third", at(day - 1), 1).await.unwrap(), later, "both have to be a day old");
+    let none = Published::TooMany { frees_at: None };
+    assert_eq!(records.may_publish(&id, "third", at(9 * day), 0).await.unwrap(), none, "no account may publish");
     assert_eq!(records.publish_scenario(version("other", "reach", "1", 2), 2).await.unwrap(), Published::Done);
-    assert_eq!(records.publish_scenario(third(day + 1), 2).await.unwrap(), Published::Done);
+    assert_eq!(records.publish_scenario(third(day), 2).await.unwrap(), Published::Done);
 }
 
 pub(super) async fn failures_are_counted_by_the_day(records: &dyn Records) {

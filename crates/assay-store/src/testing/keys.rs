@@ -52,6 +52,19 @@ pub(super) async fn the_last_admin_stays(records: &dyn Records) {
     assert_eq!(revoke("plain").await, Revocation::Done);
 }
 
+pub(super) async fn are_rotated_in_one_step(records: &dyn Records) {
+    let (one, two, three) = (key("one", "lab"), key("two", "lab"), key("three", "lab"));
+    records.create_key(one.clone()).await.unwrap();
+    let taken = records.rotate_key(&one.id, key("one", "lab"), at(5)).await;
+    assert!(matches!(taken, Err(StoreError::Exists { what: "key", .. })), "{taken:?}");
+    assert!(records.key(&one.id).await.unwrap().unwrap().is_valid(at(6)), "without a new key the old one stays");
+    assert!(records.rotate_key(&one.id, two.clone(), at(7)).await.unwrap());
+    assert_eq!(records.key(&one.id).await.unwrap().unwrap().revoked_at, Some(at(7)));
+    assert_eq!(records.key(&two.id).await.unwrap(), Some(Arc::new(two)));
+    assert!(!records.rotate_key(&one.id, three.clone(), at(8)).await.unwrap(), "it was rotated before");
+    assert_eq!(records.key(&three.id).await.unwrap(), None);
+}
+
 pub(super) async fn first_key_is_first_once(records: &dyn Records) {
     assert!(records.create_first_key(key("one", "lab")).await.unwrap());
     assert!(!records.create_first_key(key("two", "lab")).await.unwrap());

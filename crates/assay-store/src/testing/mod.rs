@@ -39,6 +39,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         keys::are_unique,
         keys::end_by_revocation,
         keys::the_last_admin_stays,
+        keys::are_rotated_in_one_step,
         keys::first_key_is_first_once,
         jobs::come_back_as_they_were,
         jobs::are_unique,

@@ -1,0 +1,39 @@
+//! `POST /keys/rotate`: puts a new key in the place of the one that asks, with the same account, name, scopes and expiry. The
+//! old one is refused from then on, with the sessions and streams that were opened with it.
+
+use assay_store::KeyRecord;
+use axum::Extension;
+use axum::extract::{Request, State};
+
+use super::keys_create::{Answer, CreatedKey, answer};
+use super::keys_list::Shown;
+use crate::http::{ApiError, Caller, Code, no_body};
+use crate::keys::mint;
+use crate::state::App;
+
+#[utoipa::path(
+    post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
+    responses((status = 201, description = "The key that takes the place of the one that asked", body = CreatedKey)),
+)]
+pub(super) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Answer, ApiError> {
+    if caller.session.is_some() {
+        let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
+    no_body(request).await?;
+    let KeyRecord { id, account, name, scopes, expires_at, .. } = &*caller.key;
+    let now = app.clock.now();
+    let (key, record) = mint(&*app.entropy, now, account.clone(), name, scopes.clone(), *expires_at);
+    let shown = Shown::from(&record);
+    if !app.records.rotate_key(id, record, now).await? {
+        return Err(ApiError::unauthorized("the API key was revoked"));
+    }
+    app.rate.carry_over(id, key.id());
+    tracing::info!(key.id = %id, key.new = %key.id(), "a key was rotated");
+    app.events.look_at_streams();
+    answer(&key, shown)
+}
