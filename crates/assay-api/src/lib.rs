@@ -23,6 +23,7 @@ mod ports;
 mod published;
 mod quota;
 mod routes;
+mod scenario_lookup;
 mod seasons;
 mod server;
 mod sessions;

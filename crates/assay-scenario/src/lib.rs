@@ -21,6 +21,7 @@ mod reference;
 mod robot;
 mod schema;
 mod spec;
+mod suggest;
 mod tables;
 
 pub use actor::{Actor, Motion, Pose, Repeat, StopsFor, Track};
@@ -41,6 +42,7 @@ pub use schema::{
     Scalar, Signal, World,
 };
 pub use spec::{ActionNumber, Array, BudgetMs, ClauseLimit, Spec, StagePoints};
+pub use suggest::closest;
 
 /// The format of `scenario.toml` and `robot.toml` that this crate reads.
 pub const FORMAT: u32 = 1;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use assay_model::ScenarioId;
 use serde::Deserialize;
 
-use crate::{Scenario, ScenarioError};
+use crate::{Scenario, ScenarioError, closest};
 
 /// The file beside the scenarios.
 const COLLECTIONS: &str = "collections.toml";
@@ -73,7 +73,7 @@ pub enum LibraryError {
         problem: String,
     },
     /// No such scenario.
-    #[error("there is no scenario {name:?}{}", suggest(.known))]
+    #[error("there is no scenario {name:?}{}", suggest(.name, .known))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -82,8 +82,10 @@ pub enum LibraryError {
     },
 }
 
-fn suggest(known: &[String]) -> String {
-    if known.is_empty() { String::new() } else { format!("; there are {}", known.join(", ")) }
+fn suggest(name: &str, known: &[String]) -> String {
+    let meant = closest(name, known.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    if known.is_empty() { meant } else { format!("{meant}; there are {}", known.join(", ")) }
 }
 
 impl Library {

@@ -22,7 +22,7 @@ pub struct NewVersion {
 /// What became of a wish to publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
-    /// It is the scenario's newest version.
+    /// It is one of the scenario's versions.
     Done,
     /// There is this version already; it stays what it is.
     VersionExists,
@@ -44,7 +44,8 @@ pub struct PublishingFailures {
     pub frees_at: Option<Timestamp>,
 }
 
-/// A published scenario as its newest version has it.
+/// A published scenario as its highest version has it: the highest semantic version, or where it has none, the version that
+/// was published last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommunityScenario {
     /// Whose it is.

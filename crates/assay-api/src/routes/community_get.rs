@@ -1,9 +1,11 @@
 //! `GET /community/scenarios/{id}`.
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 
 use super::community::{Detail, detail};
-use crate::http::{ApiError, Code, Json};
+use super::query::Query;
+use crate::http::{ApiError, Json};
+use crate::scenario_lookup::{self, PublishedScenario};
 use crate::state::App;
 
 /// Get a published scenario
@@ -12,16 +14,19 @@ use crate::state::App;
 /// deleted.
 #[utoipa::path(
     get, path = "/community/scenarios/{id}", operation_id = "community_scenario", tag = "scenarios",
-    params(("id" = String, Path, description = "A published scenario's id: account.name")),
-    responses((status = 200, body = Detail), (status = 400), (status = 404), (status = 410)),
+    params(
+        ("id" = String, Path, description = "A published scenario's id: account.name"),
+        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+    ),
+    responses((status = 200, body = Detail), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
-pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Detail>, ApiError> {
-    let missing = || ApiError::not_found("published scenario");
-    let id = id.parse().map_err(|_| missing())?;
-    let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
-    if scenario.deleted_at.is_some() {
-        return Err(ApiError::new(Code::Gone, "its author deleted this scenario; reports that speak of it stay"));
-    }
-    let versions = app.records.community_versions(&id).await?;
+pub(super) async fn handle(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Detail>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let PublishedScenario { scenario, versions } =
+        scenario_lookup::published(&app, &id, query.text("version")?).await?;
     Ok(Json(detail(&app, &scenario, versions)))
 }

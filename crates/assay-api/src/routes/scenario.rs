@@ -1,9 +1,11 @@
 //! `GET /scenarios/{id}`.
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 
 use super::present::{self, Detail};
+use super::query::Query;
 use crate::http::{ApiError, Json};
+use crate::scenario_lookup;
 use crate::state::App;
 
 /// Get a scenario
@@ -11,11 +13,18 @@ use crate::state::App;
 /// Returns the card of a built-in or published scenario, with its full description. Takes any scenario's id.
 #[utoipa::path(
     get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
-    params(("id" = String, Path, description = "A scenario's id")),
-    responses((status = 200, body = Detail), (status = 400), (status = 404)),
+    params(
+        ("id" = String, Path, description = "A scenario's id"),
+        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+    ),
+    responses((status = 200, body = Detail), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
-pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Detail>, ApiError> {
-    let missing = || ApiError::not_found("scenario");
-    let card = app.scenario(&id.parse().map_err(|_| missing())?).await?.ok_or_else(missing)?;
+pub(super) async fn handle(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Detail>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let card = scenario_lookup::scenario(&app, &id, query.text("version")?).await?;
     Ok(Json(present::detail(&card)))
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use assay_model::ScenarioId;
 use assay_scenario::Spec;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 
+use super::query::Query;
 use crate::http::{ApiError, Json};
+use crate::scenario_lookup;
 use crate::state::App;
 
 /// Get what a policy sees and does in a scenario
@@ -15,12 +16,18 @@ use crate::state::App;
 /// that a policy's author needs, for programs.
 #[utoipa::path(
     get, path = "/scenarios/{id}/spec", operation_id = "scenario_spec", tag = "scenarios",
-    params(("id" = String, Path, description = "A scenario's id")),
-    responses((status = 200, description = "Spaces, rates, limits, stages and clauses", body = Spec), (status = 400), (status = 404), (status = 409)),
+    params(
+        ("id" = String, Path, description = "A scenario's id"),
+        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+    ),
+    responses((status = 200, description = "Spaces, rates, limits, stages and clauses", body = Spec), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
-pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Arc<Spec>>, ApiError> {
-    let missing = || ApiError::not_found("scenario");
-    let id: ScenarioId = id.parse().map_err(|_| missing())?;
-    let card = app.scenario(&id).await?.ok_or_else(missing)?;
+pub(super) async fn handle(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Arc<Spec>>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let card = scenario_lookup::scenario(&app, &id, query.text("version")?).await?;
     app.spec(&card).await.map(Json)
 }

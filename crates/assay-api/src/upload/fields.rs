@@ -9,6 +9,7 @@ use super::receive::Form;
 use super::server::{self, ServerWish};
 use crate::http::{ApiError, OverLimit};
 use crate::quota;
+use crate::scenario_lookup::suggestion;
 use crate::state::App;
 
 const DEFAULT_EPISODES: u32 = 3;
@@ -89,10 +90,13 @@ pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<S
         Ok(id) => app.scenario(&id).await?,
         Err(_) => None,
     };
-    found.ok_or_else(|| {
-        let message = "there is no such scenario: GET /scenarios and GET /community/scenarios list those there are";
-        ApiError::invalid(field, Some(text), message)
-    })
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let meant = suggestion(app, text).await?;
+    let message =
+        format!("there is no such scenario{meant}; GET /scenarios and GET /community/scenarios list those there are");
+    Err(ApiError::invalid(field, Some(text), message))
 }
 
 /// A scenario may take smaller archives than the service does. The parts come in any order, so the archive is there before

@@ -75,7 +75,9 @@ async fn a_scenario_is_published_found_used_and_deleted() {
         (app.get(path, &reader).await.code(), app.get(PATH, &reader).await.body["total"].clone()),
         ("GONE", json!(0))
     );
-    assert_eq!(app.get("/scenarios/lab.reach", &reader).await.status, 404);
+    for gone in ["/scenarios/lab.reach", "/scenarios/lab.reach/spec", "/scenarios/lab.reach?version=1.0.0"] {
+        assert_eq!(app.get(gone, &reader).await.code(), "GONE", "{gone}");
+    }
     let gone = app.verify(&key, &[POLICY, Part::Text("scenario", "lab.reach")]).await;
     assert_eq!((gone.status.as_u16(), &gone.body["error"]["details"]["field"]), (400, &json!("scenario")));
     let again = publish(&app, &key, "reach 3.0.0").await;
@@ -192,4 +194,58 @@ async fn what_can_not_be_published_is_counted_by_the_day() {
     app.clock.forward(24 * 3600);
     let key = app.key("lab", "publish,read").await;
     assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
+}
+
+#[tokio::test]
+async fn the_highest_version_is_shown_and_each_can_be_asked_for() {
+    let app = TestApp::new();
+    let key = app.key("lab", "publish,read,verify").await;
+    for version in ["1.10.0", "1.2.0"] {
+        assert_eq!(publish(&app, &key, &format!("reach {version}")).await.status, 201);
+        app.clock.forward(1);
+    }
+    for place in ["/scenarios/lab.reach", "/community/scenarios/lab.reach"] {
+        let version = async |query: &str| app.get(&format!("{place}{query}"), &key).await.body["version"].clone();
+        assert_eq!(version("").await, "1.10.0", "{place}: it was published before 1.2.0");
+        assert_eq!(version("?version=1.10.0").await, "1.10.0", "{place}");
+        assert_eq!(version("?version=1.2.0").await, "1.2.0", "{place}");
+        let unknown = app.get(&format!("{place}?version=3.0.0"), &key).await;
+        assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "NOT_FOUND"), "{place}");
+        assert_eq!(unknown.message(), "lab.reach has no version 3.0.0; there are 1.2.0, 1.10.0", "{place}");
+        for wrong in ["?version=", "?version=1.2.0&version=1.2.0"] {
+            let answer = app.get(&format!("{place}{wrong}"), &key).await;
+            assert_eq!(answer.body["error"]["details"]["field"], "version", "{place}{wrong}");
+        }
+    }
+    let earlier = app.get(&format!("{PATH}/lab.reach?version=1.2.0"), &key).await.body;
+    let listed = earlier["versions"].as_array().unwrap();
+    let own = listed.iter().find(|version| version["version"] == "1.2.0").unwrap();
+    assert_eq!((&own["digest"], &own["published_at"]), (&earlier["digest"], &earlier["published_at"]));
+    assert_eq!(app.get("/scenarios/lab.reach/spec?version=1.2.0", &key).await.status, 200);
+    assert_eq!(app.get("/scenarios/lab.reach/spec?version=9", &key).await.status, 404);
+    let job = app.verify(&key, &[POLICY, Part::Text("scenario", "lab.reach")]).await;
+    assert_eq!(job.body["scenario_version"], "1.10.0");
+}
+
+#[tokio::test]
+async fn an_unknown_scenario_is_answered_with_a_similar_one() {
+    let app = TestApp::new();
+    let key = app.key("lab", "publish,read,verify").await;
+    assert_eq!(publish(&app, &key, "reach 1.0.0").await.status, 201);
+    for (unknown, meant) in [("cartpole", "cartpole_keepin"), ("lab.reahc", "lab.reach")] {
+        let hint = format!("did you mean {meant}?");
+        let posted = app.verify(&key, &[POLICY, Part::Text("scenario", unknown)]).await;
+        assert_eq!((posted.status.as_u16(), &posted.body["error"]["details"]["field"]), (400, &json!("scenario")));
+        assert!(posted.message().contains(&hint), "{}", posted.message());
+        for path in [format!("/scenarios/{unknown}"), format!("/scenarios/{unknown}/spec"), format!("{PATH}/{unknown}")]
+        {
+            let answer = app.get(&path, &key).await;
+            assert_eq!(answer.status, 404, "{path}");
+            assert!(answer.message().contains(&hint), "{path}: {}", answer.message());
+        }
+    }
+    let nothing = app.get("/scenarios/zzz", &key).await;
+    assert_eq!((nothing.status.as_u16(), nothing.message()), (404, "there is no such scenario"));
+    let installed = app.get("/scenarios/cartpole_keepin?version=9.9.9", &key).await;
+    assert_eq!((installed.status.as_u16(), installed.message().contains("there are 1.0.0")), (404, true));
 }

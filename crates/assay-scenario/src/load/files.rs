@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use assay_model::plain_complaint;
 
 use crate::schema::RobotEntry;
-use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError};
+use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError, closest};
 
 /// The text of a file that must be there, because of its `purpose`.
 pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, ScenarioError> {
@@ -55,6 +55,18 @@ pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioErro
     Ok(())
 }
 
+/// What is wrong with this name, and what there is instead.
+fn unknown_robot(name: &str, robots: &Path) -> String {
+    let folders = fs::read_dir(robots).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = folders.filter(|path| path.join("robot.toml").is_file());
+    let mut known: Vec<String> =
+        named.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
+    known.sort();
+    let meant = closest(name, known.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    format!("there is no robot {name:?}{meant}; there are {}", known.join(", "))
+}
+
 pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Result<Robot, ScenarioError> {
     let fail = |key: &str, problem: String| Err(ScenarioError::value(format!("robot[{index}].{key}"), problem));
     if !is_name(&entry.name) {
@@ -65,7 +77,7 @@ pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Res
     }
     let folder = robots.join(&entry.model);
     if !folder.join("robot.toml").is_file() {
-        return fail("model", format!("there is no robot {:?}; name a folder of the robots", entry.model));
+        return fail("model", unknown_robot(&entry.model, robots));
     }
     let model: RobotModel = parse(&folder.join("robot.toml"), "it describes the robot")?;
     let wrong = |key: String, problem: String| ScenarioError::Value { file: "robot.toml", key, problem };

@@ -1,7 +1,7 @@
 //! The built-in scenarios.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_scenario::{Library, LibraryError};
+use assay_scenario::{Library, LibraryError, Scenario};
 
 use crate::folder::{Folder, copy, repository};
 
@@ -32,7 +32,9 @@ fn every_built_in_folder_is_in_the_library() {
 fn an_unknown_scenario_is_answered_with_what_there_is() {
     let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
     let message = library.find("cartpole").unwrap_err().to_string();
-    assert!(message.contains("cartpole_keepin") && message.contains("tabletop_reach"), "{message}");
+    assert!(message.contains("did you mean cartpole_keepin?") && message.contains("tabletop_reach"), "{message}");
+    let message = library.find("nothing").unwrap_err().to_string();
+    assert!(!message.contains("did you mean"), "{message}");
 }
 
 #[test]
@@ -40,6 +42,14 @@ fn a_folder_by_path_is_found() {
     let folder = Folder::of("cartpole_keepin");
     let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
     assert_eq!(library.find(folder.scenario().to_str().unwrap()).unwrap().id.as_str(), "cartpole_keepin");
+}
+
+#[test]
+fn an_unknown_robot_is_answered_with_what_there_is() {
+    let folder = Folder::edited("tabletop_reach", "model = \"panda\"", "model = \"pandas\"");
+    let message = Scenario::load(&folder.scenario(), &repository().join("robots")).unwrap_err().to_string();
+    assert!(message.contains("robot[0].model") && message.contains("did you mean panda?"), "{message}");
+    assert!(message.contains("there are ") && message.contains("crazyflie"), "{message}");
 }
 
 #[test]

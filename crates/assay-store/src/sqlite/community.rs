@@ -4,6 +4,7 @@ use assay_model::{AccountId, ScenarioId};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
+use semver::Version;
 
 use super::SqliteRecords;
 use super::fail::Sql;
@@ -147,13 +148,29 @@ fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> Sql<Published> 
         return Ok(may);
     }
     let words = [id, &card.name, &card.description, &new.tags.join(" ")].join("\n").to_lowercase();
-    let sql = "INSERT INTO community_scenarios (id, account, published_at, card, tags, words)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-               ON CONFLICT (id) DO UPDATE SET published_at = ?3, card = ?4, tags = ?5, words = ?6";
-    change(db, sql, (id, new.account.as_str(), now, to_json(card)?, to_json(&new.tags)?, words))?;
+    if is_highest(db, id, (&card.version, now))? {
+        let sql = "INSERT INTO community_scenarios (id, account, published_at, card, tags, words)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                   ON CONFLICT (id) DO UPDATE SET published_at = ?3, card = ?4, tags = ?5, words = ?6";
+        change(db, sql, (id, new.account.as_str(), now, to_json(card)?, to_json(&new.tags)?, words))?;
+    }
     let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES (?1, ?2, ?3, ?4, ?5)";
     change(db, sql, (id, &card.version, new.account.as_str(), &card.digest, now))?;
     Ok(Published::Done)
+}
+
+/// Whether a new version stands above all that the scenario has.
+fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -> Sql<bool> {
+    let sql = "SELECT version, published_at FROM community_versions WHERE id = ?1";
+    let known = all(db, sql, [id], |row| Ok((row.get::<_, String>("version")?, row.get::<_, i64>("published_at")?)))?;
+    let new = rank(version, published_at);
+    Ok(known.iter().all(|(version, published_at)| rank(version, *published_at) <= new))
+}
+
+/// What versions of a scenario are ordered by: semantic versions by their precedence, and below them all others by the time
+/// of their publication.
+fn rank(version: &str, published_at: i64) -> (Option<Version>, i64) {
+    (Version::parse(version).ok(), published_at)
 }
 
 fn list(db: &Connection, filter: &CommunityFilter) -> Sql<(Vec<CommunityScenario>, u64)> {

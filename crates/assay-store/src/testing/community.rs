@@ -57,6 +57,31 @@ pub(super) async fn versions_stay_what_they_are(records: &dyn Records) {
     assert_eq!(ids(records, CommunityFilter::default()).await, ["lab.reach"], "one entry a scenario");
 }
 
+pub(super) async fn the_highest_version_counts(records: &dyn Records) {
+    let id = version("lab", "reach", "1", 0).card.id;
+    for (index, (published, expected)) in [
+        ("2026-11", "2026-11"),
+        ("2026-10", "2026-10"),
+        ("1.2.0", "1.2.0"),
+        ("2027-01", "1.2.0"),
+        ("1.10.0", "1.10.0"),
+        ("1.3.0", "1.10.0"),
+        ("2.0.0-rc.1", "2.0.0-rc.1"),
+        ("2.0.0", "2.0.0"),
+        ("2.0.0-rc.2", "2.0.0"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let new = version("lab", "reach", published, i64::try_from(index).unwrap());
+        assert_eq!(records.publish_scenario(new.clone(), MANY).await.unwrap(), Published::Done);
+        let found = records.community_scenario(&id).await.unwrap().unwrap();
+        assert_eq!(found.card.version, expected, "after {published}");
+        assert_eq!(found.published_at == new.published_at, published == expected, "after {published}");
+    }
+    assert_eq!(records.community_versions(&id).await.unwrap().len(), 9);
+}
+
 pub(super) async fn deleted_names_are_not_given_again(records: &dyn Records) {
     let first = version("lab", "reach", "1.0.0", 0);
     let id = first.card.id.clone();

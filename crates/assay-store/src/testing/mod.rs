@@ -110,6 +110,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         arena::are_listed_by_what_is_published,
         arena::an_end_that_is_not_published_can_be_cancelled,
         community::versions_stay_what_they_are,
+        community::the_highest_version_counts,
         community::deleted_names_are_not_given_again,
         community::are_counted_by_the_day,
         community::failures_are_counted_by_the_day,

@@ -1,0 +1,93 @@
+//! Scenarios as clients name them: by id, and if they want one that is not the highest, by version.
+
+use std::sync::Arc;
+
+use assay_model::{ScenarioCard, ScenarioId};
+use assay_scenario::closest;
+use assay_store::{CommunityFilter, CommunityScenario, CommunityVersion};
+
+use crate::http::{ApiError, Code};
+use crate::state::AppState;
+
+/// Scenarios of an account among which one with a similar name is looked for.
+const MAX_ALIKE: u32 = 100;
+
+/// A published scenario in the version that was asked for, and all its versions.
+#[derive(Debug)]
+pub(crate) struct PublishedScenario {
+    pub(crate) scenario: CommunityScenario,
+    pub(crate) versions: Vec<CommunityVersion>,
+}
+
+/// The scenario with this id, whoever wrote it: in this version, or as policies are evaluated on it now.
+///
+/// # Errors
+/// NOT_FOUND: no such scenario or version; GONE: deleted; CONFLICT: the version can't be used here any more.
+pub(crate) async fn scenario(app: &AppState, id: &str, version: Option<&str>) -> Result<Arc<ScenarioCard>, ApiError> {
+    let installed = id.parse().ok().and_then(|id| app.catalog.get(&id));
+    let Some(card) = installed else {
+        let found = find(app, "scenario", id, version).await?;
+        return Ok(Arc::new(found.scenario.card));
+    };
+    match version {
+        Some(version) if *version != card.version => Err(no_version(id, version, &[card.version.as_str()])),
+        _ => Ok(card),
+    }
+}
+
+/// The scenario with this id that an account published.
+///
+/// # Errors
+/// As [`scenario`].
+pub(crate) async fn published(app: &AppState, id: &str, version: Option<&str>) -> Result<PublishedScenario, ApiError> {
+    find(app, "published scenario", id, version).await
+}
+
+async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Result<PublishedScenario, ApiError> {
+    let found = match id.parse() {
+        Ok(id) => app.records.community_scenario(&id).await?,
+        Err(_) => None,
+    };
+    let Some(mut scenario) = found else {
+        return Err(ApiError::not_found(&format!("{what}{}", suggestion(app, id).await?)));
+    };
+    if scenario.deleted_at.is_some() {
+        return Err(ApiError::new(Code::Gone, "its author deleted this scenario; reports that speak of it stay"));
+    }
+    let versions = app.records.community_versions(&scenario.card.id).await?;
+    if let Some(version) = version.filter(|version| *version != scenario.card.version) {
+        let Some(wanted) = versions.iter().find(|known| known.version == version) else {
+            let known: Vec<&str> = versions.iter().map(|known| known.version.as_str()).collect();
+            return Err(no_version(id, version, &known));
+        };
+        scenario.card = kept_card(app, &scenario.card.id, &wanted.digest).await?;
+        scenario.published_at = wanted.published_at;
+    }
+    Ok(PublishedScenario { scenario, versions })
+}
+
+/// Reads the files of a version that is kept.
+async fn kept_card(app: &AppState, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, ApiError> {
+    let (publisher, id, digest) = (Arc::clone(&app.publisher), id.clone(), digest.to_owned());
+    let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
+    let card = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
+    card.map_err(|why| ApiError::new(Code::Conflict, why))
+}
+
+fn no_version(id: &str, version: &str, known: &[&str]) -> ApiError {
+    let version = assay_model::sanitise(version, 100);
+    ApiError::new(Code::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
+}
+
+/// What may have been meant by an id that there is not, for the end of a message: empty, or `; did you mean X?`.
+pub(crate) async fn suggestion(app: &AppState, id: &str) -> Result<String, ApiError> {
+    let mut known: Vec<String> = app.catalog.list().iter().map(|card| card.id.to_string()).collect();
+    if let Some((account, _)) = id.split_once('.') {
+        let author = Some(account.to_owned());
+        let filter = CommunityFilter { author, limit: MAX_ALIKE, ..CommunityFilter::default() };
+        let (found, _) = app.records.community_scenarios(&filter).await?;
+        known.extend(found.into_iter().map(|scenario| scenario.card.id.to_string()));
+    }
+    let meant = closest(id, known.iter().map(String::as_str));
+    Ok(meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?")))
+}
