@@ -139,6 +139,21 @@ impl Blobs {
         self.root.join(JOBS).join(job.to_string())
     }
 
+    /// Where an artifact may lie, relative to the folder: as it is, or, later, packed.
+    #[must_use]
+    pub fn places(job: JobId, sha256: &str) -> [String; 2] {
+        let plain = format!("{JOBS}/{job}/{sha256}");
+        [plain.clone(), plain + PACKED]
+    }
+
+    /// The artifact in a packed file.
+    ///
+    /// # Errors
+    /// [`BlobError`] when it can't be read, or is not what was packed.
+    pub fn unpack_file(path: &FilePath) -> Result<Vec<u8>, BlobError> {
+        Ok(pack::unpack(&fs::read(path)?)?)
+    }
+
     /// Length in bytes.
     ///
     /// # Errors
@@ -358,7 +373,8 @@ mod tests {
         blobs.copy_to(job(1), &hash, &copy).await.unwrap();
         assert_eq!(std::fs::read_to_string(copy).unwrap(), json);
 
-        let kept = data.path().join(format!("jobs/{}/{hash}{PACKED}", job(1)));
+        let [plain, kept] = Blobs::places(job(1), &hash).map(|place| data.path().join(place));
+        assert!(!plain.exists() && Blobs::unpack_file(&kept).unwrap() == json.as_bytes());
         let good = std::fs::read(&kept).unwrap();
         std::fs::write(&kept, &good[..good.len() - 9]).unwrap();
         assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Damaged(_))));

@@ -4,7 +4,8 @@
 //! lose or repeat anything. Each has a conformance suite (module `testing`, behind the feature of that name) that every
 //! backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`].
 //!
-//! [`Blobs`] keeps the evidence, by job and hash; what there is of it stands in the results.
+//! [`Blobs`] keeps the evidence, by job and hash; what there is of it stands in the results. [`RecordsCopy`] is what a backup is
+//! made of.
 //!
 //! Invariants of every [`Records`] backend:
 //! - What was answered is durable: a kill or a power cut after the answer loses nothing.
@@ -80,4 +81,4 @@ pub use scenario_files::{ScenarioFiles, VersionSource};
 pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
 pub use shard::{Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
-pub use sqlite::SqliteRecords;
+pub use sqlite::{CopiedCounts, RecordsCopy, SqliteRecords};

@@ -63,6 +63,10 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Run the HTTP service
     Serve(Box<Serve>),
+    /// Copy the service's data folder while it runs, or check such a copy
+    Backup(Backup),
+    /// Put a backup in the place of a data folder
+    Restore(Restore),
     /// Make, list and revoke the service's keys
     #[command(subcommand)]
     Keys(Keys),
@@ -486,6 +490,56 @@ pub(crate) struct Serve {
     pub(crate) isolation: IsolationOptions,
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A backup is a folder: the records as they stand at one moment, every file that they name, and backup.json with \
+their hashes. It is called TO.partial until it is whole. It holds secrets: keep it as you keep the server.
+
+Exit codes: 0 done, or nothing is wrong, 1 something is missing or wrong, 2 wrong use or input, 4 our own failure, 130 \
+interrupted.
+
+Examples:
+  assay backup /backups/monday --data /var/lib/assay
+  assay backup --check /backups/monday                    every file, and an episode replayed"
+)]
+pub(crate) struct Backup {
+    /// Folder to make: new, or empty
+    #[arg(value_name = "TO", required_unless_present = "check", requires = "data")]
+    pub(crate) to: Option<PathBuf>,
+    /// The service's data folder
+    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Check this backup: its records, every file against its SHA-256, and one episode replayed
+    #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
+    pub(crate) check: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The backup is checked first; nothing is restored from one that is damaged, unfinished, or of a newer version. Then \
+start a server on DIR: of the same version, or a newer one.
+
+Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 our own failure, 130 interrupted.
+
+Example: assay restore /backups/monday --data /var/lib/assay"
+)]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_name = "FROM")]
+    pub(crate) from: PathBuf,
+    /// The data folder to make: new, or empty
+    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+    pub(crate) data: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

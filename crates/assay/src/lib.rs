@@ -1,5 +1,6 @@
 //! The command line of assay, its settings, and the wiring of the service: `main.rs` calls [`run`].
 
+mod backup;
 mod cli;
 mod commands;
 mod exit;

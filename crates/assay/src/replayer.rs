@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -85,15 +85,6 @@ impl LocalReplayer {
         Self { engine, records, blobs, data, turns: Arc::default() }
     }
 
-    /// Where the job's seeds came from; `None` if its season is gone.
-    async fn seeds(&self, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
-        let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
-        let secrets = self.records.season_secrets(&header.scenario, entry.season).await?;
-        let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
-        let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
-        Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
-    }
-
     /// The recording, as a file of its own.
     async fn recording(&self, job: &JobRecord, episode: &EpisodeResult) -> Result<Option<TempDir>, BlobError> {
         let Some(trace) = episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else {
@@ -121,7 +112,7 @@ impl Replayer for LocalReplayer {
         let turn = self.turns.take(&job.account)?;
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let recording = recording.ok_or_else(|| refused("there is no recording of this episode (any more)"))?;
-        let seeds = self.seeds(&job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
+        let seeds = seeds(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to is gone"))?;
         let cancel = Cancel::new();
         let _guard = Guard(cancel.clone());
@@ -144,12 +135,36 @@ impl Replayer for LocalReplayer {
 /// Takes `turn` with it: a replay whose client has gone is over only when its lane is.
 fn run(
     engine: &Engine,
-    data: &std::path::Path,
+    data: &Path,
     (job, seeds): (&JobRecord, SeedSource),
     episode: &EpisodeResult,
     recording: TempDir,
     cancel: &Cancel,
     turn: Turn,
+) -> Result<ReplayReport, ReplayFailure> {
+    let trace = recording.path().join(files::TRACE);
+    let report = again(engine, data, (job, seeds), episode, &trace, cancel);
+    drop(turn);
+    report
+}
+
+/// Where the job's seeds came from; `None` if its season is gone.
+pub(crate) async fn seeds(records: &dyn Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
+    let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
+    let secrets = records.season_secrets(&header.scenario, entry.season).await?;
+    let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
+    let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
+    Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
+}
+
+/// Runs an episode of a job again, with the policy in the data folder, and compares it with its recording.
+pub(crate) fn again(
+    engine: &Engine,
+    data: &Path,
+    (job, seeds): (&JobRecord, SeedSource),
+    episode: &EpisodeResult,
+    trace: &Path,
+    cancel: &Cancel,
 ) -> Result<ReplayReport, ReplayFailure> {
     let (header, broken) = (&job.header, |error: io::Error| ReplayFailure::Broken(error.into()));
     let Some(archive) = &job.policy_path else {
@@ -168,9 +183,7 @@ fn run(
         folder: None,
         max_episode_bytes: 0,
     };
-    let outcome = replay(engine, again, episode, &recording.path().join(files::TRACE), cancel, &Silent);
-    drop(turn);
-    let outcome = outcome.map_err(failure)?;
+    let outcome = replay(engine, again, episode, trace, cancel, &Silent).map_err(failure)?;
     let then = job.conclusion().map(|(_, fingerprint)| fingerprint);
     Ok(ReplayReport {
         same: outcome.comparison.difference.is_none(),

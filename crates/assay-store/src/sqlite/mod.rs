@@ -6,7 +6,7 @@
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
 //! `conclusions.rs`, `renders.rs`, `seasons.rs`, `submissions.rs`, `published.rs`, `reconcile.rs`, `answers.rs` and
-//! `community.rs`; the tables in `migrations/`.
+//! `community.rs`; the tables in `migrations/`. A backup's copy is made in `copy.rs`.
 
 mod answers;
 mod arena;
@@ -15,6 +15,7 @@ mod checkpoint;
 mod commits;
 mod community;
 mod conclusions;
+mod copy;
 mod events;
 mod fail;
 mod jobs;
@@ -40,5 +41,6 @@ mod shards;
 mod submissions;
 mod writer;
 
+pub use copy::{CopiedCounts, RecordsCopy};
 pub use lock::DataLock;
 pub use open::SqliteRecords;

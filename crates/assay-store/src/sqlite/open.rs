@@ -20,9 +20,9 @@ use super::reserve::{MAX_LOG_BYTES, Reserve};
 use super::writer::{Outlives, Writer};
 use crate::{KeyId, KeyRecord, StoreError};
 
-const FILE_NAME: &str = "assay.db";
+pub(super) const FILE_NAME: &str = "assay.db";
 /// How long a statement waits for another process (`assay keys`, a backup) to finish its own.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 64;
 

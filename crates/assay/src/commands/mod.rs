@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod attest;
+mod backup;
 mod check;
 mod completions;
 mod doctor;
@@ -11,6 +12,7 @@ mod keys;
 mod render;
 mod replay;
 mod report;
+mod restore;
 mod scenario;
 mod season;
 mod serve;
@@ -40,6 +42,8 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failur
         Command::Serve(arguments) => {
             serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
         }
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Season(command) => season::run(&command),
         Command::Report(arguments) => report::run(&arguments),

@@ -5,6 +5,7 @@
 mod after;
 mod arena;
 mod attempts;
+mod backup;
 mod cancelling;
 mod closing;
 mod community;

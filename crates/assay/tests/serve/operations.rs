@@ -1,57 +1,13 @@
-//! What an operator does and sees: backup and restore as documented, metrics, logs.
+//! What an operator sees: metrics, logs.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use assay_model::{JobStatus, Verdict};
-use assay_testkit::{archive, example, home, wait_for, zip_folder};
-use rustix::process::Signal;
+use assay_model::Verdict;
+use assay_testkit::{example, home, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
-
-/// The commands that docs/operations.md gives under this mark.
-fn documented(mark: &str) -> String {
-    let text = fs::read_to_string(home().join("docs/operations.md")).unwrap();
-    let (_, rest) = text.split_once(&format!("<!-- {mark} -->\n```sh\n")).unwrap();
-    rest.split_once("```").unwrap().0.to_owned()
-}
-
-fn shell(commands: &str, folders: &[(&str, &Path)]) {
-    let mut shell = Command::new("sh");
-    shell.args(["-euc", commands]).envs(folders.iter().copied());
-    let done = shell.output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
-
-#[test]
-fn a_backup_made_as_documented_can_be_restored() {
-    let assay = assay();
-    let (server, client) = serve(&assay);
-    let zip = zip_folder(&example(CARTPOLE, "reference"));
-    let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")]);
-    let before = client.ended_job(&id, JOB_LIMIT);
-    assert_eq!(before.verdict, Some(Verdict::Safe), "{:?}", before.error_message);
-    // Another one waits meanwhile.
-    let open = client.verify(&archive(&[("policy.py", crate::SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
-    let (data, backup, restored) = (assay.path("data"), assay.path("backup"), assay.path("restored"));
-    let folders = [("DATA", data.as_path()), ("BACKUP", &backup), ("RESTORED", &restored)];
-    shell(&documented("backup"), &folders);
-    assert_ne!(server.stop(Signal::KILL, STOP_LIMIT).code, 0);
-    fs::rename(&data, assay.path("lost")).unwrap();
-    shell(&documented("restore"), &folders);
-
-    let server = assay.serve(&restored, &["--lanes", "1"]);
-    let client = server.client(&fs::read_to_string(assay.path("lost/bootstrap-key")).unwrap());
-    let after = client.job(&id);
-    assert_eq!((after.status, after.verdict, after.score), (JobStatus::Completed, before.verdict, before.score));
-    for file in &after.episode_details[0].evidence {
-        assert_eq!(client.download(file.url.as_ref().unwrap()).len() as u64, file.size_bytes, "{}", file.name);
-    }
-    assert_eq!(client.get(&format!("/verify/{id}/attestation")).status, 200);
-    wait_for("the open job that runs on", JOB_LIMIT, || (client.job(&open).status == JobStatus::Running).then_some(()));
-    assert_eq!(client.post(&format!("/verify/{open}/cancel")).status, 200);
-}
+use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 #[test]
 fn metrics_say_what_happened() {

@@ -1,0 +1,207 @@
+//! A copy of the records, made beside a server that runs, and the files that the copied records need.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use assay_model::{Artifact, EpisodeResult, JobId};
+use rusqlite::{Connection, OpenFlags, Row};
+
+use super::fail::{Sql, database};
+use super::migrate::{MIGRATIONS, newest, refuse_newer, version};
+use super::open::{BUSY_TIMEOUT, FILE_NAME};
+use super::row::{all, json, parsed, value};
+use crate::StoreError;
+
+/// The records of a backup. Nothing writes to them.
+#[derive(Debug)]
+pub struct RecordsCopy(Connection);
+
+/// How much is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopiedCounts {
+    /// Jobs in any state.
+    pub jobs: u64,
+    /// Episodes with a result.
+    pub episodes: u64,
+}
+
+impl RecordsCopy {
+    /// Name of the records in a data folder.
+    pub const FILE_NAME: &str = FILE_NAME;
+
+    /// The schema of the records that this version writes; it reads older ones.
+    #[must_use]
+    pub fn schema() -> u32 {
+        newest(MIGRATIONS)
+    }
+
+    /// Copies the records of the folder `data` as they stand at one moment to the new file `to`, for its owner's eyes only.
+    /// A server on the folder goes on reading and writing. Text that was erased is not in the copy: free pages are left out.
+    ///
+    /// # Errors
+    /// There are no records, they have another schema, or the copy can't be written.
+    pub fn make(data: &Path, to: &Path) -> Result<Self, StoreError> {
+        let file = data.join(FILE_NAME);
+        let source = open(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let (found, known) = (version(&source)?, Self::schema());
+        refuse_newer(&file, found, MIGRATIONS)?;
+        if found < known {
+            return Err(StoreError::OlderSchema { file, found, known });
+        }
+        // SQLite fills an empty file, and would make one that everybody may read.
+        let made = File::options().write(true).create_new(true).mode(0o600).open(to);
+        made.map_err(|e| StoreError::file("create", to, e))?;
+        let copied = source.execute("VACUUM INTO ?1", [&to.to_string_lossy()]);
+        copied.map_err(|e| database("copying the records", e))?;
+        Self::open(to)
+    }
+
+    /// Opens records of this version's schema.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        Ok(Self(open(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?))
+    }
+
+    /// Checks the database's pages and indexes; what is wrong with them.
+    ///
+    /// # Errors
+    /// It can't be read at all.
+    pub fn damage(&self) -> Result<Option<String>, StoreError> {
+        let found: String = self.ask("checking the records", |db| value(db, "PRAGMA quick_check(1)", []))?;
+        Ok(Some(found).filter(|found| found != "ok"))
+    }
+
+    /// Counts what is recorded.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn recorded(&self) -> Result<CopiedCounts, StoreError> {
+        self.ask("counting the records", |db| {
+            let count = |sql| value::<i64>(db, sql, []).map(|count| u64::try_from(count).unwrap_or_default());
+            Ok(CopiedCounts {
+                jobs: count("SELECT count(*) FROM jobs")?,
+                episodes: count("SELECT count(*) FROM episodes")?,
+            })
+        })
+    }
+
+    /// The archives that jobs need, relative to the data folder.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn policies(&self) -> Result<BTreeSet<String>, StoreError> {
+        let sql = "SELECT DISTINCT policy_path FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL";
+        let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
+        Ok(self.ask("reading what policies there are", read)?.into_iter().collect())
+    }
+
+    /// Jobs with episodes to run whose policy is a server: how it is called is kept.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn calls(&self) -> Result<Vec<JobId>, StoreError> {
+        let sql = "SELECT job_id FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND policy_path IS NULL";
+        self.ask("reading whose policy is a server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
+    }
+
+    /// The digests of the scenario versions whose files are kept.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn scenarios(&self) -> Result<BTreeSet<String>, StoreError> {
+        let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
+        let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
+        Ok(self.ask("reading digests", read)?.into_iter().collect())
+    }
+
+    /// The hashes of each job's evidence that was not removed, what was drawn included.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn evidence(&self) -> Result<BTreeSet<(JobId, String)>, StoreError> {
+        let mut found = BTreeSet::new();
+        self.ask("reading what evidence there is", |db| {
+            let kept = "FROM jobs JOIN {} USING (job_id) WHERE evidence_removed_at IS NULL";
+            let results = format!("SELECT job_id, result {}", kept.replace("{}", "episodes"));
+            each(db, &results, |row| add(&mut found, row, &json::<EpisodeResult>(row, "result")?.evidence))?;
+            let drawn = format!("SELECT job_id, files {}", kept.replace("{}", "renders"));
+            each(db, &drawn, |row| add(&mut found, row, &json::<Vec<Artifact>>(row, "files")?))
+        })?;
+        Ok(found)
+    }
+
+    fn ask<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> Sql<T>) -> Result<T, StoreError> {
+        query(&self.0).map_err(|fail| fail.while_doing(doing))
+    }
+}
+
+fn open(file: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let opened = Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).and_then(|db| {
+        db.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(db)
+    });
+    opened.map_err(|e| database("opening the records", e))
+}
+
+fn each(db: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> Sql<()>) -> Sql<()> {
+    let mut statement = db.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        visit(row)?;
+    }
+    Ok(())
+}
+
+fn add(found: &mut BTreeSet<(JobId, String)>, row: &Row<'_>, artifacts: &[Artifact]) -> Sql<()> {
+    let job: JobId = parsed(row, "job_id")?;
+    found.extend(artifacts.iter().map(|artifact| (job, artifact.sha256.clone())));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::SqliteRecords;
+
+    #[test]
+    fn records_are_copied_beside_the_server_that_holds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let _server = SqliteRecords::open(&data, "a test").unwrap();
+        let to = folder.path().join("copy.db");
+        let copy = RecordsCopy::make(&data, &to).unwrap();
+        assert_eq!(copy.recorded().unwrap(), CopiedCounts { jobs: 0, episodes: 0 });
+        assert_eq!(copy.damage().unwrap(), None);
+        assert!(copy.policies().unwrap().is_empty() && copy.evidence().unwrap().is_empty());
+        assert!(copy.calls().unwrap().is_empty() && copy.scenarios().unwrap().is_empty());
+        assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(RecordsCopy::make(&data, &to).is_err(), "a file is never overwritten");
+        assert!(RecordsCopy::make(folder.path(), &folder.path().join("other.db")).is_err(), "no records there");
+        assert!(!folder.path().join(FILE_NAME).exists());
+    }
+
+    #[test]
+    fn records_of_another_schema_are_not_copied() {
+        let data = tempfile::tempdir().unwrap();
+        drop(SqliteRecords::open(data.path(), "a test").unwrap());
+        let to = data.path().join("copy.db");
+        for (schema, newer) in [(RecordsCopy::schema() + 1, true), (RecordsCopy::schema() - 1, false)] {
+            let db = Connection::open(data.path().join(FILE_NAME)).unwrap();
+            db.pragma_update(None, "user_version", schema).unwrap();
+            match RecordsCopy::make(data.path(), &to).unwrap_err() {
+                StoreError::NewerSchema { found, .. } => assert!(newer && found == schema),
+                StoreError::OlderSchema { found, .. } => assert!(!newer && found == schema),
+                other => panic!("{other}"),
+            }
+            assert!(!to.exists());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Makes a backup while a server works on the folder.
+//!
+//! Records are copied first, then the files that they name: whatever records name was on the disk before. What is removed
+//! meanwhile (a job was erased, an episode's evidence expired, a job with a policy server ended) is missing then, and the
+//! records are copied again, which know of it; files that were copied stay. Each round has less to copy than the one before, so
+//! that less is removed meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_model::{Clock, SystemClock};
+use assay_store::RecordsCopy;
+use assay_worker::Cancel;
+use indicatif::ProgressBar;
+
+use super::manifest::{Entry, Manifest};
+use super::named::Named;
+use super::target::Target;
+use super::{ARTIFACT_SECRET, SCENARIOS, SIGNING, files};
+use crate::exit::{Failure, OrFail};
+
+/// Times that the records are copied.
+const MAX_ROUNDS: u32 = 10;
+
+/// Copies the data folder `data` to the new folder `to`.
+pub(crate) fn create(data: &Path, to: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Manifest, Failure> {
+    if !data.join(RecordsCopy::FILE_NAME).is_file() {
+        let what = anyhow!("--data {}: there are no records ({})", data.display(), RecordsCopy::FILE_NAME);
+        return Err(Failure::Usage(what));
+    }
+    let target = Target::begin(to).usage()?;
+    let manifest = Copying { data, to: target.folder(), copied: BTreeMap::new(), bar, cancel }.run()?;
+    manifest.write(target.folder()).ours()?;
+    target.finish().ours()?;
+    Ok(manifest)
+}
+
+struct Copying<'a> {
+    data: &'a Path,
+    to: &'a Path,
+    copied: BTreeMap<String, Entry>,
+    bar: &'a ProgressBar,
+    cancel: &'a Cancel,
+}
+
+impl Copying<'_> {
+    fn run(mut self) -> Result<Manifest, Failure> {
+        let mut missing_before = None;
+        for _ in 0..MAX_ROUNDS {
+            let (records, mut manifest) = self.records().ours()?;
+            let named = Named::all(&records).ours()?;
+            let missing = self.named(&named)?;
+            // What two copies of the records name in vain was not removed by the service.
+            if missing.is_empty() || missing_before.as_ref() == Some(&missing) {
+                drop(records);
+                self.others(&named).ours()?;
+                self.prune(&named).ours()?;
+                let entry = files::entry(self.to, RecordsCopy::FILE_NAME).ours()?;
+                self.copied.insert(entry.path.clone(), entry);
+                manifest.missing = missing;
+                manifest.files = self.copied.into_values().collect();
+                return Ok(manifest);
+            }
+            missing_before = Some(missing);
+        }
+        Err(Failure::Ours(anyhow!("jobs are removed faster than they can be copied; nothing was kept")))
+    }
+
+    /// Copies the records as they are now, in the place of those that were copied before.
+    fn records(&self) -> anyhow::Result<(RecordsCopy, Manifest)> {
+        let to = self.to.join(RecordsCopy::FILE_NAME);
+        match fs::remove_file(&to) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let created_at = SystemClock.now();
+        let records = RecordsCopy::make(self.data, &to)?;
+        let manifest = Manifest::new(RecordsCopy::schema(), created_at, records.recorded()?);
+        Ok((records, manifest))
+    }
+
+    /// Copies what records name; returns what is not there.
+    fn named(&mut self, named: &BTreeSet<Named>) -> Result<Vec<String>, Failure> {
+        self.bar.set_length(named.len() as u64);
+        self.bar.set_position(0);
+        let mut missing = Vec::new();
+        for file in named {
+            if self.cancel.is_cancelled() {
+                return Err(Failure::Interrupted);
+            }
+            if !self.any_of(&file.places()).ours()? {
+                missing.extend(file.places().into_iter().next());
+            }
+            self.bar.inc(1);
+        }
+        Ok(missing)
+    }
+
+    /// Copies the file from the first place where it is found. `false`: from none.
+    fn any_of(&mut self, places: &[String]) -> anyhow::Result<bool> {
+        if places.iter().any(|place| self.copied.contains_key(place)) {
+            return Ok(true);
+        }
+        for place in places {
+            if self.copy(place)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn copy(&mut self, path: &str) -> anyhow::Result<bool> {
+        if self.copied.contains_key(path) {
+            return Ok(true);
+        }
+        let entry = files::copy(self.data, self.to, path);
+        let Some(entry) = entry.with_context(|| format!("can't copy {}", self.data.join(path).display()))? else {
+            return Ok(false);
+        };
+        self.copied.insert(path.to_owned(), entry);
+        Ok(true)
+    }
+
+    /// Copies what no record names: the rest of scenarios, and the server's secrets. After the records, so that every key that
+    /// signed something is among the public ones.
+    fn others(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
+        for file in named {
+            let Named::Scenario(digest) = file else { continue };
+            for part in [digest.clone(), format!("{digest}.robots")] {
+                let (files, folders) = files::walk(self.data, &Path::new(SCENARIOS).join(part))?;
+                for folder in folders {
+                    files::make_folder(self.data, self.to, &folder)?;
+                }
+                for file in files {
+                    self.copy(&file)?;
+                }
+            }
+            self.copy(&format!("{SCENARIOS}/{digest}.png"))?;
+        }
+        // Files that are being written there have names with a dot.
+        let unfinished = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
+        let (keys, _) = files::walk(self.data, Path::new(SIGNING))?;
+        for path in keys.iter().filter(|path| !unfinished(path)) {
+            self.copy(path)?;
+        }
+        self.copy(ARTIFACT_SECRET)?;
+        Ok(())
+    }
+
+    /// Removes what was copied for an earlier copy of the records and is not named any more: it was erased.
+    fn prune(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
+        let kept: BTreeSet<String> = named.iter().flat_map(Named::places).collect();
+        let governed =
+            |path: &str| !path.starts_with(SIGNING) && !path.starts_with(SCENARIOS) && path != ARTIFACT_SECRET;
+        let gone: Vec<String> =
+            self.copied.keys().filter(|path| governed(path) && !kept.contains(*path)).cloned().collect();
+        for path in gone {
+            fs::remove_file(self.to.join(&path))?;
+            self.copied.remove(&path);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! `backup.json`: what a backup holds.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Component, Path};
+
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Name of the list in the folder of a backup.
+const FILE_NAME: &str = "backup.json";
+/// The form of the list that this version writes and reads.
+const FORMAT: u32 = 1;
+
+/// What a backup holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The form of this list.
+    format: u32,
+    /// Version of the program that made it.
+    pub(crate) assay: String,
+    /// Schema of the records.
+    pub(crate) schema: u32,
+    /// The moment of the records.
+    pub(crate) created_at: Timestamp,
+    /// Jobs recorded.
+    pub(crate) jobs: u64,
+    /// Episodes recorded.
+    pub(crate) episodes: u64,
+    /// Every other file of the folder, sorted by path.
+    pub(crate) files: Vec<Entry>,
+    /// What the records name and the data folder did not have.
+    pub(crate) missing: Vec<String>,
+}
+
+/// A file of a backup.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Its place in the data folder.
+    pub(crate) path: String,
+    /// Its length in bytes.
+    pub(crate) size_bytes: u64,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub(crate) sha256: String,
+    /// Its permissions, octal.
+    pub(crate) mode: String,
+}
+
+impl Manifest {
+    /// The list of a backup that was made now.
+    pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::CopiedCounts) -> Self {
+        Self {
+            format: FORMAT,
+            assay: env!("CARGO_PKG_VERSION").to_owned(),
+            schema,
+            created_at,
+            jobs: recorded.jobs,
+            episodes: recorded.episodes,
+            files: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Reads the list of the backup in `folder`, which may come from anywhere: its paths stay inside the folder.
+    pub(crate) fn read(folder: &Path) -> anyhow::Result<Self> {
+        if folder.to_string_lossy().ends_with(super::PARTIAL) {
+            return Err(anyhow!("{} is a backup that was not finished", folder.display()));
+        }
+        let file = folder.join(FILE_NAME);
+        let text = fs::read(&file).with_context(|| format!("{} is no backup: {FILE_NAME}", folder.display()))?;
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let head: Head = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+        if head.format != FORMAT {
+            let found = head.format;
+            return Err(anyhow!(
+                "{} has format {found}, this version reads {FORMAT}: use a newer assay",
+                file.display()
+            ));
+        }
+        let manifest: Self = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+        let inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        match manifest.files.iter().find(|entry| !inside(&entry.path)) {
+            Some(entry) => Err(anyhow!("{} names {:?}, which is no path inside a folder", file.display(), entry.path)),
+            None => Ok(manifest),
+        }
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let mut file = BufWriter::new(File::create_new(folder.join(FILE_NAME))?);
+        serde_json::to_writer(&mut file, self)?;
+        file.write_all(b"\n")?;
+        Ok(file.flush()?)
+    }
+
+    /// The paths of all files, this list included.
+    pub(super) fn paths(&self) -> BTreeSet<&str> {
+        self.files.iter().map(|entry| entry.path.as_str()).chain([FILE_NAME]).collect()
+    }
+
+    /// What all files take, in bytes.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|entry| entry.size_bytes).sum()
+    }
+}

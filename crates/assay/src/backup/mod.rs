@@ -1,0 +1,43 @@
+//! Backups of a data folder: the records as they stand at one moment, every file that they name, and a list of all hashes
+//! ([`Manifest`]).
+//!
+//! A backup is written to `TO.partial` and gets its name when all of it is on the disk, so a folder that is called anything
+//! else is whole. Restoring works the same way.
+//!
+//! Where to begin: [`create`](create::create), then [`check`](check::check) and [`restore`](restore::restore).
+
+pub(crate) mod check;
+pub(crate) mod create;
+mod files;
+mod manifest;
+mod named;
+pub(crate) mod replay;
+pub(crate) mod restore;
+mod target;
+
+pub(crate) use manifest::Manifest;
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How the name of a folder ends that is not whole.
+const PARTIAL: &str = ".partial";
+/// Folders and files of a data folder that a backup has beside the records.
+const BLOBS: &str = "blobs";
+const SCENARIOS: &str = "scenarios";
+const SERVERS: &str = "servers";
+const SIGNING: &str = "signing";
+const ARTIFACT_SECRET: &str = "artifact-secret";
+
+/// A bar on a terminal, nothing elsewhere.
+pub(crate) fn progress(doing: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} files  {elapsed}");
+    let bar = ProgressBar::new(0);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸ "));
+    bar.set_prefix(doing);
+    bar
+}

@@ -1,0 +1,89 @@
+//! Replays an episode out of a backup: its policy, its recording, its scenario and the records belong together.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_api::ReplayFailure;
+use assay_model::lane::files::TRACE;
+use assay_model::{EpisodeResult, JobId, JobStatus};
+use assay_report::ReplayReport;
+use assay_store::{Blobs, JobFilter, JobRecord, Records, ScenarioFiles, SqliteRecords};
+use assay_worker::{Cancel, Engine};
+use tokio::runtime::Runtime;
+
+use super::{BLOBS, SCENARIOS};
+use crate::replayer;
+
+/// Jobs that are looked at, newest first.
+const MAX_JOBS: u32 = 100;
+
+/// An episode that was replayed.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    /// Its job.
+    pub(crate) job: JobId,
+    /// What was found.
+    pub(crate) report: ReplayReport,
+}
+
+/// An episode that can be replayed.
+#[derive(Debug)]
+pub(crate) struct Replayable {
+    job: JobRecord,
+    episode: EpisodeResult,
+}
+
+impl Replayable {
+    /// Of the newest job that has its policy and a recording; `None` where no job has.
+    pub(crate) fn newest(records: &SqliteRecords, runtime: &Runtime) -> anyhow::Result<Option<Self>> {
+        let filter = JobFilter { status: Some(JobStatus::Completed), limit: MAX_JOBS, ..JobFilter::default() };
+        let (jobs, _) = runtime.block_on(records.jobs(&filter))?;
+        for job in jobs {
+            if job.policy_path.is_none() || job.removed.policy_at.is_some() || job.removed.evidence_at.is_some() {
+                continue;
+            }
+            let episodes = runtime.block_on(records.episodes(job.header.job_id, 0, 1))?;
+            let recorded = |episode: &EpisodeResult| episode.evidence.iter().any(|file| file.name.ends_with(TRACE));
+            if let Some(episode) = episodes.into_iter().find(recorded) {
+                return Ok(Some(Self { job, episode }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs it again, from the files of the backup in `folder`.
+    pub(crate) fn replay(
+        self,
+        folder: &Path,
+        records: &SqliteRecords,
+        engine: Engine,
+        runtime: &Runtime,
+        cancel: &Cancel,
+    ) -> anyhow::Result<Replayed> {
+        let id = self.job.header.job_id;
+        let versions = folder.join(SCENARIOS);
+        let engine = if versions.is_dir() { engine.with_versions(ScenarioFiles::folder(&versions)?) } else { engine };
+        let seeds = runtime.block_on(replayer::seeds(records, &self.job.header))?;
+        let seeds = seeds.ok_or_else(|| anyhow!("the season that job {id} belongs to is gone"))?;
+        let scratch = engine.scratch("recording")?;
+        let trace = scratch.path().join(TRACE);
+        self.recording(&folder.join(BLOBS), &trace).context("the recording")?;
+        let again = replayer::again(&engine, folder, (&self.job, seeds), &self.episode, &trace, cancel);
+        let report = again.map_err(|failure| match failure {
+            ReplayFailure::Refused(why) | ReplayFailure::Unavailable(why) => anyhow!(why),
+            broken @ ReplayFailure::Broken(_) => anyhow!(broken),
+        })?;
+        Ok(Replayed { job: id, report })
+    }
+
+    fn recording(&self, blobs: &Path, to: &Path) -> anyhow::Result<()> {
+        let trace = self.episode.evidence.iter().find(|file| file.name.ends_with(TRACE));
+        let trace = trace.ok_or_else(|| anyhow!("there is none"))?;
+        let [plain, packed] = Blobs::places(self.job.header.job_id, &trace.sha256).map(|place| blobs.join(place));
+        if packed.is_file() {
+            return Ok(fs::write(to, Blobs::unpack_file(&packed)?)?);
+        }
+        Ok(fs::copy(plain, to).map(drop)?)
+    }
+}

@@ -1,0 +1,152 @@
+//! `assay backup`: makes a copy of a data folder, or checks one.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::anyhow;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::backup::check::{Findings, check};
+use crate::backup::create::create;
+use crate::backup::replay::{Replayable, Replayed};
+use crate::backup::{Manifest, progress};
+use crate::cli::Backup;
+use crate::exit::{Code, Failure, OrFail};
+use crate::interrupt::cancel_on_signal;
+
+/// Lines about what is wrong that are printed; `--json` has all.
+const SHOWN: usize = 20;
+const MIB: u64 = 1 << 20;
+
+pub(crate) fn run(arguments: &Backup) -> Result<Code, Failure> {
+    match (&arguments.check, &arguments.to, &arguments.data) {
+        (Some(folder), _, _) => check_backup(arguments, folder),
+        (None, Some(to), Some(data)) => make(arguments, data, to),
+        _ => Err(Failure::Usage(anyhow!("say where to (TO) and from which folder (--data DIR)"))),
+    }
+}
+
+fn make(arguments: &Backup, data: &Path, to: &Path) -> Result<Code, Failure> {
+    let cancel = cancel_on_signal().ours()?;
+    let bar = progress("copying");
+    let made = create(data, to, &bar, &cancel);
+    bar.finish_and_clear();
+    let manifest = made?;
+    if arguments.json {
+        let mut about = about(&manifest);
+        about["backup"] = json!(to);
+        super::print(&serde_json::to_string_pretty(&about).ours()?);
+    } else {
+        super::print(&format!("{:10} {}\n{}", "backup", to.display(), text(&manifest)));
+    }
+    Ok(if manifest.missing.is_empty() { Code::Success } else { Code::Unsafe })
+}
+
+fn check_backup(arguments: &Backup, folder: &Path) -> Result<Code, Failure> {
+    let cancel = cancel_on_signal().ours()?;
+    let bar = progress("checking");
+    let found = check(folder, &bar, &cancel);
+    bar.finish_and_clear();
+    let mut found = found?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    let replayed = match replay(arguments, folder, &found, &runtime) {
+        Ok(replayed) => replayed,
+        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+        Err(Failure::Usage(error) | Failure::Ours(error)) => {
+            found.problems.push(format!("no episode could be replayed: {error:#}"));
+            None
+        }
+    };
+    found.problems.extend(replayed.as_ref().and_then(differs));
+    let sound = found.problems.is_empty() && found.manifest.missing.is_empty();
+    if arguments.json {
+        let mut about = about(&found.manifest);
+        about["backup"] = json!(folder);
+        about["sound"] = json!(sound);
+        about["problems"] = json!(found.problems);
+        about["replay"] = replayed.as_ref().map_or(Value::Null, |replayed| {
+            json!({ "job_id": replayed.job, "episode": replayed.report.episode, "same": replayed.report.same })
+        });
+        super::print(&serde_json::to_string_pretty(&about).ours()?);
+    } else {
+        let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::words);
+        let verdict = if sound { "nothing is wrong with it" } else { "NOT what was backed up" };
+        let head = format!("{:10} {}\n{}", "backup", folder.display(), text(&found.manifest));
+        super::print(&format!("{head}{:10} {replay}\n{}{:10} {verdict}", "replay", problems(&found), "result"));
+    }
+    Ok(if sound { Code::Success } else { Code::Unsafe })
+}
+
+/// Replays an episode, if the records can be read and there is one.
+fn replay(arguments: &Backup, folder: &Path, found: &Findings, runtime: &Runtime) -> Result<Option<Replayed>, Failure> {
+    let Some(open) = &found.records else { return Ok(None) };
+    let Some(replayable) = Replayable::newest(&open.records, runtime).ours()? else { return Ok(None) };
+    let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
+    engine.runs_policies().ours()?;
+    let cancel = cancel_on_signal().ours()?;
+    let replayed = replayable.replay(folder, &open.records, engine, runtime, &cancel);
+    if cancel.is_cancelled() {
+        return Err(Failure::Interrupted);
+    }
+    replayed.map(Some).ours()
+}
+
+/// Why a replay speaks against the backup. On another machine a different result is to be expected.
+fn differs(replayed: &Replayed) -> Option<String> {
+    let report = &replayed.report;
+    let unexplained = !report.same && report.fingerprint_differences.is_empty();
+    unexplained.then(|| format!("the replay of job {} is not what was recorded", replayed.job))
+}
+
+impl Replayed {
+    fn words(&self) -> String {
+        let Self { job, report } = self;
+        if report.same {
+            return format!("episode {} of job {job}: the same to the bit", report.episode);
+        }
+        let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
+        let why = if names.is_empty() { String::new() } else { format!("; not as recorded: {}", names.join(", ")) };
+        format!("episode {} of job {job}: DIFFERENT{why}", report.episode)
+    }
+}
+
+/// A backup, for programs.
+pub(super) fn about(manifest: &Manifest) -> Value {
+    json!({
+        "assay": manifest.assay, "schema": manifest.schema, "created_at": manifest.created_at, "jobs": manifest.jobs,
+        "episodes": manifest.episodes, "files": manifest.files.len(), "size_bytes": manifest.size_bytes(),
+        "missing": manifest.missing,
+    })
+}
+
+/// A backup in a few lines.
+pub(super) fn text(manifest: &Manifest) -> String {
+    let Manifest { jobs, episodes, schema, assay, .. } = manifest;
+    let made = manifest.created_at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let size = manifest.size_bytes().div_ceil(MIB);
+    let mut text = format!("{:10} {made}, by assay {assay}\n", "made");
+    let _ = writeln!(text, "{:10} {jobs} jobs, {episodes} episodes, schema {schema}", "records");
+    let _ = writeln!(text, "{:10} {}, {size} MiB", "files", manifest.files.len());
+    for path in manifest.missing.iter().take(SHOWN) {
+        let _ = writeln!(text, "{:10} {path}: the data folder did not have it", "missing");
+    }
+    more(&mut text, manifest.missing.len());
+    text
+}
+
+/// What is wrong with it, a line each.
+pub(super) fn problems(found: &Findings) -> String {
+    let mut text = String::new();
+    for problem in found.problems.iter().take(SHOWN) {
+        let _ = writeln!(text, "{:10} {}", "problem", assay_model::sanitise(problem, usize::MAX));
+    }
+    more(&mut text, found.problems.len());
+    text
+}
+
+fn more(text: &mut String, count: usize) {
+    if count > SHOWN {
+        let _ = writeln!(text, "{:10} and {} more: --json has all", "", count - SHOWN);
+    }
+}
