@@ -15,7 +15,10 @@ pub(crate) fn report(data: &[u8]) {
         let Ok(report) = json::parse(text) else { return };
         drop(recompute(&report));
         for width in [0, 40, 120] {
-            drop(terminal::render(&report, &TerminalOptions { width, colour: width == 120, paths: Vec::new() }));
+            drop(terminal::render(
+                &report,
+                &TerminalOptions { width, colour: width == 120, paths: Vec::new(), again: None },
+            ));
         }
         drop(markdown::render(&report));
         drop(junit::render(&report));

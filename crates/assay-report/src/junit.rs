@@ -17,6 +17,20 @@ enum Case {
     Skipped(String),
 }
 
+/// A case by its name. Clauses are watched while the policy runs, so an episode's time is that of the case `policy`, and the cases of
+/// a suite add up to the suite.
+struct Timed {
+    name: String,
+    case: Case,
+    time_s: f64,
+}
+
+impl Timed {
+    fn at_once(name: &str, case: Case) -> Self {
+        Self { name: name.to_owned(), case, time_s: 0.0 }
+    }
+}
+
 /// The document. A critical violation is a failure; what keeps a critical clause open is an error; a warning's is
 /// skipped, with its text.
 #[must_use]
@@ -28,14 +42,15 @@ pub fn render(report: &JobReport) -> String {
         Some(Verdict::Inconclusive) | None => Case::Error(outcome::reason(report)),
     };
     let name = format!("assay.{}", report.scenario);
-    suite(&mut out, &name, 0.0, &[("verdict".to_owned(), verdict)], None);
+    suite(&mut out, &name, &[Timed::at_once("verdict", verdict)], None);
     for episode in &report.episode_details {
         let mut cases: Vec<_> =
-            episode.clauses.iter().map(|clause| (clause.id.clone(), case(episode, clause))).collect();
+            episode.clauses.iter().map(|clause| Timed::at_once(&clause.id, case(episode, clause))).collect();
         let failed = episode.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-        cases.push(("policy".to_owned(), failed.map_or(Case::Passed, Case::Error)));
+        let policy = failed.map_or(Case::Passed, Case::Error);
+        cases.push(Timed { name: "policy".to_owned(), case: policy, time_s: episode.wall_time_s });
         let log = episode.error.as_ref().map(|error| error.log_tail.as_str()).filter(|log| !log.is_empty());
-        suite(&mut out, &format!("{name}.episode_{:03}", episode.episode), episode.wall_time_s, &cases, log);
+        suite(&mut out, &format!("{name}.episode_{:03}", episode.episode), &cases, log);
     }
     out.push_str("</testsuites>\n");
     out
@@ -71,8 +86,9 @@ pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> Strin
     )
 }
 
-fn suite(out: &mut String, name: &str, time_s: f64, cases: &[(String, Case)], log: Option<&str>) {
-    let count = |test: fn(&Case) -> bool| cases.iter().filter(|(_, case)| test(case)).count();
+fn suite(out: &mut String, name: &str, cases: &[Timed], log: Option<&str>) {
+    let count = |test: fn(&Case) -> bool| cases.iter().filter(|timed| test(&timed.case)).count();
+    let time_s: f64 = cases.iter().map(|timed| timed.time_s).sum();
     let _ = writeln!(
         out,
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{time_s:.3}\">",
@@ -82,8 +98,8 @@ fn suite(out: &mut String, name: &str, time_s: f64, cases: &[(String, Case)], lo
         count(|case| matches!(case, Case::Error(_))),
         count(|case| matches!(case, Case::Skipped(_))),
     );
-    for (id, case) in cases {
-        let open = format!("    <testcase classname=\"{}\" name=\"{}\"", escape(name), escape(id));
+    for Timed { name: id, case, time_s } in cases {
+        let open = format!("    <testcase classname=\"{}\" name=\"{}\" time=\"{time_s:.3}\"", escape(name), escape(id));
         let (element, message) = match case {
             Case::Passed => {
                 let _ = writeln!(out, "{open}/>");

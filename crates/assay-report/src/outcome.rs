@@ -2,8 +2,10 @@
 
 use assay_model::{
     Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyIdentity, ReviewDecision, ReviewReason,
-    Termination, Violation,
+    Termination, Violation, sanitise,
 };
+
+use crate::terminal::RunAgain;
 
 /// The verdict, or the state of a job that has none.
 pub(crate) fn headline(report: &JobReport) -> &'static str {
@@ -145,12 +147,29 @@ pub(crate) fn policy_word(report: &JobReport) -> String {
     shlex::try_quote(&name).map_or_else(|_| "policy".to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The command that runs the same episodes again.
+/// The command that runs the same episodes again, in the folder where the policy lies.
 pub(crate) fn reproduce(report: &JobReport) -> String {
-    let policy = policy_word(report);
+    verify(report, "assay", &policy_word(report), report.scenario.as_str())
+}
+
+/// The command that runs the same episodes again, from any folder.
+pub(crate) fn again(report: &JobReport, again: &RunAgain) -> String {
+    // A path with a NUL is none.
+    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| "?".to_owned(), std::borrow::Cow::into_owned);
+    let words = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ");
+    let policy = again.policy.as_deref().map_or_else(|| policy_word(report), quoted);
+    let mut command = verify(report, &words(&again.program), &policy, &quoted(&again.scenario));
+    if !again.options.is_empty() {
+        command.push(' ');
+        command.push_str(&words(&again.options));
+    }
+    sanitise(&command, usize::MAX)
+}
+
+fn verify(report: &JobReport, program: &str, policy: &str, scenario: &str) -> String {
     let mut command = format!(
-        "assay verify {policy} --scenario {} --episodes {} --seed {}",
-        report.scenario, report.num_episodes, report.seed
+        "{program} verify {policy} --scenario {scenario} --episodes {} --seed {}",
+        report.num_episodes, report.seed
     );
     if let Some(key) = &report.policy_key {
         command.push_str(&format!(" --policy-key {}", key.to_hex()));

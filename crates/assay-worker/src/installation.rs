@@ -44,17 +44,26 @@ impl Installation {
         Ok(Self { home, lane })
     }
 
+    /// Whether it is found without `ASSAY_HOME` from whatever folder the program is started in.
+    #[must_use]
+    pub fn is_found_from_anywhere(&self) -> bool {
+        let found = std::env::current_exe().ok().and_then(|program| Self::nearest(&program, None));
+        found.is_some() && found == self.home.canonicalize().ok()
+    }
+
     fn home(program: &Path) -> Result<PathBuf, InstallationError> {
+        Self::nearest(program, std::env::current_dir().ok()).ok_or(InstallationError::NoHome)
+    }
+
+    fn nearest(program: &Path, here: Option<PathBuf>) -> Option<PathBuf> {
         let is_home = |path: &Path| path.join("scenarios/collections.toml").is_file();
         let above = program.ancestors().skip(1).map(Path::to_owned);
-        let here = std::env::current_dir().into_iter();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         above
             .chain(here)
             .chain([PathBuf::from("/usr/share/assay"), source])
             .find(|path| is_home(path))
             .and_then(|path| path.canonicalize().ok())
-            .ok_or(InstallationError::NoHome)
     }
 
     /// Folder of the built-in scenarios.

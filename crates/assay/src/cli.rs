@@ -118,8 +118,6 @@ pub(crate) struct Check {
 pub(crate) struct Verify {
     /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(crate) policy: PathBuf,
-    #[command(flatten)]
-    pub(crate) server: ServerOptions,
     /// The scenario: an id (see `assay scenario list`) or a scenario's folder
     #[arg(short, long, value_name = "ID|PATH")]
     pub(crate) scenario: String,
@@ -142,6 +140,9 @@ pub(crate) struct Verify {
     /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep no copy of the policy in that folder: `assay replay` has to be told then where it is
+    #[arg(long, requires = "out")]
+    pub(crate) no_keep_policy: bool,
     /// Which episodes get a log and a video, after the verdict: all, violations (and the first), none
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
@@ -162,6 +163,8 @@ pub(crate) struct Verify {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) signing: Signing,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
     #[command(flatten)]
     pub(crate) isolation: IsolationOptions,
     #[command(flatten)]
@@ -219,11 +222,11 @@ pub(crate) struct Replay {
     /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) isolation: IsolationOptions,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationOptions,
 }
 
 #[derive(Debug, Args)]
@@ -701,4 +704,36 @@ pub(crate) struct Report {
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    /// Headings of groups, and how the names of their options begin.
+    const GROUPS: [(&str, &[&str]); 3] = [
+        ("Options for a policy server", &["policy_", "replan_steps"]),
+        ("Options for machines without user namespaces", &["accept_", "run_untrusted_"]),
+        ("Options for a second judge", &["judge_"]),
+    ];
+
+    /// An option without a heading of its own comes under the one of the group before it.
+    fn check(command: &Command) {
+        for option in command.get_arguments() {
+            let (id, heading) = (option.get_id().as_str(), option.get_help_heading());
+            let belongs = GROUPS.iter().find(|(name, _)| heading == Some(*name)).is_none_or(|(_, begin)| {
+                // The key of a policy's seeds has nothing to do with servers.
+                id != "policy_key" && begin.iter().any(|begin| id.starts_with(begin))
+            });
+            assert!(belongs, "{} --{id} stands under {heading:?}", command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn help_shows_options_in_their_groups() {
+        let mut command = super::Cli::command();
+        command.build();
+        check(&command);
+    }
 }

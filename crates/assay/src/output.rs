@@ -1,5 +1,6 @@
 //! The folder of `--out`: nothing that is not ours is touched, and nothing half done stays.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ pub(crate) const EPISODES: &str = "episodes";
 pub(crate) const SCENARIO: &str = "scenario";
 /// Copies of the scenario's robots, a folder each.
 pub(crate) const ROBOTS: &str = "robots";
+/// A copy of the policy, under the one of these names that fits: an archive, a file, a folder. Without a report beside it, a file of
+/// such a name is somebody else's.
+pub(crate) const POLICIES: [&str; 3] = ["policy.zip", "policy.py", "policy"];
 const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO, ROBOTS];
 
 /// A folder that may be written to.
@@ -21,6 +25,8 @@ const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCE
 pub(crate) struct Output {
     path: PathBuf,
     existed: bool,
+    /// What may be removed.
+    ours: Vec<&'static str>,
 }
 
 impl Output {
@@ -29,20 +35,32 @@ impl Output {
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Self { path: path.to_owned(), existed: false });
+                return Ok(Self { path: path.to_owned(), existed: false, ours: Vec::new() });
             }
             Err(error) => {
                 return Err(error).with_context(|| format!("--out: can't use {} as a folder", path.display()));
             }
         };
+        let policies: &[&str] = if path.join(REPORT_JSON).is_file() { &POLICIES } else { &[] };
+        let ours = [&OURS, policies].concat();
         for entry in entries {
             let name = entry?.file_name();
-            if !OURS.iter().any(|ours| name == *ours) {
+            if !ours.iter().any(|ours| name == *ours) {
                 return Err(anyhow!("--out {} holds {}, which is not ours", path.display(), name.display())
                     .context("choose an empty folder, or one with an earlier report"));
             }
         }
-        Ok(Self { path: path.to_owned(), existed: true })
+        Ok(Self { path: path.to_owned(), existed: true, ours })
+    }
+
+    /// Refuses a policy that lies among what would be removed.
+    pub(crate) fn spare(&self, policy: &Path) -> anyhow::Result<()> {
+        let inside = |place: &Path| Some(policy.canonicalize().ok()?.starts_with(place.canonicalize().ok()?));
+        if inside(&self.path).unwrap_or(false) {
+            return Err(anyhow!("{} lies in --out {}, which is replaced", policy.display(), self.path.display())
+                .context("choose another folder"));
+        }
+        Ok(())
     }
 
     /// Makes the folder; what an earlier run wrote there is removed.
@@ -61,7 +79,9 @@ impl Output {
     }
 
     fn clear(&self) -> anyhow::Result<()> {
-        for path in OURS.map(|name| self.path.join(name)) {
+        // What an earlier run left, and this one wrote.
+        let names: BTreeSet<_> = self.ours.iter().chain(&OURS).collect();
+        for path in names.into_iter().map(|name| self.path.join(name)) {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             match removed {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -33,6 +33,21 @@ pub struct TerminalOptions {
     pub colour: bool,
     /// Files to name at the end: what each is, and where.
     pub paths: Vec<(String, String)>,
+    /// How the report came about, if its caller knows more than the report.
+    pub again: Option<RunAgain>,
+}
+
+/// What a command needs to run the same episodes again from any folder. The report has names alone.
+#[derive(Debug, Clone)]
+pub struct RunAgain {
+    /// What stands before the program: variables of the environment, and the program.
+    pub program: Vec<String>,
+    /// The policy's path; `None` leaves what the report has.
+    pub policy: Option<String>,
+    /// The scenario's id or path.
+    pub scenario: String,
+    /// Further options.
+    pub options: Vec<String>,
 }
 
 /// The whole report, lines ended by newlines.
@@ -47,7 +62,7 @@ pub fn render(report: &JobReport, options: &TerminalOptions) -> String {
         .clauses(report)
         .episodes(report)
         .failures(report)
-        .ending(report, &options.paths)
+        .ending(report, options)
 }
 
 /// The report as far as it is written.
@@ -221,7 +236,8 @@ impl Screen {
         }
     }
 
-    fn ending(mut self, report: &JobReport, paths: &[(String, String)]) -> String {
+    fn ending(mut self, report: &JobReport, options: &TerminalOptions) -> String {
+        let paths = &options.paths;
         if !paths.is_empty() {
             self.heading("Files");
             let widest = paths.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
@@ -230,7 +246,9 @@ impl Screen {
             }
         }
         self.heading("Run it again");
-        self.line(&format!("  {}", outcome::reproduce(report)));
+        let command =
+            options.again.as_ref().map_or_else(|| outcome::reproduce(report), |again| outcome::again(report, again));
+        self.line(&format!("  {command}"));
         self.out
     }
 }

@@ -2,10 +2,12 @@
 //! table, the same facts stand in a list.
 
 use assay_model::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, sanitise};
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
+
+use unicode_width::UnicodeWidthStr;
 
 use super::paint::{Paint, Tone};
-use super::wrap::wrap;
+use super::wrap::{NO_BREAK, wrap};
 use crate::{ClauseSummary, outcome, words};
 
 /// Episodes listed; the rest are counted.
@@ -20,8 +22,10 @@ const NOTHING: &str = "-";
 const INDENT: &str = "  ";
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
-/// Least room for the two columns of the clause table that may wrap.
+/// Least room for the two columns of the clause table that may wrap; more if one of their words is longer.
 const LEAST_PROSE: usize = 40;
+/// Before a line of a list that goes on with the line above.
+const CONTINUED: &str = "   ";
 /// Columns of the clause table that may not wrap.
 const CLAUSE_FACTS: usize = 6;
 
@@ -73,7 +77,10 @@ impl ClauseRow {
         let [id, level, limit, value, margin, when] = &self.facts;
         let worst = if value == NOTHING { String::new() } else { format!("worst {value}, ") };
         let facts = format!("{level}, limit {limit}, {worst}margin {margin} ({when})");
-        let mut lines = vec![format!("{id}: {}", paint.text(self.tone, &self.status))];
+        let mut lines = wrap(&format!("{id}: {}", self.status), width);
+        if let Some(head) = lines.first_mut() {
+            *head = head.replacen(&self.status, &paint.text(self.tone, &self.status), 1);
+        }
         for text in [&facts, &self.standard] {
             lines.extend(
                 wrap(text, width.saturating_sub(INDENT.len())).into_iter().map(|line| format!("{INDENT}{line}")),
@@ -93,11 +100,26 @@ pub(super) fn clauses(summaries: &[ClauseSummary<'_>], width: usize, paint: Pain
     for column in table.column_iter_mut().take(CLAUSE_FACTS) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
+    let words = longest_words(&rows);
+    // No word is broken.
+    for (column, word) in table.column_iter_mut().skip(CLAUSE_FACTS).zip(words) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word + GAP)));
+    }
     set_gaps(&mut table);
-    if needed(&table, CLAUSE_FACTS) + LEAST_PROSE > width {
+    let prose = words.iter().map(|word| usize::from(word + GAP)).sum::<usize>().max(LEAST_PROSE);
+    if needed(&table, CLAUSE_FACTS) + prose > width {
         return rows.iter().flat_map(|row| row.listed(width, paint)).collect();
     }
     table.lines().collect()
+}
+
+/// The longest words of the two columns that may wrap, their headers included, in columns of the terminal.
+fn longest_words(rows: &[ClauseRow]) -> [u16; 2] {
+    let longest = |header: &str, text: fn(&ClauseRow) -> &str| {
+        let words = rows.iter().flat_map(|row| text(row).split(' ')).chain([header]);
+        words.map(|word| u16::try_from(word.width()).unwrap_or(u16::MAX / 4)).max().unwrap_or_default()
+    };
+    [longest("status", |row| &row.status), longest("standard", |row| &row.standard)]
 }
 
 /// An episode's cells as text.
@@ -146,17 +168,31 @@ impl EpisodeRow {
         cells
     }
 
-    fn listed(&self, paint: Paint) -> Vec<String> {
+    fn listed(&self, width: usize, paint: Paint) -> Vec<String> {
         let [index, ending, done, progress, safety, composite, steps, time, p50, p99, trace] = &self.cells;
         let done = if done == "yes" { "done" } else { "not done" };
-        vec![
-            format!(
-                "{index}: {}, {done}; progress {progress}, safety {}, composite {composite}",
-                paint.text(self.ending, ending),
-                paint.text(self.safety, safety)
-            ),
-            format!("   {steps} steps, {time}; policy p50 {p50} ms, p99 {p99} ms; trace {trace}"),
-        ]
+        let pair = |name: &str, value: &str| format!("{name} {value}").replace(' ', NO_BREAK);
+        let scores = [pair("progress", progress), pair("safety", safety), pair("composite", composite)].join(", ");
+        let head = format!("{}, {}; {scores}", pair(&format!("{index}:"), ending), done.replace(' ', NO_BREAK));
+        let more = format!(
+            "{}, {}; policy {}, {}; {}",
+            pair(steps, "steps"),
+            time.replace(' ', NO_BREAK),
+            pair("p50", &format!("{p50} ms")),
+            pair("p99", &format!("{p99} ms")),
+            pair("trace", trace)
+        );
+        let inner = width.saturating_sub(CONTINUED.len());
+        let mut lines = wrap(&head, inner).into_iter();
+        let mut listed: Vec<_> = lines.next().into_iter().collect();
+        listed.extend(lines.chain(wrap(&more, inner)).map(|line| format!("{CONTINUED}{line}")));
+        for line in &mut listed {
+            // Painted now: what paints takes no room.
+            let (safe, end) = (format!("safety {safety}"), format!("{index}: {ending}"));
+            *line = line.replacen(&safe, &format!("safety {}", paint.text(self.safety, safety)), 1);
+            *line = line.replacen(&end, &format!("{index}: {}", paint.text(self.ending, ending)), 1);
+        }
+        listed
     }
 }
 
@@ -182,7 +218,7 @@ pub(super) fn episodes(episodes: &[EpisodeResult], width: usize, paint: Paint) -
     table.add_rows(rows.iter().map(EpisodeRow::cells));
     set_gaps(&mut table);
     if needed(&table, usize::MAX) > width {
-        return (rows.iter().flat_map(|row| row.listed(paint)).collect(), left_out);
+        return (rows.iter().flat_map(|row| row.listed(width, paint)).collect(), left_out);
     }
     (table.lines().collect(), left_out)
 }

@@ -40,7 +40,7 @@ fn junit_says_which_clause_failed() {
     assert_eq!(names.iter().filter(|name| *name == "failure").count(), 2, "the verdict and contact_force");
     for part in [
         "contact_force violated in episode 1: 83.12 N against limit 50 N, margin -33.12, from 3.42 s (ISO 10218-1:2025",
-        "<testcase classname=\"assay.tabletop_reach.episode_000\" name=\"contact_force\"/>",
+        "<testcase classname=\"assay.tabletop_reach.episode_000\" name=\"contact_force\" time=\"0.000\"/>",
         "<skipped message=\"warning: clearance violated in episode 2",
     ] {
         assert!(xml.contains(part), "{part}: {xml}");
@@ -49,6 +49,20 @@ fn junit_says_which_clause_failed() {
     let hostile = junit::render(&fixtures::failed());
     assert!(elements(&hostile).iter().any(|name| name == "error"));
     assert!(!hostile.contains("<script") && hostile.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn junit_cases_have_times_that_add_up_to_their_suites() {
+    let report = fixtures::violated();
+    let xml = junit::render(&report);
+    let time = |tag: &str| tag.split_once(" time=\"").unwrap().1.split('"').next().unwrap().parse::<f64>().unwrap();
+    let suites: Vec<_> = xml.split("<testsuite ").skip(1).collect();
+    for suite in &suites {
+        let cases: f64 = suite.split("<testcase ").skip(1).map(time).sum();
+        assert!((cases - time(suite)).abs() < 1e-9, "{suite}");
+    }
+    let measured = report.episode_details[0].wall_time_s;
+    assert!(measured > 0.0 && (time(suites[1]) - measured).abs() < 1e-3, "{}", suites[1]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn show(report: &JobReport, width: usize, colour: bool) -> String {
         ("report", "out/report.html"),
     ];
     let paths = paths.map(|(label, path)| (label.to_owned(), path.to_owned())).to_vec();
-    render(report, &TerminalOptions { width, colour, paths })
+    render(report, &TerminalOptions { width, colour, paths, again: None })
 }
 
 #[test]
@@ -73,6 +73,39 @@ fn lines_fit_the_terminal() {
         let laid_out = text.split("\nFiles\n").next().unwrap();
         let widest = laid_out.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
+    }
+}
+
+/// The words of a report, but those of the frame around its verdict and of paths and commands at its end.
+fn words(text: &str) -> Vec<String> {
+    let body = text.split("\nFiles\n").next().unwrap();
+    body.split_whitespace().map(str::to_owned).filter(|word| !word.starts_with(['─', '═', '╔', '╚'])).collect()
+}
+
+#[test]
+fn no_word_is_broken_and_nothing_is_wider_than_the_terminal() {
+    let mut long = fixtures::violated();
+    for episode in &mut long.episode_details {
+        for clause in &mut episode.clauses {
+            clause.standard = "ISO 10218-1:2025; ANSI/A3-R15.06-2025:5.10.3-and-5.10.4 as applied".into();
+        }
+    }
+    for report in [fixtures::safe(), fixtures::violated(), long] {
+        let whole: std::collections::BTreeSet<_> = words(&show(&report, 400, false)).into_iter().collect();
+        for width in [50, 80, 100, 110, 113, 120, 130] {
+            let text = show(&report, width, false);
+            let laid_out = text.split("\nFiles\n").next().unwrap();
+            let widest = laid_out.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
+            // A list has other words between the facts than a table, but each of the facts.
+            let facts = words(&text);
+            for clause in report.episode_details.iter().flat_map(|episode| &episode.clauses) {
+                for word in clause.standard.split(' ').chain([clause.id.as_str()]) {
+                    let found = facts.iter().any(|fact| fact.trim_end_matches(':') == word.trim_end_matches(':'));
+                    assert!(found || !whole.contains(word), "{word:?} is broken at {width}:\n{text}");
+                }
+            }
+        }
     }
 }
 

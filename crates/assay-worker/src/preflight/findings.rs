@@ -6,6 +6,7 @@ use assay_scenario::Scenario;
 use super::PreflightJob;
 use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE, Tried, Tries};
 use super::facts::{budget, is_deterministic, percentiles};
+use super::remedy;
 
 /// Over this share of a budget, its author is told.
 const NEAR: f64 = 0.7;
@@ -42,24 +43,10 @@ fn finding(level: FindingLevel, code: &str, message: impl Into<String>, advice: 
 fn error(first: &Tried, second: Option<&Tried>) -> Option<Finding> {
     let error = first.error.as_ref().or_else(|| second?.error.as_ref())?;
     let step = first.probed.actions.len();
-    let advice = match error.code.as_str() {
-        "import_error" => "put the module into the archive; beside the standard library there is only numpy",
-        "syntax_error" => "mend the line that is named",
-        "no_policy" => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
-        "bad_action" => "return one finite number for each row of the action's table",
-        "exception" => "read the end of the log below: it names your line",
-        "memory" => "load less, or in smaller pieces",
-        "import_timeout" => "move work into `reset`, or ship what it computes as a file",
-        "timeout" => "answer each observation at once; do not wait for anything",
-        "connect" => "start the server, or give the address that it listens on",
-        "mismatch" => "choose another scenario, or another server",
-        "server_error" => "read the end of the server's message below",
-        "protocol" => "answer each request once, and print nothing into the stream",
-        _ => "read the end of the log below",
-    };
+    let advice = remedy::of(error);
     let when = if step == 0 { "before its first action".to_owned() } else { format!("at step {step}") };
     let message = format!("the policy stopped {when} ({}): {}", error.code, error.message);
-    Some(finding(FindingLevel::Problem, "policy_error", message, advice))
+    Some(finding(FindingLevel::Problem, "policy_error", message, &advice))
 }
 
 fn clipped(scenario: &Scenario, actions: &[Vec<f64>]) -> Vec<Finding> {
@@ -67,12 +54,13 @@ fn clipped(scenario: &Scenario, actions: &[Vec<f64>]) -> Vec<Finding> {
         let column = || actions.iter().filter_map(move |action| action.get(index).copied());
         let outside = column().filter(|x| !(spec.low..=spec.high).contains(x)).count();
         let (least, greatest) = (column().reduce(f64::min)?, column().reduce(f64::max)?);
+        // A ratio has no unit.
+        let unit = if spec.unit == "1" { String::new() } else { format!(" {}", spec.unit) };
         let message = format!(
-            "action[{index}] ({}) was outside {} to {} {} in {outside} of {} steps: it went from {least:.3} to {greatest:.3}",
+            "action[{index}] ({}) was outside {} to {}{unit} in {outside} of {} steps: it went from {least:.3} to {greatest:.3}",
             spec.name,
             spec.low,
             spec.high,
-            spec.unit,
             actions.len(),
         );
         let advice = "what is outside is clipped, so the robot does something else than was meant: check the unit, the \
@@ -285,6 +273,18 @@ mod tests {
         let mut seeing = few();
         seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
         assert_eq!(codes(&job, seeing, Some(few()), Some(few())), none, "too few to tell");
+    }
+
+    #[test]
+    fn a_ratio_has_no_unit() {
+        for (unit, range) in
+            [("1", "was outside -12 to 12 in 1 of 2 steps"), ("N", "was outside -12 to 12 N in 1 of 2")]
+        {
+            let mut scenario = (*job(None).scenario).clone();
+            scenario.control.action[0].unit = unit.into();
+            let found = clipped(&scenario, &[vec![13.0], vec![0.0]]);
+            assert!(found[0].message.contains(range), "{}", found[0].message);
+        }
     }
 
     #[test]

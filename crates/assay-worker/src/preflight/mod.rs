@@ -4,6 +4,7 @@
 mod attempt;
 mod facts;
 mod findings;
+mod remedy;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

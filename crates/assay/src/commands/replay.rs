@@ -15,11 +15,9 @@ use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay}
 use crate::cli::Replay;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::output::{EPISODES, ROBOTS, SCENARIO};
+use crate::kept_policy;
+use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
-
-/// Names that a policy may have beside the report, where none is given.
-const POLICIES: [&str; 3] = ["policy.zip", "policy.py", "policy"];
 
 pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
@@ -106,8 +104,8 @@ fn policy(arguments: &Replay, folder: &Path) -> anyhow::Result<PathBuf> {
     if let Some(policy) = &arguments.policy {
         return Ok(policy.clone());
     }
-    let beside = POLICIES.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
-    beside.ok_or_else(|| anyhow!("--policy: there is no {} beside the report; say where it is", POLICIES.join(", ")))
+    kept_policy::beside(folder)
+        .ok_or_else(|| anyhow!("--policy: there is no {} beside the report; say where it is", POLICIES.join(", ")))
 }
 
 fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<()> {

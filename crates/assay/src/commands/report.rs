@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
     } else if arguments.sarif {
         sarif::render(&report, env!("CARGO_PKG_VERSION")).ours()?
     } else {
-        for_terminal(&report, Vec::new())
+        for_terminal(&report, Vec::new(), None)
     };
     write(arguments, &text)?;
     report.verdict.map(Code::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
@@ -69,12 +69,17 @@ fn read(path: &Path) -> anyhow::Result<JobReport> {
     json::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written.
-pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>) -> String {
+/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written, and what is known of the
+/// command.
+pub(crate) fn for_terminal(
+    report: &JobReport,
+    paths: Vec<(String, String)>,
+    again: Option<terminal::RunAgain>,
+) -> String {
     let is_terminal = std::io::stdout().is_terminal();
     let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { DEFAULT_WIDTH };
     let colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
-    terminal::render(report, &terminal::TerminalOptions { width, colour, paths })
+    terminal::render(report, &terminal::TerminalOptions { width, colour, paths, again })
 }
 
 /// The page, with plots of the episodes whose evidence lies in `folder`.

@@ -14,6 +14,7 @@ use assay_model::{
     conclude, job_seeds, worth_judging,
 };
 use assay_report::json;
+use assay_report::terminal::RunAgain;
 use assay_scenario::{LibraryError, Scenario, files as scenario_files};
 use assay_worker::{
     Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, SessionError, WallBudget,
@@ -25,8 +26,10 @@ use crate::cli::{MAX_EPISODES, Verify};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::judge;
+use crate::kept_policy;
 use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
+use crate::run_again;
 use crate::source::{self, Found};
 
 /// Episodes where nothing is to be certified.
@@ -70,6 +73,9 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         folder: arguments.out.clone().or_else(|| judge.as_ref().map(|_| work.path().join("evidence"))),
         max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), header.plan.episodes),
     };
+    if let (Some(output), PolicySource::Folder(_)) = (&output, &job.policy) {
+        output.spare(&arguments.policy).usage()?;
+    }
     // Only now that nothing is wrong with the command: an earlier report is worth keeping.
     output.as_ref().map(Output::prepare).transpose().usage()?;
     let evaluation = Evaluation { job, plan: header.plan, lanes: engine.lanes() };
@@ -98,14 +104,27 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
         write_output(out, &report, &evaluation.job.scenario, arguments.record).ours()?;
         let timestep_s = Some(evaluation.job.scenario.world.timestep_s);
         sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
+        keep_policy(arguments, &evaluation.job.policy, &report, out);
     }
-    show(arguments, &report)?;
+    show(arguments, &report, run_again::of(arguments, &installation, &evaluation.job.scenario))?;
     let code = report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
     match (&arguments.out, &keyring) {
         (Some(out), Some(keyring)) => {
             film(arguments, (out, &report), &evaluation.job, (&engine, keyring, &cancel), code)
         }
         _ => Ok(code),
+    }
+}
+
+/// Keeps a copy of the policy for `assay replay`. It is not evidence: the statement names its hash. Without it everything else holds.
+fn keep_policy(arguments: &Verify, policy: &PolicySource, report: &JobReport, out: &Path) {
+    let (PolicySource::Folder(unpacked), Some(sha256), false) =
+        (policy, &report.policy_sha256, arguments.no_keep_policy)
+    else {
+        return;
+    };
+    if let Err(error) = kept_policy::keep(&arguments.policy, unpacked, sha256, out) {
+        eprintln!("assay: warning: no copy of the policy is kept: {error:#}");
     }
 }
 
@@ -254,12 +273,12 @@ fn announced(report: &JobReport, record: Record) -> JobReport {
     report
 }
 
-fn show(arguments: &Verify, report: &JobReport) -> Result<(), Failure> {
+fn show(arguments: &Verify, report: &JobReport, again: RunAgain) -> Result<(), Failure> {
     if arguments.json {
         super::print(&json::render(report).ours()?);
         return Ok(());
     }
-    super::print(&super::report::for_terminal(report, paths(arguments.out.as_deref(), report)));
+    super::print(&super::report::for_terminal(report, paths(arguments.out.as_deref(), report), Some(again)));
     Ok(())
 }
 

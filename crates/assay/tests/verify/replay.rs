@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use assay_testkit::{Assay, Run, home};
+use assay_testkit::{Assay, Run, archive, home};
 use serde_json::Value;
 
 use crate::{CARTPOLE, assay, verify};
@@ -19,7 +20,6 @@ fn recorded(assay: &Assay, number: &str) -> PathBuf {
     let out = assay.path("out");
     let run = verify(assay, &policy, &["--episodes", "2", "--record", "none", "--out", out.to_str().unwrap()]);
     assert_eq!(run.code, 3, "{}", run.stderr);
-    fs::copy(&policy, out.join("policy.py")).unwrap();
     out.join("report.json")
 }
 
@@ -51,6 +51,81 @@ fn a_deterministic_policy_repeats() {
     assert_eq!((run.code, &found["same"], &found["difference"]), (0, &Value::Bool(true), &Value::Null));
     assert_eq!(found["fingerprint_differences"][0]["name"], "glibc");
     assert_eq!(found["fingerprint_differences"][0]["recorded"], "1.0");
+}
+
+/// Names of policies in a folder.
+fn policies(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("policy")).collect()
+}
+
+/// Runs a verification of one episode whose folder is `out`.
+fn verified(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
+    let run = verify(assay, policy, &[&["--episodes", "1", "--record", "none", "--out", "out"], more].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    run
+}
+
+#[test]
+fn a_policy_of_any_kind_is_kept_beside_its_report() {
+    let assay = assay();
+    let source = PUSHES.replace("NUMBER", STEADY);
+    let file = assay.write("my own.py", &source);
+    assay.write("folder/policy.py", &source);
+    assay.write("folder/__pycache__/policy.pyc", "left out");
+    assay.write("folder/parts/part.py", "");
+    let archive = assay.write("some.zip", archive(&[("policy.py", source.as_bytes())]));
+    let out = assay.path("out");
+    for (policy, kept) in [(file, "policy.py"), (assay.path("folder"), "policy"), (archive, "policy.zip")] {
+        verified(&assay, &policy, &[]);
+        let names = policies(&out);
+        assert_eq!(names, [kept], "what the run before kept is gone");
+        let run = replay(&assay, &out.join("report.json"), &[]);
+        assert_eq!(run.code, 0, "{kept}: {}{}", run.stdout, run.stderr);
+        let key = ["attest", "verify", "out/report.intoto.json", "--policy"];
+        let attested = assay.run(&[&key[..], &[out.join(kept).to_str().unwrap()]].concat());
+        assert_eq!(attested.code, 0, "{}{}", attested.stdout, attested.stderr);
+    }
+    // What lies in the folder would be removed with it.
+    let kept = out.join("policy.zip");
+    let run = verify(&assay, &kept, &["--episodes", "1", "--out", "out"]);
+    assert!(run.code == 2 && run.stderr.contains("which is replaced"), "{}", run.stderr);
+    assert!(kept.is_file());
+    verified(&assay, &assay.path("folder"), &["--no-keep-policy"]);
+    assert_eq!(policies(&out), [""; 0]);
+    let run = replay(&assay, &out.join("report.json"), &[]);
+    assert!(run.code == 2 && run.stderr.contains("--policy"), "{}", run.stderr);
+    // Without a report it is somebody else's.
+    let other = assay.write("other/policy.py", "mine");
+    let run = verify(&assay, &assay.path("folder"), &["--episodes", "1", "--out", "other"]);
+    assert!(run.code == 2 && run.stderr.contains("which is not ours"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(other).unwrap(), "mine");
+}
+
+#[test]
+fn the_command_at_the_end_works_in_any_folder() {
+    let assay = assay();
+    let policy = assay.write("it's mine/a policy.py", PUSHES.replace("NUMBER", STEADY));
+    let relative = policy.strip_prefix(assay.path("")).unwrap();
+    let own = assay.path("own");
+    for name in ["README.md", "scene.xml", "scenario.toml"] {
+        let file = home().join("scenarios").join(CARTPOLE).join(name);
+        assay.write(&format!("own/{name}"), fs::read(file).unwrap());
+    }
+    for scenario in [CARTPOLE, "own"] {
+        let more = ["--scenario", scenario, "--episodes", "1", "--wall-budget", "77"];
+        let run = assay.run(&[&["verify", relative.to_str().unwrap()], &more[..]].concat());
+        let command = run.stdout.lines().next_back().unwrap().trim().to_owned();
+        assert!(command.contains("--wall-budget 77") && !command.contains("ASSAY_HOME"), "{command}");
+        assert_eq!(command.contains(own.to_str().unwrap()), scenario == "own", "{command}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{command} --json")]).current_dir("/").env_remove("ASSAY_HOME");
+        let again = shell.env("TMPDIR", assay.path("tmp")).output().unwrap();
+        assert_eq!(again.status.code(), Some(run.code), "{command}: {}", String::from_utf8_lossy(&again.stderr));
+        let report: Value = serde_json::from_slice(&again.stdout).unwrap();
+        let hash = report["episode_details"][0]["trace_hash"].as_str().unwrap();
+        assert!(run.stdout.contains(&hash[..12]), "{hash}: {}", run.stdout);
+    }
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! The copy of a policy beside its report, where `assay replay` finds it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use assay_worker::sha256_of;
+
+use crate::output::POLICIES;
+
+/// Copies the policy that was given as `given` and taken in to the folder `unpacked` to the folder `out`. What is copied has the
+/// hash `sha256`: of an archive that of its bytes, of anything else that of what was taken in.
+pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: &str, out: &Path) -> anyhow::Result<()> {
+    let [archive, file, folder] = POLICIES.map(|name| out.join(name));
+    if given.is_dir() {
+        return copy_folder(unpacked, &folder).with_context(|| format!("can't write {}", folder.display()));
+    }
+    if given.extension().is_some_and(|extension| extension == "py") {
+        let copied = fs::copy(unpacked.join("policy.py"), &file);
+        return copied.map(drop).with_context(|| format!("can't write {}", file.display()));
+    }
+    fs::copy(given, &archive).with_context(|| format!("can't copy {}", given.display()))?;
+    if sha256_of(&archive)? != sha256 {
+        fs::remove_file(&archive)?;
+        return Err(anyhow!("{} was changed while it was evaluated", given.display()));
+    }
+    Ok(())
+}
+
+/// The policy beside the report in `folder`.
+pub(crate) fn beside(folder: &Path) -> Option<PathBuf> {
+    POLICIES.map(|name| folder.join(name)).into_iter().find(|path| path.exists())
+}
+
+/// Copies files and folders; what was taken in has no links.
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::write(copy, fs::read(entry.path())?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The command at the end of a report: it works from any folder.
+
+use std::path::{Path, absolute};
+
+use assay_policy::remote::Endpoint;
+use assay_report::terminal::RunAgain;
+use assay_scenario::Scenario;
+use assay_worker::Installation;
+
+use crate::cli::Verify;
+
+/// How the command of `arguments`, which found `installation` and `scenario`, is given again.
+pub(crate) fn of(arguments: &Verify, installation: &Installation, scenario: &Scenario) -> RunAgain {
+    let whole =
+        |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());
+    let is_server = arguments.policy.to_str().is_some_and(Endpoint::is_meant);
+    let by_id = arguments.scenario == scenario.id.as_str() && scenario.folder.starts_with(installation.scenarios());
+    let mut program = Vec::new();
+    if !installation.is_found_from_anywhere() {
+        program.extend(["env".to_owned(), format!("ASSAY_HOME={}", whole(&installation.home))]);
+    }
+    program.push(name_of_program());
+    let mut options = Vec::new();
+    if let Some(seconds) = arguments.wall_budget {
+        options.extend(["--wall-budget".to_owned(), seconds.to_string()]);
+    }
+    RunAgain {
+        program,
+        // Of a server the report has what may be shown.
+        policy: (!is_server).then(|| whole(&arguments.policy)),
+        scenario: if by_id { arguments.scenario.clone() } else { whole(Path::new(&arguments.scenario)) },
+        options,
+    }
+}
+
+/// `assay` where a shell finds this program by that name, else its path.
+fn name_of_program() -> String {
+    const NAME: &str = "assay";
+    let Ok(program) = std::env::current_exe().and_then(|path| path.canonicalize()) else { return NAME.to_owned() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path).map(|folder| folder.join(NAME)).find(|path| path.is_file());
+    match first.and_then(|first| first.canonicalize().ok()) {
+        Some(found) if found == program => NAME.to_owned(),
+        _ => program.display().to_string(),
+    }
+}
