@@ -105,7 +105,7 @@ pub(crate) fn draw(
         return Err(DrawError::OtherRecording);
     }
     let used: u64 = result.evidence.iter().map(|file| file.size_bytes).sum::<u64>() + drawn_bytes;
-    let staged = tools.engine.staged(&job.scenario)?;
+    let staged = tools.engine.staged(job.scenario)?;
     let order = Recording {
         staged: &staged,
         folder,

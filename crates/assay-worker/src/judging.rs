@@ -105,7 +105,7 @@ impl<'a> Judging<'a> {
         let job = StillsJob { world_seed, times_s: times_s.to_vec(), width: SIZE.0, height: SIZE.1 };
         fs::write(inside.join(files::STILLS_JOB), serde_json::to_vec(&job)?)?;
         give_to_jail(inside)?;
-        let staged = self.engine.staged(&self.scenario)?;
+        let staged = self.engine.staged(self.scenario)?;
         video::finish(self.engine, "stills", &staged, inside, cancel)?;
         let (mut frames, mut artifacts) = (Vec::new(), Vec::new());
         for (index, time_s) in times_s.iter().enumerate() {

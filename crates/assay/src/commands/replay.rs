@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let policy = policy(arguments, folder).usage()?;
     let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().ours()?;
-    let scenario = scenario(&engine, &report, &folder).usage()?;
+    let scenario = scenario(&engine, &report, folder).usage()?;
     let work = engine.scratch("replay").ours()?;
     let unpacked = work.path().join("policy");
     let sha256 = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
