@@ -34,6 +34,7 @@ mod trace_file;
 mod trace_pages;
 mod video;
 mod watch;
+mod whole_file;
 
 pub use check::check;
 pub use compare::{CompareError, compare};

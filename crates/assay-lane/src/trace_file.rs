@@ -15,6 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::trace_pages::open_column;
+use crate::whole_file::WholeFile;
 use crate::{Inputs, Trace};
 
 /// Name of the column with the row's control step.
@@ -92,7 +93,7 @@ impl Trace {
     /// # Errors
     /// [`TraceFileError`] when the file is no trace.
     pub fn read(path: &Path) -> Result<Self, TraceFileError> {
-        let reader = SerializedFileReader::new(File::open(path)?)?;
+        let reader = SerializedFileReader::new(WholeFile(File::open(path)?))?;
         if reader.metadata().num_row_groups() == 0 {
             return Err(TraceFileError::Shape("no rows"));
         }
@@ -195,7 +196,7 @@ impl Trace {
     }
 }
 
-fn facts(reader: &SerializedFileReader<File>) -> Vec<(String, String)> {
+fn facts(reader: &SerializedFileReader<WholeFile>) -> Vec<(String, String)> {
     let facts = reader.metadata().file_metadata().key_value_metadata();
     let pair = |fact: &KeyValue| Some((fact.key.clone(), fact.value.clone()?));
     facts.into_iter().flatten().filter_map(pair).collect()
