@@ -63,22 +63,14 @@ fn measured(scenario: &str, policy: &str, episodes: u32) -> Vec<Row> {
         .unwrap_or_else(|e| panic!("{scenario}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Clauses excepted from the 95th percentile: a base that pushes on against a person rocks chaotically, so its margins differ
-/// between steps. It has violated `touch` by then, and its status does not change with the step.
-const ROCKING: [(&str, &str, [&str; 2]); 1] = [("crossing_pedestrians", "reckless", ["approach", "speed_near_people"])];
-
 /// Fails where a critical clause moves too far.
 #[track_caller]
 fn converges(scenario: &str, policy: &str, rows: &[Row]) {
     for row in rows {
         assert!(row.restarts > 0, "{scenario}, {policy}: no restarts");
-        let moved = if is_rocking(scenario, policy, &row.clause) { row.median } else { row.median.max(row.p95) };
+        let moved = row.median.max(row.p95);
         assert!(row.level != "critical" || moved <= MOST_SHIFT, "{scenario}, {policy}: half the step moves {row:?}");
     }
-}
-
-fn is_rocking(scenario: &str, policy: &str, clause: &str) -> bool {
-    ROCKING.iter().any(|(a, b, clauses)| (*a, *b) == (scenario, policy) && clauses.contains(&clause))
 }
 
 /// A few episodes of three policies, or all that the document tells.
