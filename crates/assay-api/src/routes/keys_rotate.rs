@@ -11,6 +11,10 @@ use crate::http::{ApiError, Caller, Code, no_body};
 use crate::keys::mint;
 use crate::state::App;
 
+/// Rotate the key of the request
+///
+/// Puts a new key in the place of the one that asks: the same account, name, scopes and expiry. The old one is refused from then
+/// on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
 #[utoipa::path(
     post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
     responses((status = 201, description = "The key that takes the place of the one that asked", body = CreatedKey)),

@@ -68,6 +68,30 @@ fn a_client_with_generated_types_completes_a_verification() {
     assert_eq!(said(verify.output().unwrap()).trim(), "SAFE");
 }
 
+/// `fixtures/sessions/VERSION.json` is what a release answered (`session.py record`); it is never changed.
+#[test]
+fn clients_of_earlier_releases_are_answered_as_then() {
+    let folder = here().with_file_name("fixtures/sessions");
+    let fixtures: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!fixtures.is_empty());
+    for fixture in fixtures {
+        let assay = assay();
+        let (server, _, key) = serve(&assay, &[]);
+        let (base, zip) = (format!("http://{}", server.address()), archive(&assay));
+        let check = |fixture: &str| {
+            let mut python = tool("python");
+            python.arg(here().join("session.py")).args(["check", fixture, &base, &key, zip.to_str().unwrap()]);
+            python.output().unwrap()
+        };
+        assert_eq!(said(check(fixture.to_str().unwrap())).trim(), "the same");
+        // It can say no.
+        let other = std::fs::read_to_string(&fixture).unwrap().replacen("\"verdict\"", "\"judgement\"", 1);
+        let other = check(assay.write("other.json", other).to_str().unwrap());
+        let gone = String::from_utf8_lossy(&other.stdout).contains("/judgement is gone");
+        assert!(!other.status.success() && gone, "{other:?}");
+    }
+}
+
 #[test]
 fn requests_completes_a_verification() {
     let assay = assay();
