@@ -17,7 +17,7 @@ use crate::state::App;
 const FULL_RETRY_S: u64 = 60;
 /// When to try again, in s, where other bodies are on their way: about the length of an upload.
 const BODIES_RETRY_S: u64 = 10;
-/// What makes room for another body of an account.
+/// `frees_when` of an account that uploads as many bodies at once as it may.
 const UPLOAD_ENDS: &str = "when one of your account's uploads ends";
 const MIB: u64 = 1 << 20;
 

@@ -203,13 +203,13 @@ pub trait Publisher: Send + Sync + fmt::Debug {
     /// A version whose files are kept. Reads them.
     ///
     /// # Errors
-    /// Why it can't be used here any more.
+    /// In words, why this version can't be used here any more: its files are gone, or don't fit the installation.
     fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String>;
 
     /// The spaces, rates and limits of a version whose files are kept. Reads them.
     ///
     /// # Errors
-    /// Why it can't be used here any more.
+    /// In words, why this version can't be used here any more: its files are gone, or don't fit the installation.
     fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String>;
 }
 

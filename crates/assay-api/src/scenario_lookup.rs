@@ -79,7 +79,7 @@ fn no_version(id: &str, version: &str, known: &[&str]) -> ApiError {
     ApiError::new(Code::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
 }
 
-/// What may have been meant by an id that there is not, for the end of a message: empty, or `; did you mean X?`.
+/// Suggests a known scenario for an unknown id, as the end of a message: `; did you mean X?`, or empty when none is similar.
 pub(crate) async fn suggestion(app: &AppState, id: &str) -> Result<String, ApiError> {
     let mut known: Vec<String> = app.catalog.list().iter().map(|card| card.id.to_string()).collect();
     if let Some((account, _)) = id.split_once('.') {

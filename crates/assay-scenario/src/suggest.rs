@@ -1,4 +1,4 @@
-//! What may have been meant by a name that there is not.
+//! Suggests a known name that is similar to an unknown one.
 
 /// Names that are less alike are no suggestion (Jaro-Winkler similarity, in [0, 1]).
 const ALIKE: f64 = 0.85;

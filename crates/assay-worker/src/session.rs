@@ -97,7 +97,7 @@ pub(crate) trait SessionEvents: Sync {
     fn note(&self, _note: &AttemptNote) -> Result<(), String> {
         Ok(())
     }
-    /// Whether the policy of an episode sleeps, so that its lane needs no processor for now.
+    /// Tells that the policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
     fn sleeping(&self, _episode: u32, _asleep: bool) {}
     /// An episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;

@@ -100,7 +100,7 @@ pub(crate) struct OverLimit {
     current: u64,
     /// When it is free again; null where no time is known.
     frees_at: Option<Timestamp>,
-    /// What frees it; null beside a time.
+    /// The event that makes room again, in words; null where `frees_at` has a time.
     #[schema(example = "when one of your account's jobs ends")]
     frees_when: Option<&'static str>,
 }

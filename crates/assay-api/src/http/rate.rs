@@ -113,7 +113,7 @@ pub(super) fn class(method: &Method, path: &str) -> RateClass {
     }
 }
 
-/// Whether this path is a page for people, or belongs to one.
+/// Whether the path is that of a page for people, or of a script, style or picture of one.
 fn is_page(path: &str) -> bool {
     path == "/docs" || path.starts_with("/docs/")
 }

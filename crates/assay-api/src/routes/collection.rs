@@ -8,7 +8,7 @@ use crate::state::App;
 
 /// Get a collection
 ///
-/// Returns a named set of scenarios with a card of each, in the order in which they are meant.
+/// Returns a named set of scenarios with their ids, in the order in which they are meant.
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
     params(("id" = String, Path, description = "A collection's id")),

@@ -28,8 +28,8 @@ pub(super) struct Entry {
 
 /// List the collections
 ///
-/// Returns the named sets of scenarios, without the cards. `overall` is the one that the board of all scenarios is
-/// made of.
+/// Returns the named sets of scenarios, each with the ids of its scenarios. `overall` is the one that the board of all
+/// scenarios is made of.
 #[utoipa::path(
     get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = List))
 )]

@@ -10,8 +10,8 @@ use crate::state::App;
 
 /// Get a published scenario
 ///
-/// Returns the newest version with its author's description and the list of all versions. Answers 410 when it was
-/// deleted.
+/// Returns the highest version, or the one of `version`, with its author's description and the list of all versions.
+/// Answers 410 when it was deleted.
 #[utoipa::path(
     get, path = "/community/scenarios/{id}", operation_id = "community_scenario", tag = "scenarios",
     params(

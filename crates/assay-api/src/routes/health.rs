@@ -36,8 +36,8 @@ pub(super) async fn alive() -> Json<Health> {
 
 /// Tell whether the service takes work
 ///
-/// Answers 200, or 503 with the reason: it is starting or stopping, or its disk is full. Needs no key; made for load
-/// balancers.
+/// Answers 200, or 503 with the reason: it is starting or stopping, its records do not answer, or its disk is nearly
+/// full. Needs no key; made for load balancers.
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
 pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {

@@ -22,7 +22,7 @@ pub(super) struct Index {
 
 /// Describe the service
 ///
-/// Returns version, documentation and the main addresses.
+/// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health.
 #[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
 pub(super) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);

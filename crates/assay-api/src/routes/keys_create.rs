@@ -47,7 +47,8 @@ pub(super) struct CreatedKey {
 
 /// Create an API key
 ///
-/// Returns the secret once; only its hash is kept. An admin creates keys of any account and of any scopes.
+/// Returns the secret once; only its hash is kept. The key that asks needs the scope
+/// `admin`; the new one may be of any account, and has no scope that the asking one lacks.
 #[utoipa::path(
     post, path = "/keys", operation_id = "create_key", tag = "keys",
     request_body(content = NewKey),

@@ -48,7 +48,7 @@ pub(super) struct List {
 
 /// List the API keys
 ///
-/// Returns all keys, newest first, without their secrets: when each was made, last used, revoked, and when it expires.
+/// Returns all keys, oldest first, without their secrets: when each was made, last used, revoked, and when it expires.
 #[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = List)))]
 pub(super) async fn handle(State(app): State<App>) -> Result<Json<List>, ApiError> {
     let keys = app.records.keys(None).await?;

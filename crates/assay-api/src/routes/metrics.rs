@@ -19,8 +19,8 @@ const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Get the metrics
 ///
-/// Returns Prometheus text: queues, lanes, requests, episodes. Needs a key with the scope `admin` unless the operator
-/// opened it.
+/// Returns Prometheus text: queues, lanes, requests, episodes. Takes no key; the setting `server.metrics` says who may
+/// read it: clients on the same machine, everybody, or nobody.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(

@@ -71,9 +71,9 @@ pub struct EndpointInfo {
     pub method: &'static str,
     /// With `{name}` for parameters; the same exists under `/v1`.
     pub path: &'static str,
-    /// What a key needs.
+    /// The scope that a key must have; `None`: no scope is needed.
     pub scope: Option<Scope>,
-    /// Whether a valid key is needed: without a `scope`, any.
+    /// Whether the request must carry a valid key. With no `scope`, a key of any scope will do.
     pub needs_key: bool,
     /// Which of a key's rate limits a request counts against.
     pub rate: RateClass,

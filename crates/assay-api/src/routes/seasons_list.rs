@@ -49,8 +49,8 @@ pub(super) struct Entry {
 
 /// List the seasons
 ///
-/// Returns every season of every scenario, newest first: what it is pinned to, its commitment, and once it is closed
-/// its secret.
+/// Returns every season by scenario, the latest first: what it is pinned to, its commitment, and once it is closed its
+/// secret.
 #[utoipa::path(
     get, path = "/seasons", operation_id = "seasons", tag = "arena",
     params(("scenario" = Option<String>, Query, description = "Only of this scenario", min_length = 1)),

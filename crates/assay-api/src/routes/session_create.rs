@@ -66,7 +66,8 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
 
 /// Get the session
 ///
-/// Returns the account and scopes that the request's session or key has.
+/// Returns account, scopes and expiry of the session that the request's cookie names, and the token that changes need.
+/// A key alone has no session.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
     responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),

@@ -12,7 +12,8 @@ use crate::state::App;
 
 /// Cancel a submission
 ///
-/// Ends it if it has not ended. One that has begun counts against the day's quota all the same.
+/// Ends a submission that has not ended. Doing it again is harmless; one that is known to have ended otherwise is a
+/// conflict. It counts against the day's quota all the same.
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -11,8 +11,8 @@ use crate::state::App;
 
 /// Choose the submission that counts
 ///
-/// Makes this submission the account's entry on the board of its season, in the place of the one that has the better
-/// score.
+/// Lets this COMPLETED submission count on the board of its season for its account, in the place of its latest one,
+/// until another one is chosen. The season must be open.
 #[utoipa::path(
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -12,8 +12,8 @@ use crate::state::App;
 
 /// Erase a submission
 ///
-/// Removes policy and evidence; the record stays, without them. The submission no longer counts on the board of a
-/// season that is open.
+/// Removes policy and evidence of a submission whose season is closed; before that the end of the season may have to
+/// run the policy again. The record stays, and with it the place on the board.
 #[utoipa::path(
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -11,7 +11,7 @@ use crate::state::App;
 
 /// Cancel a verification
 ///
-/// Ends a job that has not ended; what its episodes found so far stays readable. Doing it again is harmless.
+/// Ends a job that has not ended. Doing it again is harmless; a job that ended otherwise is a conflict.
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

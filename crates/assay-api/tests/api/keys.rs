@@ -60,8 +60,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
     }
 }
 
-/// Whether the key that asks is no good afterwards: the tests that ask everything with one key leave that out, and
-/// `rotation_*` are about it.
+/// Whether a request revokes its own key. Tests that send every request with one key leave these endpoints out;
+/// the tests `rotation_*` cover them.
 fn revokes_the_key_that_asks(endpoint: &EndpointInfo) -> bool {
     endpoint.path == "/keys/rotate"
 }

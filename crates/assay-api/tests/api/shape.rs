@@ -98,9 +98,9 @@ async fn the_envelope_is_put_on_where_it_is_asked_for() {
     assert_eq!((wrong.status.as_u16(), &wrong.body["error"]["details"]["field"]), (400, &json!("envelope")));
 }
 
-/// What a client wrote wrongly is told in the words of the document, not in those of the program's libraries.
+/// Errors about a JSON body name the field, its value and the allowed values, without the wording of serde.
 #[tokio::test]
-async fn wrong_bodies_are_told_by_field_value_and_what_would_be_right() {
+async fn errors_about_a_body_name_field_value_and_allowed_values() {
     let app = TestApp::new();
     let admin = app.key("host", "admin").await;
     let cases = [
