@@ -6,6 +6,7 @@ after `mj_step`, which leaves poses and contacts of the step's start, with the p
 """
 
 import collections
+import functools
 import math
 import pathlib
 import re
@@ -40,6 +41,12 @@ class Frame:
         return result
 
 
+@functools.cache
+def table(path):
+    """The file's TOML, read once: half_step.py measures from thousands of states."""
+    return tomllib.loads(path.read_text())
+
+
 def length(vector):
     return math.sqrt(sum(float(x) * float(x) for x in vector))
 
@@ -49,7 +56,7 @@ class Signals:
 
     def __init__(self, model, folder, robots):
         self.model, self.robots_folder = model, pathlib.Path(robots)
-        self.scenario = tomllib.loads((pathlib.Path(folder) / "scenario.toml").read_text())
+        self.scenario = table(pathlib.Path(folder) / "scenario.toml")
         self.robots = {robot["name"]: robot["model"] for robot in self.scenario.get("robot", [])}
         self.groups = {name: self.geoms(globs) for name, globs in self.scenario.get("groups", {}).items()}
         self.timestep_s = float(model.opt.timestep)
@@ -79,7 +86,7 @@ class Signals:
 
     def joints(self, robot):
         """Indices in qpos and qvel of the robot's joints, and its limits."""
-        sheet = tomllib.loads((self.robots_folder / self.robots[robot] / "robot.toml").read_text())
+        sheet = table(self.robots_folder / self.robots[robot] / "robot.toml")
         joints = [self.model.joint(f"{robot}/{name}") for name in sheet["joints"]]
         return [int(j.qposadr[0]) for j in joints], [int(j.dofadr[0]) for j in joints], sheet["limits"]
 
@@ -192,7 +199,10 @@ class Signals:
         def fastest(geom):
             mujoco.mj_objectVelocity(model, self.data, mujoco.mjtObj.mjOBJ_GEOM, geom, twist, 0)
             arms = of[geom] @ self.data.geom_xmat[geom].reshape(3, 3).T
-            return max(map(length, twist[3:] + np.cross(twist[:3], arms)))
+            x, y, z = twist[:3]
+            turning = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # arms @ turning is the cross product with the arms
+            velocities = twist[3:] + arms @ turning
+            return math.sqrt(float((velocities * velocities).sum(1).max()))
 
         return lambda: max([0.0, *map(fastest, of)])
 
