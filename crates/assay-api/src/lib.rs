@@ -31,6 +31,7 @@ mod settings;
 mod state;
 mod upkeep;
 mod upload;
+mod webhooks;
 
 pub use artifacts::{SignerError, UrlSigner};
 pub use boards::Boards;
@@ -42,13 +43,15 @@ pub use places::Places;
 pub use ports::{
     Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, Intake, IntakeFailure, Metrics, OsEntropy,
     PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
     AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess,
-    RateLimits, Retention, Seconds, Uploads,
+    RateLimits, Retention, Seconds, Uploads, WebhookSettings,
 };
 pub use state::{AppState, Readiness};
 pub use upkeep::upkeep;
 pub use upload::{PrepareError, prepare_folders};
+pub use webhooks::deliver_webhooks;

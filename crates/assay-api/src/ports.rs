@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_model::lane::Fault;
-use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId};
+use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId, Secret};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
 use assay_scenario::{Collection, Library, Scenario, Spec};
@@ -135,6 +135,22 @@ pub trait SigningKeys: Send + Sync + fmt::Debug {
     /// # Errors
     /// The list can't be read.
     fn published(&self) -> std::io::Result<PublishedKeys>;
+}
+
+/// Sends messages to addresses that clients gave.
+#[async_trait]
+pub trait WebhookSender: Send + Sync + fmt::Debug {
+    /// Looks at an address: its form, and what can be said of it without asking anybody. Connects to nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it, for its client: a sentence that goes on after the address' name.
+    fn check(&self, url: &str) -> Result<(), String>;
+
+    /// Posts the JSON text `body` with these headers and returns the status of the answer. May wait for ever.
+    ///
+    /// # Errors
+    /// Why there was no answer, for the client who gave the address.
+    async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String>;
 }
 
 /// Runs recorded episodes again.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::http::{ApiError, Code};
 use crate::{
     ApiSettings, Boards, Catalog, EventHub, Intake, Metrics, Outlook, Places, Preflights, Publisher, RateWindows,
-    Replayer, SigningKeys, UploadRoom, UrlSigner,
+    Replayer, SigningKeys, UploadRoom, UrlSigner, WebhookSender,
 };
 
 /// The service's parts.
@@ -53,6 +53,8 @@ pub struct AppState {
     pub blobs: Blobs,
     /// How the policy servers of jobs are called.
     pub servers: ServerCalls,
+    /// Sends messages to the addresses that clients gave with their jobs.
+    pub webhook_sender: Arc<dyn WebhookSender>,
     /// Signs addresses of evidence.
     pub signer: UrlSigner,
     /// Passes on what happens to jobs.

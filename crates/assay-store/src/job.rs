@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use assay_model::{
     AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobKind, JobReport, JobStatus, Review,
-    ScenarioId, Verdict,
+    ScenarioId, Secret, Verdict,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub struct NewJob {
     pub shard_episodes: NonZeroU32,
     /// What the account may have, and what the job will need; `None` accepts it in any case.
     pub quota: Option<crate::JobQuota>,
+    /// Where its end is to be reported; the query may hold a token.
+    pub callback_url: Option<Secret>,
 }
 
 /// Why we could not do the work.

@@ -46,6 +46,7 @@ mod shard;
 pub mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod webhooks;
 
 pub use answers::{
     ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, Once,
@@ -82,3 +83,6 @@ pub use servers::{ServerCall, ServerCalls};
 pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
 pub use shard::{Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
 pub use sqlite::{CopiedCounts, RecordsCopy, SqliteRecords};
+pub use webhooks::{
+    Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookSecrets, Webhooks,
+};

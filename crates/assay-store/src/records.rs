@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
     Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
-    Removals, Renders, Returned, Reviewed, Revocation, Sessions, Signed, SignedDocument, StoreError,
+    Removals, Renders, Returned, Reviewed, Revocation, Sessions, Signed, SignedDocument, StoreError, Webhooks,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
@@ -19,7 +19,7 @@ use crate::{
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
 pub trait Records:
-    Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Renders + Sessions
+    Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Renders + Sessions + Webhooks
 {
     // -- keys
 

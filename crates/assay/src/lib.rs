@@ -22,6 +22,7 @@ mod run_again;
 mod service;
 mod settings;
 mod source;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use assay_api::{
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
-use assay_policy::remote::Endpoint;
+use assay_policy::remote::{Endpoint, Guard};
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
 use assay_store::{Blobs, Live, LocalLive, LocalQueue, Records, ScenarioFiles, ServerCalls, SqliteRecords};
@@ -32,6 +32,7 @@ use crate::preflights::{EnginePreflights, refused};
 use crate::publisher::EnginePublisher;
 use crate::replayer::LocalReplayer;
 use crate::settings::Settings;
+use crate::webhooks::GuardedSender;
 
 /// Folder of the signing keys in the data folder.
 const SIGNING: &str = "signing";
@@ -165,12 +166,14 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         }
     });
     let upkeep = tokio::spawn(assay_api::upkeep(state.clone(), stopped(stopping.clone())));
+    let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // Also when serving failed by itself.
     stop.send_replace(true);
     drained.await??;
     upkeep.await?;
+    webhooks.await?;
     keeping.await?;
     watcher.abort();
     Ok(served?)
@@ -219,6 +222,8 @@ fn state(
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
+    let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
+    let webhook_sender = Arc::new(GuardedSender(Guard::new(networks)));
     let settings = api_settings(settings, engine);
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let outlook = Outlook::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
@@ -232,6 +237,7 @@ fn state(
         blobs,
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
+        webhook_sender,
         signer: UrlSigner::open(data, &OsEntropy)?,
         events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), outlook.clone(), live),
         outlook,
@@ -260,7 +266,7 @@ fn state(
 /// What the operator chose, and what the engine is.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    let Settings { server, uploads, events, browsers, limits, retention, .. } = settings.clone();
+    let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();
     ApiSettings {
         public_url: server.public_url,
         header_read: server.header_s.get(),
@@ -276,6 +282,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         disk: limits.disk,
         metrics: server.metrics,
         retention,
+        webhooks,
         lanes,
         isolation: engine.isolation(),
         runs_uploads: engine.runs_policies().is_ok(),

@@ -22,6 +22,7 @@ mod leaderboard;
 mod metrics;
 mod openapi;
 mod openapi_links;
+mod openapi_webhooks;
 mod preflight;
 mod present;
 mod query;
@@ -56,12 +57,16 @@ mod verify_list;
 mod verify_replay;
 mod verify_report;
 mod verify_review;
+mod webhook_deliveries;
+mod webhook_secret;
 
 use assay_model::Scope;
 use axum::routing::{MethodRouter, delete, get, post};
 
 pub(crate) use self::openapi::query_parameters;
+pub(crate) use self::present::job as job_object;
 pub(crate) use self::query::Query;
+pub(crate) use self::submission::{Detail as SubmissionDetail, detail as submission_object};
 use crate::state::App;
 
 /// An endpoint, as documents and tests see it.
@@ -246,6 +251,11 @@ pub(crate) fn table() -> Vec<Endpoint> {
             needs_key: true,
             ..row("POST", "/keys/rotate", None, RateClass::Write, || post(keys_rotate::handle))
         },
+        Endpoint {
+            needs_key: true,
+            ..row("POST", "/webhooks/secret", None, RateClass::Write, || post(webhook_secret::handle))
+        },
+        row("GET", "/webhooks/deliveries", read, RateClass::Get, || get(webhook_deliveries::handle)),
         row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
         Endpoint {
             json: false,

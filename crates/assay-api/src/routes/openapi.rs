@@ -10,10 +10,11 @@ use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
 
-use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_links};
+use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_links, openapi_webhooks};
 use crate::ApiSettings;
 use crate::http::{ErrorAnswer, Json};
 use crate::state::App;
+use crate::webhooks::WebhookMessage;
 
 /// Every handler with a row in the table; a test compares the two.
 #[derive(OpenApi)]
@@ -78,12 +79,15 @@ use crate::state::App;
         super::verify_report::document,
         super::verify_report::page,
         super::verify_review::handle,
+        super::webhook_deliveries::handle,
+        super::webhook_secret::handle,
     ),
-    components(schemas(ErrorAnswer)),
+    components(schemas(ErrorAnswer, WebhookMessage)),
     tags(
         (name = "verify", description = "Verifications of a policy on a scenario"),
         (name = "arena", description = "Submissions to a season, for ranking"),
         (name = "scenarios", description = "What policies are evaluated on"),
+        (name = "webhooks", description = "Messages about the end of jobs, to addresses of their clients"),
         (name = "keys", description = "Who may do what"),
         (name = "service", description = "The service itself"),
     ),
@@ -186,6 +190,7 @@ fn document(settings: &ApiSettings) -> Value {
     for form in FORMS {
         document["components"]["schemas"][form]["additionalProperties"] = json!(false);
     }
+    document["webhooks"] = openapi_webhooks::section();
     plain_formats(&mut document);
     document
 }

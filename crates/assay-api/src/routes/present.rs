@@ -9,7 +9,7 @@ use crate::http::ApiError;
 use crate::state::App;
 
 /// The job object, with what was drawn since its verdict, and with addresses of its evidence that are good for a while.
-pub(super) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> Result<JobReport, ApiError> {
+pub(crate) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult]) -> Result<JobReport, ApiError> {
     let mut report = record.report(episodes);
     if record.renders.total > 0 && !episodes.is_empty() {
         let drawn = app.records.renders(record.header.job_id).await?;

@@ -42,7 +42,7 @@ pub(super) struct Entry {
 /// A submission.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Submission)]
-pub(super) struct Detail {
+pub(crate) struct Detail {
     #[serde(flatten)]
     entry: Entry,
     /// The showcase episode, on a public seed. It does not count.
@@ -138,7 +138,7 @@ pub(super) fn entry(published: &Published) -> Entry {
     }
 }
 
-pub(super) async fn detail(app: &App, published: &Published) -> Result<Detail, ApiError> {
+pub(crate) async fn detail(app: &App, published: &Published) -> Result<Detail, ApiError> {
     let (record, is_open) = (published.record(), published.is_open());
     let report = record.report(&[]);
     let ahead = app.outlook.published(record.header.job_id, report.status, published.point()).await?;

@@ -2,7 +2,7 @@
 
 use assay_model::{
     ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, SHOWCASE_EPISODES,
-    ScenarioId,
+    ScenarioId, Secret,
 };
 use assay_store::{NewJob, Season, Submitted, Work};
 use axum::Extension;
@@ -39,6 +39,10 @@ pub(super) struct SubmissionForm {
     /// The author's words about it, at most 2000 characters.
     #[schema(max_length = 2000, nullable = false)]
     description: Option<String>,
+    /// Where the end of the submission is reported: https:// or http://, see the group `webhooks`. The account needs a secret
+    /// (`POST /webhooks/secret`).
+    #[schema(max_length = 2048, pattern = "^https?://", nullable = false)]
+    callback_url: Option<String>,
 }
 
 /// A submission that was accepted.
@@ -83,11 +87,12 @@ pub(super) async fn handle(
     upload::within_archive_budget(&form, &scenario)?;
     let wish = SubmissionRequest { scenario, ..wish };
     fits(&app, &wish, &season).await?;
+    let callback_url = upload::callback(&app, &caller.key.account, &form).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
     let archive = Some(policy.path.clone());
-    let created = match submit(&app, &caller, (id, &place, once), wish, policy, &season).await {
+    let created = match submit(&app, &caller, (id, &place, once), (wish, callback_url), policy, &season).await {
         Ok(created) => created,
         Err(error) => {
             upload::forget(&app, archive).await;
@@ -111,7 +116,7 @@ async fn submit(
     app: &App,
     caller: &Caller,
     (job_id, place, once): (JobId, &str, Option<OnceOnly>),
-    wish: SubmissionRequest,
+    (wish, callback_url): (SubmissionRequest, Option<Secret>),
     policy: KeptPolicy,
     season: &Season,
 ) -> Result<Created, ApiError> {
@@ -125,6 +130,7 @@ async fn submit(
         quota: Some(quota::of_job(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
         policy_path: Some(policy.path.clone()),
         header,
+        callback_url,
     };
     let today = now.as_second().div_euclid(DAY_S) * DAY_S;
     let day = Timestamp::from_second(today).unwrap_or(now);

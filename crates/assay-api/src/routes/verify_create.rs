@@ -1,6 +1,6 @@
 //! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
 
-use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity};
+use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity, Secret};
 use assay_store::{NewJob, Work};
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
@@ -60,6 +60,10 @@ pub(super) struct VerifyForm {
     /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
     #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]", nullable = false)]
     policy_name: Option<String>,
+    /// Where the end of the job is reported: https:// or http://, see the group `webhooks`. The account needs a secret
+    /// (`POST /webhooks/secret`).
+    #[schema(max_length = 2048, pattern = "^https?://", nullable = false)]
+    callback_url: Option<String>,
 }
 
 /// Verify a policy
@@ -89,6 +93,7 @@ pub(super) async fn handle(
     }
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
+    let callback_url = upload::callback(&app, &caller.key.account, &form).await?;
     let policy = match wish.server {
         Some(_) => None,
         None => Some(upload::accept(&app, form).await?),
@@ -96,7 +101,7 @@ pub(super) async fn handle(
     let job_id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{job_id}", uri.path().trim_end_matches('/')));
     let archive = policy.as_ref().map(|policy| policy.path.clone());
-    let job = match accept(&app, &caller, (job_id, &place, once), wish, policy).await {
+    let job = match accept(&app, &caller, (job_id, &place, once), (wish, callback_url), policy).await {
         Ok(job) => job,
         Err(error) => {
             upload::forget(&app, archive).await;
@@ -111,7 +116,7 @@ async fn accept(
     app: &App,
     caller: &Caller,
     (job_id, place, once): (JobId, &str, Option<OnceOnly>),
-    wish: VerifyRequest,
+    (wish, callback_url): (VerifyRequest, Option<Secret>),
     policy: Option<KeptPolicy>,
 ) -> Result<JobReport, ApiError> {
     let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
@@ -122,6 +127,7 @@ async fn accept(
         quota: Some(quota::of_job(app, &wish.scenario, wish.plan.episodes, bytes)),
         policy_path: policy.as_ref().map(|policy| policy.path.clone()),
         header,
+        callback_url,
     };
     if let Some(server) = wish.server {
         keep_call(app, job_id, server).await?;

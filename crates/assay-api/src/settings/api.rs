@@ -6,7 +6,8 @@ use std::time::Duration;
 use assay_model::Isolation;
 
 use super::{
-    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, RateLimits, Retention, Uploads,
+    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, RateLimits, Retention,
+    Uploads, WebhookSettings,
 };
 
 /// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
@@ -41,6 +42,8 @@ pub struct ApiSettings {
     pub metrics: MetricsAccess,
     /// How long things are kept.
     pub retention: Retention,
+    /// Messages to clients' addresses.
+    pub webhooks: WebhookSettings,
     /// Lanes that a job should keep busy: it is cut into at least this many shards.
     pub lanes: NonZeroU32,
     /// Whether a second judge looks at episodes before a verdict.
@@ -67,6 +70,7 @@ impl Default for ApiSettings {
             disk: DiskLimits::default(),
             metrics: MetricsAccess::default(),
             retention: Retention::default(),
+            webhooks: WebhookSettings::default(),
             lanes: NonZeroU32::MIN,
             second_judge: false,
             isolation: Isolation::Namespaces,

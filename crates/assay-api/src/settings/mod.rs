@@ -17,6 +17,7 @@ mod rate;
 mod retention;
 mod seconds;
 mod uploads;
+mod webhooks;
 
 pub use account::AccountLimits;
 pub use api::ApiSettings;
@@ -30,3 +31,4 @@ pub use rate::RateLimits;
 pub use retention::Retention;
 pub use seconds::Seconds;
 pub use uploads::Uploads;
+pub use webhooks::WebhookSettings;

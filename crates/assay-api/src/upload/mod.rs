@@ -1,5 +1,6 @@
 //! Requests that carry a policy: streamed to the disk (`receive`), read (`fields`), checked and kept (`keep`).
 
+mod callback;
 mod fields;
 mod keep;
 mod pace;
@@ -7,6 +8,7 @@ mod receive;
 mod server;
 mod submission;
 
+pub(crate) use callback::callback;
 pub(crate) use fields::{VerifyRequest, within_archive_budget};
 pub(crate) use keep::{KeptPolicy, POLICIES, POLICIES_IN_USE, accept, disk_error, forget, refusal};
 pub use keep::{PrepareError, prepare_folders};

@@ -44,6 +44,7 @@ const VERIFY_TEXTS: &[&str] = &[
     "confidence_level",
     "record",
     "policy_name",
+    "callback_url",
 ];
 
 /// What is told to whoever submits the address of a policy server.
@@ -66,7 +67,7 @@ pub(crate) const VERIFY_PARTS: Parts =
 
 /// Of `POST /submissions`.
 pub(crate) const SUBMISSION_PARTS: Parts =
-    Parts { texts: &["scenario_id", "scenario", "name", "description"], ..VERIFY_PARTS };
+    Parts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
 
 /// Of `POST /community/scenarios`.
 pub(crate) const SCENARIO_PARTS: Parts =

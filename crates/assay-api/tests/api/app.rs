@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex};
 use assay_api::{
     ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, Intake, IntakeFailure, Outlook,
     Places, PreflightFailure, PreflightRequest, Preflights, Publisher, RateLimits, RateWindows, Readiness,
-    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, prepare_folders, router,
+    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, WebhookSender, prepare_folders, router,
 };
 use assay_model::lane::Fault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
     FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
-    Scopes, ServerAnswers,
+    Scopes, Secret, ServerAnswers,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -98,6 +98,7 @@ impl TestApp {
             signing_keys: Arc::new(OneKey),
             replayer: Arc::new(Different),
             servers: ServerCalls::folder(&folder.path().join("servers")).unwrap(),
+            webhook_sender: Arc::new(Unsent),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
@@ -296,6 +297,21 @@ impl Intake for MagicIntake {
 }
 
 /// A key that everybody knows.
+/// Takes addresses; nothing is sent, since nobody delivers here.
+#[derive(Debug)]
+struct Unsent;
+
+#[async_trait]
+impl WebhookSender for Unsent {
+    fn check(&self, url: &str) -> Result<(), String> {
+        if url.starts_with("https://") { Ok(()) } else { Err("must begin with https://".into()) }
+    }
+
+    async fn post(&self, _: &Secret, _: &[(&'static str, String)], _: Vec<u8>) -> Result<u16, String> {
+        Err("nothing is sent".into())
+    }
+}
+
 #[derive(Debug)]
 struct OneKey;
 

@@ -44,6 +44,7 @@ fn rerun(job: &JobRecord, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
         policy_path: job.policy_path.clone(),
         shard_episodes: NonZeroU32::MIN,
         quota: None,
+        callback_url: None,
     };
     Rerun { of: job.header.job_id, job: job_again }
 }

@@ -27,3 +27,4 @@ mod sessions;
 mod shape;
 mod submissions;
 mod verify;
+mod webhooks;

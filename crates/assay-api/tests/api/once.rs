@@ -195,9 +195,10 @@ async fn every_post_is_done_once() {
                 let wish = r#"{"decision": "accepted", "reason": "I looked at it."}"#;
                 json_request(&path, &key, endpoint.path, wish)
             }
-            "/verify/{job_id}/cancel" | "/submissions/{id}/cancel" | "/submissions/{id}/choose" => {
-                keyed(&path, &key, endpoint.path).body(Body::empty()).unwrap()
-            }
+            "/webhooks/secret"
+            | "/verify/{job_id}/cancel"
+            | "/submissions/{id}/cancel"
+            | "/submissions/{id}/choose" => keyed(&path, &key, endpoint.path).body(Body::empty()).unwrap(),
             other => panic!("POST {other} is not tried here"),
         };
         let first = app.send(send()).await;

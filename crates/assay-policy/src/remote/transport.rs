@@ -11,7 +11,7 @@ use url::Host;
 use super::allowance::{Allowance, Metered};
 use super::endpoint::Endpoint;
 use super::fault::Fault;
-use super::guard::Guard;
+use super::guard::{DialError, Guard};
 
 /// Bytes to and from a server.
 pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -24,26 +24,45 @@ pub(crate) async fn open(
     endpoint: &Endpoint,
     allowance: &Allowance,
 ) -> Result<Box<dyn Transport>, Fault> {
-    let stream = guard.dial(endpoint).await.map_err(|error| {
-        tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
-        Fault::new("connect", guard.told(&error))
-    })?;
+    connect(guard, endpoint, allowance).await.map_err(|error| match error {
+        ConnectError::Dial(error) => {
+            tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
+            Fault::new("connect", guard.told(&error))
+        }
+        ConnectError::Tls(why) => Fault::new("connect", format!("no encrypted connection to the policy server: {why}")),
+    })
+}
+
+/// Why there is no connection.
+pub(super) enum ConnectError {
+    /// The guard did not make one.
+    Dial(DialError),
+    /// It could not be encrypted.
+    Tls(String),
+}
+
+/// As [`open`], for whoever tells of failures in other words.
+pub(super) async fn connect(
+    guard: &Guard,
+    endpoint: &Endpoint,
+    allowance: &Allowance,
+) -> Result<Box<dyn Transport>, ConnectError> {
+    let stream = guard.dial(endpoint).await.map_err(ConnectError::Dial)?;
     let stream = Metered::new(stream, allowance);
     if !endpoint.is_tls() {
         return Ok(Box::new(stream));
     }
     let name = match endpoint.host() {
-        Host::Domain(name) => ServerName::try_from(name.clone()).map_err(|_| broken("its name fits no certificate"))?,
+        Host::Domain(name) => {
+            let unfit = |_| ConnectError::Tls("its name fits no certificate".to_owned());
+            ServerName::try_from(name.clone()).map_err(unfit)?
+        }
         Host::Ipv4(ip) => ServerName::IpAddress(IpAddr::from(std::net::IpAddr::V4(*ip))),
         Host::Ipv6(ip) => ServerName::IpAddress(IpAddr::from(std::net::IpAddr::V6(*ip))),
     };
     let connector = TlsConnector::from(configuration());
-    let stream = connector.connect(name, stream).await.map_err(|error| broken(&error.to_string()))?;
+    let stream = connector.connect(name, stream).await.map_err(|error| ConnectError::Tls(error.to_string()))?;
     Ok(Box::new(stream))
-}
-
-fn broken(why: &str) -> Fault {
-    Fault::new("connect", format!("no encrypted connection to the policy server: {why}"))
 }
 
 /// Trusts what the machine trusts, so that an operator's own authority works.

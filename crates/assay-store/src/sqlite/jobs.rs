@@ -9,7 +9,7 @@ use super::row::{
     Column, Place, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
     to_json, value,
 };
-use super::{published, quotas, renders};
+use super::{published, quotas, renders, webhooks};
 use crate::{
     Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, Removed, RenderCounts, StoreError,
 };
@@ -67,6 +67,7 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
     for (shard, (start, end)) in (0..).zip(&shards) {
         change(db, sql, (&id, shard, job.account.as_str(), *start, *end, remote))?;
     }
+    webhooks::create(db, job)?;
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
 }
 

@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0016_renders.sql"),
     include_str!("migrations/0018_open_seasons.sql"),
     include_str!("migrations/0019_installed_versions.sql"),
+    include_str!("migrations/0020_webhooks.sql"),
 ];
 
 /// The schema that this version needs.

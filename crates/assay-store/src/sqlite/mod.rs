@@ -5,8 +5,8 @@
 //! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
 //!
 //! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs`, `renders.rs`, `seasons.rs`, `submissions.rs`, `published.rs`, `reconcile.rs`, `answers.rs` and
-//! `community.rs`; the tables in `migrations/`. A backup's copy is made in `copy.rs`.
+//! `conclusions.rs`, `renders.rs`, `seasons.rs`, `submissions.rs`, `published.rs`, `reconcile.rs`, `answers.rs`,
+//! `community.rs` and `webhooks.rs`; the tables in `migrations/`. A backup's copy is made in `copy.rs`.
 
 mod answers;
 mod arena;
@@ -39,6 +39,7 @@ mod seasons;
 mod sessions;
 mod shards;
 mod submissions;
+mod webhooks;
 mod writer;
 
 pub use copy::{CopiedCounts, RecordsCopy};

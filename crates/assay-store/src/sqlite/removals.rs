@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::fail::Sql;
 use super::jobs::{expect_one, status};
 use super::row::{all, change, first, micros, parsed, time_or_null, value};
-use super::{SqliteRecords, conclusions, renders};
+use super::{SqliteRecords, conclusions, renders, webhooks};
 use crate::{Erased, Removal, Removals, Removed, SETTLED, StoreError};
 
 /// What a season that is not closed may still have to run or to show is needed, however old.
@@ -95,6 +95,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
     conclusions::forget_signed(db, &id)?;
     renders::erase(db, &id)?;
+    webhooks::erase(db, &id)?;
     Ok(Erased::Done)
 }
 

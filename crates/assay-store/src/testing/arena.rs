@@ -1,6 +1,6 @@
 //! Seasons and submissions.
 
-use assay_model::{ArenaEntry, Artifact, Blame, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret, Verdict};
+use assay_model::{ArenaEntry, Artifact, Blame, JobId, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret, Verdict};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
@@ -50,6 +50,15 @@ async fn complete(records: &dyn Records) {
         assert_eq!(found.conclusion.statistics.episodes, 2, "the showcase does not count");
         assert!(records.complete_job(claim.fence, found, signed(), at(4)).await.unwrap());
     }
+}
+
+/// Opens a season, and runs a submission that `change` has changed to its end, at second 4.
+pub(super) async fn ended_in_an_open_season(records: &dyn Records, change: fn(NewJob) -> NewJob) -> JobId {
+    records.open_season(season(1)).await.unwrap();
+    let new = change(submission(1, "lab", 1));
+    let id = new.header.job_id;
+    completed(records, new).await;
+    id
 }
 
 pub(super) async fn seasons_follow_each_other(records: &dyn Records) {

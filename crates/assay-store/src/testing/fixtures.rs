@@ -45,6 +45,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
         policy_path: Some(format!("policies/{number}.zip")),
         shard_episodes: NonZeroU32::new(shard).unwrap(),
         quota: None,
+        callback_url: None,
     }
 }
 

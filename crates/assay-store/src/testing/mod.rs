@@ -20,6 +20,7 @@ mod renders;
 mod reviews;
 mod sessions;
 mod shards;
+mod webhooks;
 
 pub use fixtures::{at, episode, fingerprint, job, key, outcome, signed};
 pub use queue::queue;
@@ -115,5 +116,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         community::are_counted_by_the_day,
         community::failures_are_counted_by_the_day,
         community::are_found,
+        webhooks::secrets_overlap,
+        webhooks::are_due_when_their_job_has_ended,
+        webhooks::of_busy_accounts_wait,
+        webhooks::are_listed_and_bounded,
+        webhooks::wait_until_an_end_is_published,
     ];
 }

@@ -102,6 +102,7 @@ fn rerun(entry: &Counted, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
     let job = NewJob {
         // Nobody asked for it: it counts against no cap.
         quota: None,
+        callback_url: None,
         account: submission.account.clone(),
         header,
         policy_path: submission.policy_path.clone(),

@@ -18,7 +18,7 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BadSetting, BrowserSettings, EventSettings, Retention, Uploads};
+use assay_api::{BadSetting, BrowserSettings, EventSettings, Retention, Uploads, WebhookSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// How long things are kept. What has not ended is never removed, and the records stay.
     pub(crate) retention: Retention,
+    /// Webhooks: messages to the addresses that clients give with their jobs.
+    pub(crate) webhooks: WebhookSettings,
     /// A second judge: a vision model that looks at episodes too. It can only ask for a person's review.
     pub(crate) judge: JudgeSettings,
 }
@@ -59,6 +61,7 @@ impl Settings {
         self.browsers.validate().map_err(|bad| bad.within("browsers"))?;
         self.limits.validate().map_err(|bad| bad.within("limits"))?;
         self.retention.validate().map_err(|bad| bad.within("retention"))?;
+        self.webhooks.validate().map_err(|bad| bad.within("webhooks"))?;
         self.judge.validate().map_err(|bad| bad.within("judge"))
     }
 }

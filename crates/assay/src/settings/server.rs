@@ -29,6 +29,9 @@ pub(crate) struct ServerSettings {
     /// Networks that clients' policy servers may be in, beside the public Internet, such as "10.0.0.0/8".
     #[schemars(with = "Vec<String>")]
     pub(crate) policy_networks: Vec<Network>,
+    /// Networks that clients' webhooks (`callback_url`) may be in, beside the public Internet.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) webhook_networks: Vec<Network>,
     /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left out.
     pub(crate) max_evidence_mib: u64,
     /// Who may read /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
@@ -58,6 +61,7 @@ impl Default for ServerSettings {
             public_url: None,
             lanes: None,
             policy_networks: Vec::new(),
+            webhook_networks: Vec::new(),
             max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
             metrics: MetricsAccess::default(),
             log_format: LogFormat::default(),

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use assay_testkit::{Assay, Client, PythonServer, example, zip_folder};
+use assay_testkit::{Assay, Client, PythonServer, example, home, zip_folder};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
@@ -56,12 +56,17 @@ fn jobs(client: &Client, archive: &[u8]) -> (String, [String; 2]) {
 fn schemathesis_finds_nothing() {
     let assay = without_names();
     let limits = LIMITS.iter().flat_map(|limit| ["--set", limit]);
-    let options: Vec<_> = ["-v", "--policy-networks", "127.0.0.0/8,::1"].into_iter().chain(limits).collect();
+    let opened = ["-v", "--policy-networks", "127.0.0.0/8,::1", "--set", "server.webhook_networks=127.0.0.0/8,::1"];
+    let options: Vec<_> = opened.into_iter().chain(limits).collect();
     let (server, client, key) = serve(&assay, &options);
     let archive = zip_folder(&example(CARTPOLE, "reference"));
     let source = example(CARTPOLE, "reference").join("policy.py");
     let script = here().with_file_name("verify/policy_server.py");
     let policy = PythonServer::start(&script, &[source.to_str().unwrap()]);
+    let made = client.post("/webhooks/secret");
+    let secret = assay.write("webhook-secret", made.body["secret"].as_str().unwrap());
+    let receiver = home().join("docs/webhook_receiver.py");
+    let receiver = PythonServer::start(&receiver, &["--secret-file", secret.to_str().unwrap()]);
     let (artifact, jobs) = jobs(&client, &archive);
     let scenarios = client.get("/scenarios").body["scenarios"].as_array().unwrap().clone();
     let scenarios: Vec<_> = scenarios.into_iter().map(|scenario| scenario["id"].clone()).collect();
@@ -71,6 +76,7 @@ fn schemathesis_finds_nothing() {
         "jobs": jobs,
         "artifact": artifact,
         "server": format!("ws://127.0.0.1:{}", policy.port()),
+        "receiver": format!("http://127.0.0.1:{}/", receiver.port()),
         "own_key": key.split('_').nth(1).unwrap(),
     });
     let authorization = format!("Authorization: Bearer {key}");

@@ -1,7 +1,8 @@
 """What schemathesis cannot know from the OpenAPI document: what is valid here and now, and what must never be sent.
 
 Facts come as JSON in ASSAY_FUZZ_FACTS: `archive` (base64 of a policy), `scenarios`, `jobs`, `artifact` (a signed
-address), `server` (the address of a policy server, on loopback), `own_key` (the id of the key that is used).
+address), `server` (the address of a policy server, on loopback), `receiver` (the address of a receiver of webhooks, on
+loopback), `own_key` (the id of the key that is used).
 """
 
 import base64
@@ -20,6 +21,8 @@ from schemathesis.transport.serialization import Binary
 
 FACTS = json.loads(os.environ["ASSAY_FUZZ_FACTS"])
 ARCHIVE = Binary(base64.b64decode(FACTS["archive"]))
+# Parts of a form with an address that the service dials, and an address that it may.
+DIALLED = {"policy_url": FACTS["server"], "callback_url": FACTS["receiver"]}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # What is true of valid requests but stands in no schema, so that a refusal would be no mistake of the service.
@@ -95,8 +98,9 @@ def before_call(context, case, kwargs):
 
 
 def complete(body, positive):
-    if "policy_url" in body and (positive or not is_harmless(body["policy_url"])):
-        body["policy_url"] = FACTS["server"]
+    for name in DIALLED.keys() & body.keys():
+        if positive or not is_harmless(body[name]):
+            body[name] = DIALLED[name]
     if positive and not {"policy", "policy_url"} & set(body) and "scenario" in body:
         # Needed, but an `anyOf` that says so is more than generators of clients understand.
         body["policy"] = ARCHIVE
@@ -129,7 +133,7 @@ def spare(case):
 
 
 def is_harmless(address):
-    """Whether a policy server's address names this machine, or nothing that could be dialled."""
+    """Whether an address names this machine, or nothing that could be dialled."""
     try:
         host = urlsplit(str(address).strip()).hostname
     except ValueError:
@@ -150,13 +154,14 @@ def look_up_loopback(host, *rest, **more):
 
 def send_harmless(self, request, **more):
     body = request.body if isinstance(request.body, bytes) else (request.body or "").encode()
-    if b'name="policy_url"' in body:
+    if any(f'name="{name}"'.encode() in body for name in DIALLED):
         head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
         form = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
         for part in form.iter_parts() if form.is_multipart() else ():
-            if part.get_param("name", header="content-disposition") == "policy_url":
+            name = part.get_param("name", header="content-disposition")
+            if name in DIALLED:
                 address = part.get_payload(decode=True).decode(errors="replace")
-                assert is_harmless(address), f"{address!r} was about to be sent as a policy server"
+                assert is_harmless(address), f"{address!r} was about to be sent as {name}"
     return send(self, request, **more)
 
 

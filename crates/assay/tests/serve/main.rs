@@ -31,6 +31,7 @@ mod stopping;
 mod strangers;
 mod upgrades;
 mod videos;
+mod webhooks;
 
 use std::time::Duration;
 

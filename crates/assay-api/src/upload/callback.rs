@@ -1,0 +1,26 @@
+//! The part of a form that says where the end of the job is to be reported.
+
+use assay_model::{AccountId, Secret};
+
+use super::receive::Form;
+use crate::http::ApiError;
+use crate::state::App;
+
+/// The part's name.
+const PART: &str = "callback_url";
+
+/// The address, if the client gave one: its form is good, and messages to it can be signed.
+pub(crate) async fn callback(app: &App, account: &AccountId, form: &Form) -> Result<Option<Secret>, ApiError> {
+    let Some(url) = form.texts.get(PART) else { return Ok(None) };
+    // The address is not repeated: it may hold a token.
+    let refused = |message: String| ApiError::invalid(PART, None, message);
+    app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
+    if app.records.webhook_secrets(account).await?.is_none() {
+        let message = format!(
+            "{PART} needs a secret that messages to it are signed with: make your account's with POST \
+             /webhooks/secret, then send this request again"
+        );
+        return Err(refused(message));
+    }
+    Ok(Some(Secret::new(url)))
+}

@@ -1,0 +1,157 @@
+//! The loop that takes deliveries that are due, and sends them.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_model::AccountId;
+use assay_store::{Delivery, DeliveryAttempt, DeliveryState, StoreError};
+use jiff::SignedDuration;
+use tokio::task::JoinSet;
+
+use super::message::WebhookMessage;
+use super::retry::after_failure;
+use super::secret::signatures;
+use crate::AppState;
+use crate::state::App;
+
+/// Messages on their way at the same time.
+const MAX_IN_FLIGHT: usize = 16;
+/// Of them, messages of one account: an address that does not answer holds up its own account.
+const MAX_OF_ACCOUNT: usize = 2;
+/// How often it is asked what is due.
+const TICK: Duration = Duration::from_secs(1);
+/// Whoever takes a delivery has this long; longer than an address may take to answer ([`crate::WebhookSettings::answer_s`]).
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+/// The answer of an address that wants no more.
+const GONE: u16 = 410;
+
+/// Sends what is due until `stopped` is ready. What is on its way then is sent again after the next start.
+pub async fn deliver_webhooks(state: AppState, stopped: impl Future<Output = ()>) {
+    let mut deliveries = Deliveries { app: Arc::new(state), under_way: JoinSet::new(), of_account: BTreeMap::new() };
+    tokio::select! {
+        () = deliveries.run() => {}
+        () = stopped => {}
+    }
+}
+
+struct Deliveries {
+    app: App,
+    under_way: JoinSet<AccountId>,
+    of_account: BTreeMap<AccountId, usize>,
+}
+
+impl Deliveries {
+    async fn run(&mut self) {
+        let mut fails = false;
+        loop {
+            match self.start_due().await {
+                Ok(()) => fails = false,
+                Err(error) if !fails => {
+                    fails = true;
+                    tracing::warn!(%error, "webhooks wait: what is due can't be read; tried again every second");
+                }
+                Err(_) => {}
+            }
+            tokio::select! {
+                Some(ended) = self.under_way.join_next() => self.ended(ended),
+                () = tokio::time::sleep(TICK) => {}
+            }
+        }
+    }
+
+    /// Starts deliveries that are due, as many as there is room for.
+    async fn start_due(&mut self) -> Result<(), StoreError> {
+        while self.under_way.len() < MAX_IN_FLIGHT {
+            let full = self.of_account.iter().filter(|(_, number)| **number >= MAX_OF_ACCOUNT);
+            let busy: Vec<AccountId> = full.map(|(account, _)| account.clone()).collect();
+            let now = self.app.clock.now();
+            let Some(delivery) = self.app.records.claim_delivery(&busy, now, LEASE).await? else { break };
+            *self.of_account.entry(delivery.account.clone()).or_default() += 1;
+            let app = Arc::clone(&self.app);
+            self.under_way.spawn(async move {
+                deliver(&app, &delivery).await;
+                delivery.account
+            });
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, account: Result<AccountId, tokio::task::JoinError>) {
+        let Ok(account) = account else {
+            tracing::error!("sending a webhook panicked");
+            // Whose it was is not known: count anew.
+            self.of_account.clear();
+            return;
+        };
+        if let Some(number) = self.of_account.get_mut(&account) {
+            *number = number.saturating_sub(1);
+        }
+        self.of_account.retain(|_, number| *number > 0);
+    }
+}
+
+/// Tries a delivery once, and notes what came of it.
+async fn deliver(app: &App, delivery: &Delivery) {
+    let (job, account) = (delivery.job_id, &delivery.account);
+    let attempt = match attempt(app, delivery).await {
+        Ok(Some(attempt)) => attempt,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(job.id = %job, %account, %error, "a webhook was not sent, through our fault; tried again");
+            return;
+        }
+    };
+    let (state, due_at) = match (&attempt.error, attempt.status) {
+        (None, _) => (DeliveryState::Delivered, attempt.at),
+        (Some(_), Some(GONE)) => (DeliveryState::GivenUp, attempt.at),
+        (Some(_), _) => {
+            let retry_for = app.settings.webhooks.retry_for_s.get();
+            after_failure(delivery.attempts, delivery.first_at, attempt.at, retry_for)
+        }
+    };
+    let (attempts, error) = (delivery.attempts.saturating_add(1), attempt.error.clone().unwrap_or_default());
+    match state {
+        DeliveryState::Delivered => tracing::info!(job.id = %job, %account, attempts, "a webhook was delivered"),
+        DeliveryState::Pending => {
+            tracing::info!(job.id = %job, %account, attempts, error, next = %due_at, "a webhook failed")
+        }
+        DeliveryState::GivenUp => tracing::warn!(job.id = %job, %account, attempts, error, "a webhook was given up"),
+    }
+    if let Err(error) = app.records.note_delivery(job, attempt, state, due_at).await {
+        tracing::warn!(job.id = %job, %account, %error, "what became of a webhook could not be noted; it is sent again");
+    }
+}
+
+/// Sends the message; `None` when its job is gone.
+async fn attempt(
+    app: &App,
+    delivery: &Delivery,
+) -> Result<Option<DeliveryAttempt>, Box<dyn std::error::Error + Send + Sync>> {
+    let at = app.clock.now();
+    let Some(message) = WebhookMessage::of(app, delivery).await.map_err(|_| "its job could not be read")? else {
+        return Ok(None);
+    };
+    let body = serde_json::to_vec(&message)?;
+    let secrets = app.records.webhook_secrets(&delivery.account).await?;
+    let secrets = secrets.ok_or("the account has no secret, without which it may not name an address")?;
+    let headers = [
+        ("webhook-id", delivery.job_id.to_string()),
+        ("webhook-timestamp", at.as_second().to_string()),
+        ("webhook-signature", signatures(&secrets, delivery.job_id, at, &body)),
+    ];
+    let limit = app.settings.webhooks.answer_s;
+    let answer = tokio::time::timeout(limit.get(), app.webhook_sender.post(&delivery.url, &headers, body)).await;
+    let (status, error) = match answer {
+        Ok(Ok(status)) if (200..300).contains(&status) => (Some(status), None),
+        Ok(Ok(status)) if (300..400).contains(&status) => {
+            (Some(status), Some(format!("answered {status}, a redirect, which is never followed")))
+        }
+        Ok(Ok(GONE)) => (Some(GONE), Some(format!("answered {GONE}: it wants no more, so it is not tried again"))),
+        Ok(Ok(status)) => (Some(status), Some(format!("answered {status}"))),
+        Ok(Err(why)) => (None, Some(why)),
+        Err(_) => (None, Some(format!("no answer within {limit} s"))),
+    };
+    Ok(Some(DeliveryAttempt { at, status, error }))
+}

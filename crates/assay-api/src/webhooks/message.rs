@@ -1,0 +1,53 @@
+//! What is sent.
+
+use assay_model::{JobKind, JobReport};
+use assay_store::{Delivery, JobRecord};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::http::ApiError;
+use crate::published::Published;
+use crate::routes::{SubmissionDetail, job_object, submission_object};
+use crate::state::App;
+
+/// The body of a webhook: a job that has ended, as its own address shows it.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct WebhookMessage {
+    /// What happened: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same of
+    /// `submission`.
+    #[serde(rename = "type")]
+    #[schema(pattern = "^(verification|submission)\\.(completed|failed|cancelled)$")]
+    kind: String,
+    /// When that was published.
+    timestamp: Timestamp,
+    data: WebhookData,
+}
+
+/// A job object without its episodes, or a submission.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub(crate) enum WebhookData {
+    Verification(Box<JobReport>),
+    Submission(Box<SubmissionDetail>),
+}
+
+impl WebhookMessage {
+    /// The message of a delivery; `None` when its job is gone.
+    pub(super) async fn of(app: &App, delivery: &Delivery) -> Result<Option<Self>, ApiError> {
+        let Some(record) = app.records.job(None, delivery.job_id).await? else { return Ok(None) };
+        if record.header.kind() != JobKind::Submission {
+            let (status, ended_at) = end(&record);
+            let data = WebhookData::Verification(Box::new(job_object(app, &record, &[]).await?));
+            return Ok(Some(Self { kind: format!("verification.{status}"), timestamp: ended_at, data }));
+        }
+        let published = Published::of(app, record).await?;
+        let (status, ended_at) = end(published.record());
+        let data = WebhookData::Submission(Box::new(submission_object(app, &published).await?));
+        Ok(Some(Self { kind: format!("submission.{status}"), timestamp: ended_at, data }))
+    }
+}
+
+fn end(record: &JobRecord) -> (String, Timestamp) {
+    let report = record.report(&[]);
+    (report.status.as_str().to_ascii_lowercase(), report.completed_at.unwrap_or(report.created_at))
+}

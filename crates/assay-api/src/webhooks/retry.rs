@@ -1,0 +1,63 @@
+//! When a message is tried again.
+
+use std::time::Duration;
+
+use assay_store::DeliveryState;
+use jiff::{SignedDuration, Timestamp};
+
+/// Pauses after the first failed attempts, in seconds; after that the last one counts.
+const PAUSES_S: [i64; 8] = [5, 30, 120, 600, 1800, 3600, 7200, 14_400];
+
+/// What follows a failed attempt at `now`, with `attempts` before it, the first of them at `first_at`: state and time.
+pub(super) fn after_failure(
+    attempts: u32,
+    first_at: Option<Timestamp>,
+    now: Timestamp,
+    retry_for: Duration,
+) -> (DeliveryState, Timestamp) {
+    let nth = usize::try_from(attempts).unwrap_or(usize::MAX).min(PAUSES_S.len() - 1);
+    let next = later(now, SignedDuration::from_secs(PAUSES_S[nth]));
+    let last = later(first_at.unwrap_or(now), SignedDuration::try_from(retry_for).unwrap_or(SignedDuration::MAX));
+    if next > last { (DeliveryState::GivenUp, now) } else { (DeliveryState::Pending, next) }
+}
+
+fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    /// Seconds of all attempts after the first, until it is given up.
+    fn attempts(retry_for_s: u64) -> Vec<i64> {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let (mut made, mut now) = (Vec::new(), 0);
+        loop {
+            let done = u32::try_from(made.len()).unwrap();
+            let first = (done > 0).then(|| at(0));
+            let (state, due) = after_failure(done, first, at(now), Duration::from_secs(retry_for_s));
+            if state == DeliveryState::GivenUp {
+                return made;
+            }
+            now = due.as_second();
+            made.push(now);
+        }
+    }
+
+    #[test]
+    fn a_message_is_tried_for_a_day() {
+        let tried = attempts(24 * 60 * 60);
+        assert_eq!(tried[..4], [5, 35, 155, 755]);
+        assert_eq!(tried.len(), 11);
+        let last = tried.last().unwrap();
+        assert!((72_000..=86_400).contains(last), "{last}");
+    }
+
+    #[test]
+    fn it_need_not_be_tried_again() {
+        assert_eq!(attempts(0), [0_i64; 0]);
+        assert_eq!(attempts(40), [5, 35]);
+    }
+}
