@@ -28,6 +28,21 @@ pub enum ReplacementReason {
     Outage,
 }
 
+impl ReplacementReason {
+    /// In words, for the log.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::LaneDied => "the simulator died",
+            Self::PolicyStopped => "another process stopped the policy",
+            Self::PolicyKilled => "another process killed the policy",
+            Self::LeaseExpired => "its worker's lease expired",
+            Self::ServiceStopped => "the service stopped",
+            Self::Outage => "its evidence or result could not be stored",
+        }
+    }
+}
+
 /// An attempt at an episode that was replaced by another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReplacedAttempt {

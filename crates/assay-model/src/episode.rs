@@ -42,6 +42,22 @@ pub enum Termination {
     Cancelled,
 }
 
+impl Termination {
+    /// In words, for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::TimeLimit => "time limit",
+            Self::TerminalClause => "terminal clause",
+            Self::PolicyError => "policy error",
+            Self::PolicyTimeout => "policy time-out",
+            Self::Unstable => "unstable physics",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// The format of what `log_url` leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

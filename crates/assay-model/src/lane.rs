@@ -175,6 +175,17 @@ pub enum RenderPart {
     Video,
 }
 
+impl RenderPart {
+    /// The word for people and on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Video => "video",
+        }
+    }
+}
+
 /// What is to be written from a recorded episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderJob {

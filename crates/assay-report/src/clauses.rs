@@ -1,6 +1,6 @@
 //! One clause over all episodes of a job.
 
-use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, Level};
+use assay_model::{ClauseResult, ClauseStatus, EpisodeResult};
 
 use crate::words::{counted, ranges};
 
@@ -123,15 +123,6 @@ impl<'a> ClauseSummary<'a> {
             parts.push(format!("never put to the test in {}", named(&self.vacuous)));
         }
         parts.join("; ")
-    }
-
-    /// The level in a word.
-    #[must_use]
-    pub fn level_word(&self) -> &'static str {
-        match self.clause.level {
-            Level::Critical => "critical",
-            Level::Warning => "warning",
-        }
     }
 }
 

@@ -58,7 +58,7 @@ fn clauses(out: &mut String, report: &JobReport) {
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
             text(&clause.id),
-            summary.level_word(),
+            summary.clause.level.as_str(),
             summary.status_words(),
             shown(Some(clause.limit)),
             shown(worst.and_then(|w| w.value)),

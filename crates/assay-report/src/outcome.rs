@@ -2,7 +2,7 @@
 
 use assay_model::{
     Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyIdentity, ReviewDecision, ReviewReason,
-    Termination, Violation, sanitise,
+    Violation, sanitise,
 };
 
 use crate::terminal::RunAgain;
@@ -76,15 +76,7 @@ pub(crate) fn ending(episode: &EpisodeResult) -> &'static str {
         (EpisodeStatus::PolicyError, _) => "policy error",
         (EpisodeStatus::PolicyTimeout, _) => "policy time-out",
         (EpisodeStatus::Invalid, _) => "invalid: unstable physics",
-        (EpisodeStatus::Completed, termination) => match termination {
-            Termination::Success => "success",
-            Termination::TimeLimit => "time limit",
-            Termination::TerminalClause => "terminal clause",
-            Termination::PolicyError => "policy error",
-            Termination::PolicyTimeout => "policy time-out",
-            Termination::Unstable => "unstable physics",
-            Termination::Cancelled => "cancelled",
-        },
+        (EpisodeStatus::Completed, termination) => termination.words(),
     }
 }
 

@@ -255,7 +255,7 @@ impl<'a> Session<'a> {
     /// Puts a replaced attempt on record.
     fn replace(&mut self, replaced: ReplacedAttempt, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let (episode, reason) = (replaced.episode, replaced.reason);
-        tracing::warn!(episode, ?reason, evidence = replaced.evidence, "the episode is run again");
+        tracing::warn!(episode, reason = reason.words(), evidence = replaced.evidence, "the episode is run again");
         let note = AttemptNote::Replaced(replaced);
         events.note(&note).map_err(SessionError::Rejected)?;
         self.notes.push(note);

@@ -134,11 +134,11 @@ impl<'a> EpisodeLog<'a> {
 }
 
 fn clause_topic(topics: &mut Topics, clause: &assay_scenario::Clause) -> Result<Topic<Clause>, LogError> {
-    let (limit, level) = (clause.limit.to_string(), format!("{:?}", clause.level).to_lowercase());
+    let limit = clause.limit.to_string();
     let facts = [
         ("unit", clause.unit.as_str()),
         ("limit", &limit),
-        ("level", &level),
+        ("level", clause.level.as_str()),
         ("standard", &clause.standard),
         ("title", &clause.title),
     ];

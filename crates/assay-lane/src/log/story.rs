@@ -51,7 +51,7 @@ pub(super) fn story(result: &EpisodeResult, end_s: f64) -> Vec<Line> {
         lines.push(Line { time_s: end_s, level: LogLevel::Error, text: text.trim_end().to_owned() });
     }
     let success = if result.success { "the task is done" } else { "the task is not done" };
-    lines.push(Line::info(end_s, format!("the episode ended: {:?}, {success}", result.termination)));
+    lines.push(Line::info(end_s, format!("the episode ended: {}, {success}", result.termination.words())));
     lines.iter_mut().for_each(|line| line.time_s = line.time_s.min(end_s));
     lines.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     lines

@@ -215,7 +215,7 @@ impl ClauseView {
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         Self {
             id: clean(&clause.id),
-            level: summary.level_word(),
+            level: summary.clause.level.as_str(),
             limit: words::with_unit(clause.limit, &unit),
             value: or_nothing(worst.and_then(|w| w.value).map(|v| words::with_unit(v, &unit))),
             margin: or_nothing(worst.map(|w| words::signed(w.robustness))),

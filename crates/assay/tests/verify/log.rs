@@ -40,7 +40,10 @@ fn a_log_with_images_decodes_and_agrees_with_the_trace() {
     assert_eq!(log["topics"]["/camera"], "foxglove.CompressedVideo");
     let lines = log["log"].as_array().unwrap();
     let with = |text: &str| lines.iter().any(|line| line.as_str().unwrap().contains(text));
-    assert!(with("episode 0 of cartpole_keepin") && with("seen enough") && with("PolicyError"), "{lines:?}");
+    assert!(
+        with("episode 0 of cartpole_keepin") && with("seen enough") && with("the episode ended: policy error, "),
+        "{lines:?}"
+    );
     assert!(log["facts"]["draw.lean"].is_string());
 }
 
@@ -66,6 +69,17 @@ fn a_log_without_images_shows_contacts_and_violations() {
     }
     let lines = log["log"].as_array().unwrap();
     assert!(lines.iter().any(|line| line.as_str().unwrap().starts_with("contact_force violated")), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "the episode ended: success, the task is done");
+    assert_eq!(log["about"]["/clauses/contact_force"]["level"], "critical");
+}
+
+#[test]
+fn a_log_ends_in_words() {
+    let assay = assay();
+    let log = logged(&assay, &example(CARTPOLE, "reckless"), CARTPOLE, 1, &["--max-evidence-mib", "1"]);
+    let lines = log["log"].as_array().unwrap();
+    assert_eq!(lines.last().unwrap(), "the episode ended: time limit, the task is not done");
+    assert_eq!(log["about"]["/clauses/cart_speed"]["level"], "warning");
 }
 
 /// Stops in the middle of a second and says what it has before its eyes.

@@ -29,7 +29,7 @@ def published(schema_name: str):
     return getattr(importlib.import_module(f"foxglove_schemas_protobuf.{name}_pb2"), name)
 
 
-topics, messages = {}, {}
+topics, messages, about = {}, {}, {}
 attachments, metadata, chunks = {}, {}, []
 # The images lie beside the log, as a viewer opens them.
 for name in ("log.mcap", "images.mcap"):
@@ -48,6 +48,7 @@ for name in ("log.mcap", "images.mcap"):
             is_image = channel.topic == "/camera" or channel.topic.startswith("/images/")
             assert is_image == (name == "images.mcap"), f"{channel.topic} stands in {name}"
             topics.setdefault(channel.topic, schema.name)
+            about.setdefault(channel.topic, channel.metadata)
             messages.setdefault(channel.topic, []).append((message.log_time, decoded))
         attachments |= {a.name: json.loads(a.data) for a in reader.iter_attachments()}
         metadata |= {m.name: m.metadata for m in reader.iter_metadata()}
@@ -117,6 +118,7 @@ print(
     json.dumps(
         {
             "topics": topics,
+            "about": about,
             "control_steps": len(first),
             "frames": len(messages.get("/camera", [])),
             "log": [m.message for _, m in messages["/log"]],
