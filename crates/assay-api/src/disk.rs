@@ -3,11 +3,9 @@
 //! (`limits.disk.min_free_mib`), however many come at once and however slowly.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
-use rustix::fs::statvfs;
 
 use crate::ApiSettings;
 use crate::http::{ApiError, Code, OverLimit};
@@ -63,17 +61,8 @@ pub(crate) fn ensure_free_space(app: &App) -> Result<(), ApiError> {
 
 /// Bytes that uploads may take.
 fn available(app: &App) -> Result<u64, ApiError> {
-    let free = free_bytes(&app.data)?;
-    let min_free_mib = app.settings.disk.min_free_mib;
-    free.checked_sub(min_free_mib.saturating_mul(MIB)).ok_or_else(|| {
-        tracing::warn!(free_mib = free / MIB, min_free_mib, "the disk is nearly full");
-        full()
-    })
-}
-
-fn free_bytes(folder: &Path) -> Result<u64, ApiError> {
-    let found = statvfs(folder).map_err(|e| ApiError::internal("free disk space unknown", &std::io::Error::from(e)))?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    let free = app.storage.free_bytes().map_err(|e| ApiError::internal("free disk space unknown", &e))?;
+    free.checked_sub(app.settings.disk.min_free_mib.saturating_mul(MIB)).ok_or_else(full)
 }
 
 /// The answer to a request that would have to store something.

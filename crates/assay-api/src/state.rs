@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
-use assay_store::{Blobs, Queue, Records, ScenarioFiles, ServerCalls, StoreError};
+use assay_store::{Blobs, Queue, Records, ScenarioFiles, ServerCalls, StorageHealth, StoreError};
 use uuid::Uuid;
 
 use crate::http::{ApiError, Code};
@@ -51,6 +51,8 @@ pub struct AppState {
     pub replayer: Arc<dyn Replayer>,
     /// The evidence.
     pub blobs: Blobs,
+    /// Whether the disk has room.
+    pub storage: StorageHealth,
     /// How the policy servers of jobs are called.
     pub servers: ServerCalls,
     /// Sends messages to the addresses that clients gave with their jobs.

@@ -100,6 +100,48 @@ impl StoreError {
         matches!(self, Self::Database { transient: true, .. })
     }
 
+    /// The database can't do its work now, whatever the work is. [`crate::StorageHealth`] tells the operator of it, once.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        use rusqlite::ErrorCode as Code;
+        matches!(
+            self.code(),
+            Some(
+                Code::DatabaseBusy
+                    | Code::DatabaseLocked
+                    | Code::DiskFull
+                    | Code::SystemIoFailure
+                    | Code::CannotOpen
+                    | Code::ReadOnly
+                    | Code::PermissionDenied
+                    | Code::OutOfMemory
+                    | Code::NotADatabase
+                    | Code::DatabaseCorrupt
+            )
+        )
+    }
+
+    /// Logs that `what` was not done because of this error: in an outage, which was told already, for debugging only.
+    pub fn log(&self, what: &str) {
+        let error = self.in_full();
+        if self.is_outage() {
+            tracing::debug!(%error, "{what}");
+        } else {
+            tracing::error!(%error, "{what}");
+        }
+    }
+
+    /// What SQLite says.
+    pub(crate) fn code(&self) -> Option<rusqlite::ErrorCode> {
+        let Self::Database { source, .. } = self else { return None };
+        source.downcast_ref::<rusqlite::Error>()?.sqlite_error_code()
+    }
+
+    /// With its cause.
+    pub(crate) fn in_full(&self) -> String {
+        self.source().map_or_else(|| self.to_string(), |cause| format!("{self}: {cause}"))
+    }
+
     pub(crate) fn corrupt(
         row: impl std::fmt::Display,
         column: &'static str,

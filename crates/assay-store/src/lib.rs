@@ -27,6 +27,7 @@ mod events;
 mod full;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod health;
 mod job;
 mod key;
 mod line;
@@ -64,6 +65,7 @@ pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome, Signed, SignedDo
 pub use error::StoreError;
 pub use events::{EventRecord, Events};
 pub use full::is_disk_full;
+pub use health::StorageHealth;
 pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
 pub use key::{KeyId, KeyRecord, Revocation};
 pub use line::{HiddenSubmission, Line, Lines, OpenShard, Pace};

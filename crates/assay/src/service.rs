@@ -18,7 +18,9 @@ use assay_model::{Clock, SystemClock};
 use assay_policy::remote::{Endpoint, Guard};
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
-use assay_store::{Blobs, Live, LocalLive, LocalQueue, Records, ScenarioFiles, ServerCalls, SqliteRecords};
+use assay_store::{
+    Blobs, Live, LocalLive, LocalQueue, Records, ScenarioFiles, ServerCalls, SqliteRecords, StorageHealth,
+};
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::num::NonZeroU32;
@@ -101,6 +103,8 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     raise_file_limit();
     let data = data_folder(settings.server.data()?)?;
     let records = SqliteRecords::open(&data, "assay serve")?;
+    let storage = records.health();
+    storage.keep_free(settings.limits.disk.min_free_mib << 20);
     if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
         let why = error.source().map(ToString::to_string).unwrap_or_default();
         eprintln!("assay: warning: {error}: {why}; tried again while the server runs");
@@ -127,8 +131,14 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         stopping: stopping_preflights.clone(),
     };
     let live: Arc<dyn Live> = Arc::new(LocalLive::default());
-    let mut state =
-        state(settings, &engine, records, &data, (keyring.clone(), preflights, scenario_files), Arc::clone(&live))?;
+    let mut state = state(
+        settings,
+        &engine,
+        records,
+        &data,
+        (keyring.clone(), preflights, scenario_files),
+        (storage.clone(), Arc::clone(&live)),
+    )?;
     state.settings.second_judge = judge.is_some();
     let readiness = state.readiness.clone();
     let service = Service::start(ServiceOptions {
@@ -142,6 +152,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         data,
         keyring,
         live,
+        health: storage,
         max_job_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
@@ -218,7 +229,7 @@ fn state(
     records: Arc<dyn Records>,
     data: &Path,
     (keyring, preflights, scenario_files): (Keyring, EnginePreflights, ScenarioFiles),
-    live: Arc<dyn Live>,
+    (storage, live): (StorageHealth, Arc<dyn Live>),
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
@@ -235,6 +246,7 @@ fn state(
             data.to_owned(),
         )),
         blobs,
+        storage,
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         webhook_sender,

@@ -43,7 +43,7 @@ pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
         }
         changes.mark_unchanged();
         if let Err(error) = pass_on(&hub, &mut cursor).await {
-            tracing::warn!(%error, "new events could not be read; they are read again");
+            error.log("new events could not be read; they are read again");
         }
         if looked.elapsed() >= CREDENTIALS {
             looked = Instant::now();

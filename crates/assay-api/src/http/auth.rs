@@ -163,7 +163,7 @@ fn touch(app: &App, key: &KeyRecord, now: Timestamp) {
     let (app, id) = (app.clone(), key.id.clone());
     tokio::spawn(async move {
         if let Err(error) = app.records.touch_key(&id, now).await {
-            tracing::warn!(%error, key.id = %id, "the use of a key was not noted");
+            error.log(&format!("the use of key {id} was not noted"));
         }
     });
 }

@@ -175,6 +175,11 @@ impl ApiError {
     /// Our fault: `context` goes to the log, not to the client.
     pub(crate) fn internal(context: &str, error: &dyn std::error::Error) -> Self {
         tracing::error!(error = %Chain(error), "{context}");
+        Self::broken()
+    }
+
+    /// Our fault, of which the log has been told.
+    fn broken() -> Self {
         Self::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
     }
 
@@ -244,12 +249,13 @@ impl From<StoreError> for ApiError {
             return over.into();
         }
         if error.is_transient() || matches!(error, StoreError::Closed) {
-            tracing::warn!(error = %Chain(&error), "the records are not available");
+            error.log("the records are not available");
             let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
             return Self::new(Code::Unavailable, "the service can't take this now; try again")
                 .with_header(retry.0, retry.1);
         }
-        Self::internal("the records failed", &error)
+        error.log("the records failed");
+        Self::broken()
     }
 }
 

@@ -162,7 +162,7 @@ impl OnceOnly {
         let answer = answer(parts.status, location, kept);
         if let Err(error) = self.0.app.records.finish(once, answer).await {
             // A job has its answer already; anything else may be asked again when the key is free.
-            tracing::warn!(%error, "the answer to a request with an idempotency key was not kept");
+            error.log("the answer to a request with an idempotency key was not kept");
         }
         Response::from_parts(parts, Body::from(body))
     }
@@ -235,7 +235,7 @@ impl Drop for FreedWhenDropped {
         let app = self.0.0.app.clone();
         tokio::spawn(async move {
             if let Err(error) = app.records.abandon(once).await {
-                tracing::warn!(%error, "an idempotency key stays taken for a while");
+                error.log("an idempotency key stays taken for a while");
             }
         });
     }

@@ -116,7 +116,7 @@ impl Outlook {
         tokio::spawn(async move {
             let _making = making;
             if let Err(error) = inner.make().await {
-                tracing::warn!(%error, "what is ahead of the jobs could not be told");
+                error.log("what is ahead of the jobs could not be told");
             }
         });
     }

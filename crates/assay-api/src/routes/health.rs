@@ -44,7 +44,7 @@ pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiErro
         return Err(ApiError::new(Code::Unavailable, format!("not ready: {reason}")));
     }
     if let Err(error) = app.records.ping().await {
-        tracing::error!(%error, "the records do not answer");
+        error.log("the records do not answer");
         return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
     }
     if disk::ensure_free_space(&app).is_err() {

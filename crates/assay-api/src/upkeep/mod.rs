@@ -30,7 +30,7 @@ pub async fn upkeep(state: AppState, stopped: impl Future<Output = ()>) {
         loop {
             rounds.tick().await;
             if let Err(error) = round(&app).await {
-                tracing::warn!(%error, "what is kept could not be looked after; the next round tries again");
+                error.log("what is kept could not be looked after; the next round tries again");
             }
         }
     };

@@ -74,23 +74,23 @@ pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError
     let in_use = POLICIES_IN_USE.read().await;
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let checked = app.intake.check(upload.file.path()).map_err(refusal)?;
-        keep(&app.data, upload.file, checked, in_use)
+        let checked = app.intake.check(upload.file.path()).map_err(|failure| refusal(&app, failure))?;
+        keep(&app, upload.file, checked, in_use)
     });
     task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
 }
 
-pub(crate) fn refusal(failure: IntakeFailure) -> ApiError {
+pub(crate) fn refusal(app: &App, failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
         IntakeFailure::NotRun(why) => ApiError::new(Code::Unavailable, why),
-        IntakeFailure::Broken(error) => disk_error(&error),
+        IntakeFailure::Broken(error) => disk_error(app, &error),
     }
 }
 
 /// Checks what the intake says, and keeps the file.
 fn keep(
-    data: &Path,
+    app: &App,
     file: NamedTempFile,
     checked: CheckedPolicy,
     in_use: RwLockReadGuard<'static, ()>,
@@ -101,8 +101,8 @@ fn keep(
         return Err(ApiError::internal("the intake named an archive wrongly", &error));
     }
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
-    let size_bytes = file.as_file().metadata().map_err(|e| disk_error(&e))?.len();
-    put(file, &data.join(&path), &data.join(POLICIES)).map_err(|e| disk_error(&e))?;
+    let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
+    put(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
     Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
 }
 
@@ -136,9 +136,9 @@ pub(crate) async fn forget(app: &App, path: Option<String>) {
 }
 
 /// A full disk passes; anything else is a fault.
-pub(crate) fn disk_error(error: &std::io::Error) -> ApiError {
+pub(crate) fn disk_error(app: &App, error: &std::io::Error) -> ApiError {
     if is_disk_full(error) {
-        tracing::error!(%error, "the disk is full");
+        app.storage.files_failed(&error.to_string());
         return disk::full();
     }
     ApiError::internal("the disk failed", error)

@@ -237,7 +237,7 @@ impl Receiving<'_> {
 
     async fn written(&mut self, sink: &mut Sink) -> Result<NamedTempFile, ApiError> {
         self.room.write(self.app, sink.held.len() as u64)?;
-        sink.written().await
+        sink.written(self.app).await
     }
 
     async fn text(&self, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
@@ -270,13 +270,13 @@ struct Sink {
 
 impl Sink {
     /// The file with all that is held; made if there is none yet.
-    async fn written(&mut self) -> Result<NamedTempFile, ApiError> {
+    async fn written(&mut self, app: &App) -> Result<NamedTempFile, ApiError> {
         let (folder, file, held) = (self.folder.clone(), self.file.take(), std::mem::take(&mut self.held));
         let written = tokio::task::spawn_blocking(move || {
             let mut file = file.map_or_else(|| NamedTempFile::with_suffix_in(".zip", &folder), Ok)?;
             file.write_all(&held).map(|()| file)
         });
         let written = written.await.map_err(|e| ApiError::internal("writing an upload panicked", &e))?;
-        written.map_err(|e| disk_error(&e))
+        written.map_err(|e| disk_error(app, &e))
     }
 }

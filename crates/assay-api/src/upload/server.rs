@@ -43,7 +43,7 @@ pub(super) fn read(app: &App, form: &Form) -> Result<(Option<ServerWish>, Vec<St
         return Err(ApiError::invalid("policy", None, message));
     };
     // The address is not repeated: it may hold a password.
-    let checked = app.intake.check_server(url).map_err(refusal)?;
+    let checked = app.intake.check_server(url).map_err(|failure| refusal(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
     let wish = ServerWish {
         url: Secret::new(url),

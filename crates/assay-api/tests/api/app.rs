@@ -77,6 +77,8 @@ impl TestApp {
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
+        let storage = records.health();
+        storage.keep_free(settings.disk.min_free_mib << 20);
         let outlook = Outlook::new(records.clone(), clock.clone(), settings.lanes);
         let live = Arc::new(LocalLive::default());
         let state = AppState {
@@ -92,6 +94,7 @@ impl TestApp {
             publishing_places: Places::publications(),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
             upload_room: UploadRoom::default(),
+            storage,
             rate: RateWindows::default(),
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::reserve::Reserve;
+use crate::StorageHealth;
 
 /// Pages of 4 KiB that are not moved yet, below which the log is left alone. After each move the next commit waits for the
 /// disk twice, since it begins the log anew.
@@ -29,11 +30,11 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(db: Connection, reserve: Arc<Reserve>) -> Result<Self, std::io::Error> {
+    pub(super) fn start(db: Connection, reserve: Arc<Reserve>, health: StorageHealth) -> Result<Self, std::io::Error> {
         let (nudges, nudged) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("assay-db-checkpoint".into())
-            .spawn(move || run(&db, &nudged, &reserve))?;
+            .spawn(move || run(&db, &nudged, (&reserve, &health)))?;
         Ok(Self { nudges: Some(nudges), thread: Some(thread) })
     }
 
@@ -57,7 +58,7 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(db: &Connection, nudged: &Receiver<()>, reserve: &Reserve) {
+fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &StorageHealth)) {
     let mut pending = false;
     loop {
         let wait = match (reserve.is_held(), pending) {
@@ -71,41 +72,45 @@ fn run(db: &Connection, nudged: &Receiver<()>, reserve: &Reserve) {
             Ok(()) => {
                 pending = true;
                 // The file keeps the length that it once had; how much of it counts, the database knows.
-                let (pages, moved) = checkpoint(db, "NOOP").unwrap_or_default();
+                let (pages, moved) = checkpoint(db, "NOOP", health).unwrap_or_default();
                 if pages - moved >= WORTH_IT_PAGES {
-                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { anew });
-                    renew(reserve);
+                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { anew }, health);
+                    renew(reserve, health);
                     std::thread::sleep(PAUSE);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
                 // It may be that a full disk kept the log from being moved.
-                let moved = checkpoint(db, if reserve.is_held() { anew } else { "PASSIVE" }).is_some();
-                renew(reserve);
+                let moved = checkpoint(db, if reserve.is_held() { anew } else { "PASSIVE" }, health).is_some();
+                renew(reserve, health);
                 pending = pending && !moved;
             }
             Err(RecvTimeoutError::Disconnected) => {
-                checkpoint(db, "PASSIVE");
+                checkpoint(db, "PASSIVE", health);
                 return;
             }
         }
     }
 }
 
-/// Holds what the records lost of their reserve, and says once when that fails, and when it is whole again.
-fn renew(reserve: &Reserve) {
-    let was_held = reserve.is_held();
-    match (was_held, reserve.renew()) {
-        (true, Err(error)) => tracing::warn!(%error, "the records' reserve of disk space can't be held; tried again"),
-        (false, Ok(())) => tracing::info!("the records hold their reserve of disk space again"),
-        _ => {}
+/// Holds what the records lost of their reserve.
+fn renew(reserve: &Reserve, health: &StorageHealth) {
+    match reserve.renew() {
+        Err(error) => health.reserve_failed(&error),
+        Ok(()) => health.reserve_held(),
     }
 }
 
 /// The log's pages, and how many of them are moved, afterwards.
-fn checkpoint(db: &Connection, mode: &'static str) -> Option<(i64, i64)> {
+fn checkpoint(db: &Connection, mode: &'static str, health: &StorageHealth) -> Option<(i64, i64)> {
     let result = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)));
-    result.inspect_err(|error| tracing::warn!(%error, mode, "a checkpoint failed; the next one will try again")).ok()
+    match &result {
+        Err(error) => health.checkpoint_failed(error),
+        // One that moves nothing shows nothing.
+        Ok(_) if mode == "NOOP" => {}
+        Ok(_) => health.checkpoints_work(),
+    }
+    result.ok()
 }
 
 #[cfg(test)]
@@ -124,12 +129,13 @@ mod tests {
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.execute_batch("CREATE TABLE t (x BLOB)").unwrap();
         let reserve = Arc::new(Reserve::of(&folder.path().join("db")).unwrap());
-        let checkpointer = Checkpointer::start(open(), reserve).unwrap();
+        let health = StorageHealth::new(folder.path());
+        let checkpointer = Checkpointer::start(open(), reserve, health.clone()).unwrap();
         let insert = |bytes: i64| {
             db.execute("INSERT INTO t VALUES (zeroblob(?1))", [bytes]).unwrap();
             checkpointer.nudge();
         };
-        let waits = || checkpoint(&db, "NOOP").map(|(pages, moved)| pages - moved).unwrap();
+        let waits = || checkpoint(&db, "NOOP", &health).map(|(pages, moved)| pages - moved).unwrap();
         insert(2 * WORTH_IT_PAGES * 4096);
         let until = Instant::now() + Duration::from_secs(20);
         while waits() > 0 {

@@ -18,7 +18,7 @@ use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
 use super::reserve::{MAX_LOG_BYTES, Reserve};
 use super::writer::{Outlives, Writer};
-use crate::{KeyId, KeyRecord, StoreError};
+use crate::{KeyId, KeyRecord, StorageHealth, StoreError};
 
 pub(super) const FILE_NAME: &str = "assay.db";
 /// How long a statement waits for another process (`assay keys`, a backup) to finish its own.
@@ -34,6 +34,7 @@ pub struct SqliteRecords {
     readers: Arc<Readers>,
     known_keys: KnownKeys,
     reserve: Arc<Reserve>,
+    health: StorageHealth,
     _lock: Option<DataLock>,
 }
 
@@ -86,10 +87,12 @@ impl SqliteRecords {
         let thread = |e| StoreError::file("start a thread for", &file, e);
         let reserve = Reserve::of(&file).map_err(|e| StoreError::file("open", &file, e))?;
         let reserve = Arc::new(reserve);
-        let checkpointer = Checkpointer::start(second, Arc::clone(&reserve)).map_err(thread)?;
-        let writer = Writer::start(db, checkpointer).map_err(thread)?;
+        let health = StorageHealth::new(file.parent().unwrap_or(&file));
+        let checkpointer = Checkpointer::start(second, Arc::clone(&reserve), health.clone()).map_err(thread)?;
+        let writer = Writer::start(db, checkpointer, health.clone()).map_err(thread)?;
         let known_keys = KnownKeys::new(StateFile::of(&file));
-        Ok(Self { writer, readers: Arc::new(Readers::new(file)), known_keys, reserve, _lock: lock })
+        let readers = Arc::new(Readers::new(file, health.clone()));
+        Ok(Self { writer, readers, known_keys, reserve, health, _lock: lock })
     }
 
     /// Holds `bytes` of the disk for the records from now on, so that they commit when nothing else can be written: as
@@ -106,6 +109,12 @@ impl SqliteRecords {
     #[must_use]
     pub fn holds_reserve(&self) -> bool {
         self.reserve.is_held()
+    }
+
+    /// Whether they, and the disk that they lie on, work.
+    #[must_use]
+    pub fn health(&self) -> StorageHealth {
+        self.health.clone()
     }
 
     pub(super) fn changed(&self) -> tokio::sync::watch::Receiver<()> {

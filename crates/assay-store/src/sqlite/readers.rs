@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::fail::{Sql, database};
 use super::open::connect;
-use crate::StoreError;
+use crate::{StorageHealth, StoreError};
 
 /// Idle connections kept.
 const MAX_IDLE: usize = 8;
@@ -18,11 +18,12 @@ const MAX_IDLE: usize = 8;
 pub(super) struct Readers {
     file: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    health: StorageHealth,
 }
 
 impl Readers {
-    pub(super) fn new(file: PathBuf) -> Self {
-        Self { file, idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(file: PathBuf, health: StorageHealth) -> Self {
+        Self { file, idle: Mutex::new(Vec::new()), health }
     }
 
     /// The database.
@@ -45,6 +46,15 @@ impl Readers {
         doing: &'static str,
         query: impl FnOnce(&Connection) -> Sql<T>,
     ) -> Result<T, StoreError> {
+        let result = self.answer(doing, query);
+        match &result {
+            Err(error) if error.is_outage() => self.health.reads_failed(error),
+            _ => self.health.reads_work(),
+        }
+        result
+    }
+
+    fn answer<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> Sql<T>) -> Result<T, StoreError> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match pooled {
             Some(db) => db,

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::checkpoint::Checkpointer;
 use super::fail::{Sql, database};
-use crate::StoreError;
+use crate::{StorageHealth, StoreError};
 
 /// Commands that may wait; more callers wait for room.
 const CAPACITY: usize = 1024;
@@ -16,8 +16,8 @@ const CAPACITY: usize = 1024;
 const MAX_BATCH: usize = 256;
 
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Runs inside the open transaction, or is told why there is none.
-type Run = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> Answer + Send>;
+/// Runs inside the open transaction, or is told why there is none. With the answer comes an outage that kept it from its work.
+type Run = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> (Answer, Option<StoreError>) + Send>;
 
 /// What a change must outlive when its caller is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,12 +42,16 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(db: Connection, checkpointer: Checkpointer) -> Result<Self, std::io::Error> {
+    pub(super) fn start(
+        db: Connection,
+        checkpointer: Checkpointer,
+        health: StorageHealth,
+    ) -> Result<Self, std::io::Error> {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let (changed, changes) = watch::channel(());
         let thread = std::thread::Builder::new()
             .name("assay-db-writer".into())
-            .spawn(move || run(db, receiver, &checkpointer, &changed))?;
+            .spawn(move || run(db, receiver, (&checkpointer, &health), &changed))?;
         Ok(Self { sender: Some(sender), thread: Some(thread), changes })
     }
 
@@ -67,10 +71,12 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let run: Run = Box::new(move |db| {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
-            Box::new(move |committed| {
+            let outage = result.as_ref().err().filter(|error| error.is_outage()).cloned();
+            let answer: Answer = Box::new(move |committed| {
                 // The caller may be gone; then nobody wants the answer.
                 let _ = answer.send(committed.and(result));
-            })
+            });
+            (answer, outage)
         });
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         metrics::gauge!("assay_db_queue_length").set(waiting(sender));
@@ -106,13 +112,13 @@ fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> S
 fn run(
     mut db: Connection,
     mut receiver: mpsc::Receiver<Command>,
-    checkpointer: &Checkpointer,
+    (checkpointer, health): (&Checkpointer, &StorageHealth),
     changed: &watch::Sender<()>,
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while receiver.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let begun = Instant::now();
-        let (answers, committed) = commit(&mut db, &mut batch);
+        let (answers, committed) = commit(&mut db, &mut batch, health);
         metrics::histogram!("assay_db_commit_seconds").record(begun.elapsed());
         changed.send_replace(());
         for answer in answers {
@@ -122,7 +128,11 @@ fn run(
     }
 }
 
-fn commit(db: &mut Connection, batch: &mut Vec<Command>) -> (Vec<Answer>, Result<(), StoreError>) {
+fn commit(
+    db: &mut Connection,
+    batch: &mut Vec<Command>,
+    health: &StorageHealth,
+) -> (Vec<Answer>, Result<(), StoreError>) {
     // What is not on the disk yet is with the next commit that must be.
     let begin = match batch.iter().map(|command| command.outlives).max() {
         Some(Outlives::Process) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
@@ -130,13 +140,19 @@ fn commit(db: &mut Connection, batch: &mut Vec<Command>) -> (Vec<Answer>, Result
     };
     if let Err(e) = db.execute_batch(begin) {
         let error = database("beginning a transaction", e);
-        return (batch.drain(..).map(|command| (command.run)(Err(error.clone()))).collect(), Err(error));
+        health.commits_failed(&error);
+        return (batch.drain(..).map(|command| (command.run)(Err(error.clone())).0).collect(), Err(error));
     }
-    let answers = batch.drain(..).map(|command| (command.run)(Ok(&mut *db))).collect();
+    let (answers, outages): (Vec<_>, Vec<_>) = batch.drain(..).map(|command| (command.run)(Ok(&mut *db))).unzip();
     let committed = db.execute_batch("COMMIT").map_err(|e| {
         // SQLite may have rolled back by itself; then this says so and there is nothing to do.
         let _ = db.execute_batch("ROLLBACK");
         database("committing", e)
     });
+    // Also a statement may need room on the disk.
+    match outages.iter().flatten().chain(committed.as_ref().err()).next() {
+        Some(error) => health.commits_failed(error),
+        None => health.commits_work(),
+    }
     (answers, committed)
 }

@@ -34,13 +34,13 @@ impl Shared {
                         self.pack(id, &claim.episodes);
                     }
                     Ok(None) => tracing::info!("the conclusion was drawn elsewhere"),
-                    Err(error) => tracing::error!(%error, "the conclusion could not be written"),
+                    Err(error) => error.log("the conclusion could not be written"),
                 }
                 self.claims.remove(&held);
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "conclusions could not be claimed");
+                error.log("conclusions could not be claimed");
                 false
             }
         }

@@ -19,7 +19,7 @@ impl Shared {
         let drawn = match self.wait(self.options.records.renders(header.job_id)) {
             Ok(drawn) => drawn,
             Err(error) => {
-                return tracing::warn!(job.id = %header.job_id, %error, "evidence that does not count stays");
+                return error.log("evidence that does not count stays");
             }
         };
         let kept = recorded.iter().flat_map(|episode| &episode.evidence);

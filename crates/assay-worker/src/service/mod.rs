@@ -9,6 +9,7 @@ mod claims;
 mod conclude;
 mod dropped;
 mod judge;
+mod missing;
 mod packing;
 mod quiet;
 mod renderers;
@@ -25,13 +26,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, Live, Queue, Records, ServerCalls, Work};
+use assay_store::{Blobs, Live, Queue, Records, ServerCalls, StorageHealth, Work};
 use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
 use crate::engine::core_of;
 use crate::{Cancel, Engine, Keyring};
 use claims::{Claims, Held};
+use missing::Missing;
 use quiet::Quiet;
 use renderers::Renderers;
 use servers::Servers;
@@ -76,6 +78,8 @@ pub struct ServiceOptions {
     pub live: Arc<dyn Live>,
     /// How the policy servers of jobs are called.
     pub servers: ServerCalls,
+    /// Told when files can't be stored.
+    pub health: StorageHealth,
     /// The records' runtime.
     pub runtime: Handle,
 }
@@ -96,6 +100,8 @@ pub(crate) struct Shared {
     /// Lanes whose policies sleep.
     sleepers: Sleepers,
     renderers: Renderers,
+    /// Scenario versions whose files are missing.
+    missing: Missing,
     /// No new work is taken.
     pub(crate) stopping: Cancel,
     /// The worker's name in the records.
@@ -116,6 +122,7 @@ impl Service {
             servers: Servers::default(),
             sleepers: Sleepers::default(),
             renderers: Renderers::default(),
+            missing: Missing::default(),
             stopping: Cancel::new(),
             name,
         };
@@ -200,7 +207,7 @@ impl Shared {
                 match lease {
                     Ok(assay_store::Lease::Held) => {}
                     Ok(assay_store::Lease::Lost) => cancel.cancel(),
-                    Err(error) => tracing::warn!(%error, "a lease could not be prolonged"),
+                    Err(error) => error.log("a lease could not be prolonged"),
                 }
             }
         }
@@ -210,7 +217,7 @@ impl Shared {
         let start = SystemTime::from(self.options.clock.now());
         match self.wait(self.options.records.claimable(MAX_PRIMED)) {
             Ok(work) => self.publish(work),
-            Err(error) => tracing::error!(%error, "the records could not be read"),
+            Err(error) => error.log("the records could not be read"),
         }
         while !self.stopping.is_cancelled() {
             match self.wait(self.options.records.reconcile(self.options.clock.now())) {
@@ -220,7 +227,11 @@ impl Shared {
                     }
                     self.publish(done.requeued);
                 }
-                Err(error) => tracing::error!(%error, "the records could not be put right"),
+                Err(error) => error.log("the records could not be put right"),
+            }
+            // The log is to tell of a disk that is full, or has room again, also when nothing is asked for.
+            if let Err(error) = self.options.health.free_bytes() {
+                tracing::debug!(%error, "the free space of the disk is not known");
             }
             self.forget_servers(start);
             self.close_seasons();

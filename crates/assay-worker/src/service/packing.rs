@@ -4,18 +4,23 @@
 use assay_model::{EpisodeResult, JobId};
 
 use super::Shared;
+use crate::SessionError;
 use crate::session::platform;
 
 impl Shared {
     /// Has the evidence of recorded episodes made smaller. What is packed already, or gone, is left alone.
     pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
-        let blobs = self.options.blobs.clone();
+        let (blobs, health) = (self.options.blobs.clone(), self.options.health.clone());
         let files = results.into_iter().flat_map(|result| &result.evidence);
         let hashes: Vec<String> = files.map(|file| file.sha256.clone()).collect();
         self.options.runtime.spawn(async move {
             for sha256 in hashes {
-                if let Err(error) = blobs.pack(job, &sha256).await {
-                    tracing::warn!(job.id = %job, sha256, "evidence stays as large as it is: {}", platform(&error));
+                match blobs.pack(job, &sha256).await.map_err(|error| platform(&error)) {
+                    Ok(_) => {}
+                    Err(SessionError::Outage(why)) => health.files_failed(&why),
+                    Err(error) => {
+                        tracing::warn!(job.id = %job, sha256, %error, "evidence stays as large as it is");
+                    }
                 }
             }
         });

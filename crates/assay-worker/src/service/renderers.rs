@@ -50,7 +50,9 @@ struct Running<'a> {
 
 /// Why nothing was drawn.
 enum Undrawn {
-    /// Not the episode's fault: the records, the blobs, a folder. Counts as no failure.
+    /// Files can't be stored, or the records not be asked. Counts as no failure.
+    Outage(String),
+    /// Not the episode's fault either: the records, the blobs, a folder. Counts as no failure.
     Ours(String),
     /// It could not be drawn.
     Failed(String),
@@ -109,9 +111,10 @@ impl Shared {
             if self.stopping.is_cancelled() {
                 cancel.cancel();
             }
-            let failed = self.render(&claim, &cancel);
+            let span = tracing::info_span!("render", job.id = %claim.fence.job_id, episode = claim.fence.episode);
+            let failed = span.in_scope(|| self.render(&claim, &cancel));
             if let Err(error) = failed {
-                tracing::error!(job.id = %claim.fence.job_id, %error, "what was drawn could not be recorded");
+                error.log("what was drawn could not be recorded");
             }
             self.claims.remove(&held);
             drop(running);
@@ -128,7 +131,7 @@ impl Shared {
             match self.wait(records.claim_render(&self.name, None, now, LEASE)) {
                 Ok(Some(claim)) => return Some((claim, running)),
                 Ok(None) => {}
-                Err(error) => tracing::error!(%error, "what is to be drawn could not be claimed"),
+                Err(error) => error.log("what is to be drawn could not be claimed"),
             }
             running.hint = false;
         }
@@ -140,21 +143,28 @@ impl Shared {
     fn render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), StoreError> {
         let (records, fence) = (&self.options.records, claim.fence);
         let note = match self.try_render(claim, cancel) {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                self.options.health.files_work();
+                return Ok(());
+            }
             Err(_) if cancel.is_cancelled() => None,
+            Err(Undrawn::Outage(why)) => {
+                self.options.health.files_failed(&why);
+                None
+            }
             Err(Undrawn::Ours(why)) => {
-                tracing::error!(job.id = %fence.job_id, episode = fence.episode, why, "drawing is put off");
+                tracing::error!(why, "drawing is put off");
                 None
             }
             Err(Undrawn::Failed(why)) => {
                 // What went wrong is for the operator; it may speak of this machine.
-                tracing::warn!(job.id = %fence.job_id, episode = fence.episode, part = ?claim.part, why, "not drawn");
+                tracing::warn!(part = claim.part.as_str(), why, "not drawn");
                 Some(drawing::missing(claim.part))
             }
         };
         let returned = self.wait(records.return_render(fence, note))?;
         if returned == RenderReturned::GivenUp {
-            tracing::error!(job.id = %fence.job_id, episode = fence.episode, part = ?claim.part, "given up");
+            tracing::error!(part = claim.part.as_str(), "given up");
         }
         if note.is_none() && !cancel.is_cancelled() {
             thread::sleep(POLL);
@@ -235,7 +245,10 @@ impl Shared {
 }
 
 fn ours(error: &(dyn std::error::Error + 'static)) -> Undrawn {
-    Undrawn::Ours(platform(error).to_string())
+    match platform(error) {
+        SessionError::Outage(why) => Undrawn::Outage(why),
+        other => Undrawn::Ours(other.to_string()),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

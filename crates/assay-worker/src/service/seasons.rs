@@ -40,13 +40,12 @@ impl Shared {
     pub(super) fn close_seasons(&self) {
         let seasons = match self.wait(self.options.records.seasons(None)) {
             Ok(seasons) => seasons,
-            Err(error) => return tracing::error!(%error, "the seasons could not be read"),
+            Err(error) => return error.log("the seasons could not be read"),
         };
         for season in seasons {
             let SeasonState::Closing { top, reruns_begun, .. } = season.state else { continue };
             if let Err(error) = self.close_season(&season, top, reruns_begun) {
-                let (scenario, number) = (&season.scenario, season.number);
-                tracing::error!(%error, scenario.id = %scenario, season = number, "a season could not be closed");
+                error.log(&format!("season {} of {} could not be closed", season.number, season.scenario));
             }
         }
     }

@@ -89,7 +89,7 @@ impl Shared {
         match self.wait(self.options.records.claim_server_shard(&self.name, self.options.clock.now(), LEASE)) {
             Ok(Some(claim)) => return Some(claim),
             Ok(None) => {}
-            Err(error) => tracing::error!(%error, "shards of policy servers could not be claimed"),
+            Err(error) => error.log("shards of policy servers could not be claimed"),
         }
         self.servers.wait_for_hint();
         None
@@ -155,7 +155,7 @@ impl Shared {
                 Ok(Some(record)) if !is_needed(record.state.status()) => self.forget_server(job),
                 Ok(None) if since < start => self.forget_server(job),
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the records could not be read"),
+                Err(error) => error.log("the records could not be read"),
             }
         }
     }

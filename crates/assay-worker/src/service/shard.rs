@@ -208,7 +208,7 @@ impl<'a> Recorder<'a> {
         loop {
             match self.shared.wait(write()) {
                 Err(error) if tries < RECORD_TRIES => {
-                    tracing::warn!(job.id = %self.fence.job_id, %error, "the records failed and are asked again");
+                    error.log("the records failed and are asked again");
                     thread::sleep(pause);
                     (tries, pause) = (tries + 1, pause * 2);
                 }
@@ -235,7 +235,7 @@ impl Shared {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "shards could not be claimed");
+                error.log("shards could not be claimed");
                 false
             }
         }
@@ -257,7 +257,7 @@ impl Shared {
         });
         if let Err(error) = self.settle(claim, ended) {
             // The lease runs out, and the reconciler sees to it.
-            tracing::error!(job.id = %fence.job_id, %error, "a shard could not be given back");
+            error.log("a shard could not be given back");
         }
         if claim.header.plan.target.is_some() {
             let header = &claim.header;
@@ -279,7 +279,7 @@ impl Shared {
         let (records, now, fence) = (&self.options.records, self.options.clock.now(), claim.fence);
         let work = Work::Shard { job_id: fence.job_id, shard: fence.shard };
         match ended {
-            Ended::Done => {}
+            Ended::Done => self.options.health.files_work(),
             // A shard that is done by now is fenced, which is as good.
             Ended::HandBack => {
                 self.wait(records.release_shard(fence))?;
@@ -291,10 +291,10 @@ impl Shared {
             Ended::Outage(message) => {
                 let pause = OUTAGE_PAUSE.min(OUTAGE_STEP * i32::try_from(fence.attempt).unwrap_or(i32::MAX));
                 let again = now.saturating_add(pause).unwrap_or(now);
-                tracing::error!(
-                    job.id = %fence.job_id, shard = fence.shard, message, %again,
-                    "storage could not be reached: the shard waits, and nothing is counted against it"
-                );
+                if !self.missing.has(&claim.header.scenario_digest) {
+                    self.options.health.files_failed(&message);
+                }
+                tracing::debug!(shard = fence.shard, message, %again, "the shard waits, and nothing is counted against it");
                 self.wait(records.postpone_shard(fence, again, &message))?;
             }
             Ended::Platform(message) => {
@@ -333,6 +333,7 @@ impl Shared {
     pub(super) fn job(&self, claim: &Claim, desk: &Desk) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
+        self.missing.note(header, scenario.as_ref().err());
         let scenario = scenario.map_err(|error| match error {
             // An author can't help that this machine does not have the files.
             ScenarioGone::Missing(_) => outage(&error),

@@ -87,7 +87,7 @@ impl Shared {
                 }
                 Ok(None) => self.sleep(POLL),
                 Err(error) => {
-                    tracing::error!(%error, "shards could not be claimed");
+                    error.log("shards could not be claimed");
                     self.sleep(POLL);
                 }
             }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{SmallDisk, archive, example, wait_for, zip_folder};
+use assay_testkit::{Server, SmallDisk, archive, example, wait_for, zip_folder};
 use serde_json::json;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -58,8 +58,54 @@ fn a_full_disk_delays_jobs_and_fails_none() {
         );
         assert_eq!(client.job(&queued).status, JobStatus::Cancelled);
         assert_eq!(client.get("/readyz").status, 200);
+        told_once(&server);
         let after = client.verify(&zip_folder(&example(CARTPOLE, "reference")), &parts);
         assert_eq!(client.ended_job(&after, JOB_LIMIT).verdict, Some(Verdict::Safe));
+    });
+}
+
+/// The log tells of the full disk once, with what to do, and of its end once, whatever was refused and run again meanwhile.
+#[track_caller]
+fn told_once(server: &Server) {
+    wait_for("the end of the full disk in the log", JOB_LIMIT, || {
+        server.log().contains("has room again").then_some(())
+    });
+    let log = server.log();
+    let told: Vec<_> = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
+    let [full, over] = told[..] else { panic!("{} warnings and errors: {told:#?}", told.len()) };
+    assert!(
+        full.contains("the disk is nearly full") && full.contains("delete") && full.contains("[retention]"),
+        "{full}"
+    );
+    assert!(over.contains("the disk has room again"), "{over}");
+}
+
+#[test]
+fn a_failing_commit_is_told_once() {
+    SmallDisk::run("full::a_failing_commit_is_told_once", 64, |disk| {
+        let assay = assay();
+        let settings = ["--set", "limits.disk.min_free_mib=2", "--set", "limits.disk.records_reserve_mib=0"];
+        let data = disk.path().join("data");
+        let server = assay.serve(&data, &[&["--lanes", "1"], &settings[..]].concat());
+        let client = server.client(&fs::read_to_string(data.join("bootstrap-key")).unwrap());
+        let create = || client.post_json("/keys", &json!({ "name": "another", "scopes": ["read"] })).status;
+        let filler = disk.fill(0);
+        // What the log has room for already is written.
+        wait_for("a commit that fails", JOB_LIMIT, || (create() == 503).then_some(()));
+        for _ in 0..20 {
+            assert_eq!(create(), 503);
+        }
+        fs::remove_file(filler).unwrap();
+        assert_eq!(create(), 201);
+        wait_for("the end of the full disk in the log", JOB_LIMIT, || {
+            server.log().contains("room again").then_some(())
+        });
+        let log = server.log();
+        let told = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        let texts = ["disk is nearly full", "database can't be written", "database can be written again", "room again"];
+        assert_eq!(texts.map(told), [1; 4], "{log}");
+        assert_eq!((told(" WARN "), told(" ERROR ")), (3, 1), "{log}");
+        assert!(log.contains("free space on the disk of the data folder"), "{log}");
     });
 }
 

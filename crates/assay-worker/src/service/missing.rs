@@ -1,0 +1,45 @@
+//! Scenario versions whose files this machine does not have: their jobs wait, and the operator is told once of each.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use assay_model::JobHeader;
+
+use crate::ScenarioGone;
+
+/// Versions that are remembered; one beyond them is told of at every try.
+const MOST: usize = 256;
+
+/// Digests of versions that are missing.
+#[derive(Debug, Default)]
+pub(super) struct Missing(Mutex<BTreeSet<String>>);
+
+impl Missing {
+    /// The scenario of `header` was looked for, and not found because of `gone`.
+    pub(super) fn note(&self, header: &JobHeader, gone: Option<&ScenarioGone>) {
+        let mut digests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (digest, version) = (&header.scenario_digest, &header.scenario_version);
+        match gone {
+            Some(error @ ScenarioGone::Missing(_)) => {
+                if !digests.contains(digest) {
+                    tracing::error!(
+                        scenario.version = version,
+                        scenario.digest = digest,
+                        "{error}: its jobs wait; put the folder scenarios/DIGEST of a backup into the data folder"
+                    );
+                }
+                if digests.len() < MOST {
+                    digests.insert(digest.clone());
+                }
+            }
+            _ if digests.remove(digest) => {
+                tracing::warn!(scenario.id = %header.scenario, scenario.version = version, "its files are there again");
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn has(&self, digest: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
+    }
+}
