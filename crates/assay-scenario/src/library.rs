@@ -56,14 +56,6 @@ pub enum LibraryError {
     /// A scenario of the library is broken.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A scenario's id is not its folder's name.
-    #[error("{}: the id {id:?} must be the folder's name", path.display())]
-    Misnamed {
-        /// The folder.
-        path: PathBuf,
-        /// The id inside.
-        id: String,
-    },
     /// `collections.toml` is broken.
     #[error("{}: {problem}", path.display())]
     Collections {
@@ -84,8 +76,11 @@ pub enum LibraryError {
 
 fn suggest(name: &str, known: &[String]) -> String {
     let meant = closest(name, known.iter().map(String::as_str));
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-    if known.is_empty() { meant } else { format!("{meant}; there are {}", known.join(", ")) }
+    match (meant, known.join(", ")) {
+        (Some(meant), known) => format!("; did you mean {meant}? There are {known}"),
+        (None, known) if known.is_empty() => String::new(),
+        (None, known) => format!("; there are {known}"),
+    }
 }
 
 impl Library {
@@ -94,21 +89,8 @@ impl Library {
     /// # Errors
     /// The first scenario that is broken.
     pub fn open(scenarios: &Path, robots: &Path) -> Result<Self, LibraryError> {
-        let read = |source| LibraryError::Read { path: scenarios.to_owned(), source };
-        let mut folders: Vec<PathBuf> = fs::read_dir(scenarios)
-            .map_err(read)?
-            .filter_map(|entry| entry.ok().map(|e| e.path()))
-            .filter(|path| path.join("scenario.toml").is_file())
-            .collect();
-        folders.sort();
-        let load = |path: PathBuf| {
-            let scenario = Scenario::load(&path, robots)?;
-            if path.file_name().is_some_and(|name| name == scenario.id.as_str()) {
-                return Ok(scenario);
-            }
-            Err(LibraryError::Misnamed { path, id: scenario.id.to_string() })
-        };
-        let loaded = folders.into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let folders = folders(scenarios)?;
+        let loaded = folders.iter().map(|path| Scenario::load_named(path, robots)).collect::<Result<Vec<_>, _>>()?;
         let collections = read_collections(&scenarios.join(COLLECTIONS), &loaded)?;
         Ok(Self { scenarios: loaded, collections, robots: robots.to_owned() })
     }
@@ -149,11 +131,25 @@ impl Library {
         }
         let path = Path::new(name);
         if path.is_dir() {
-            // Lanes have another working directory.
-            let path = path.canonicalize().map_err(|source| LibraryError::Read { path: path.to_owned(), source })?;
-            return Ok(Scenario::load(&path, &self.robots)?);
+            return Ok(Scenario::load_named(&whole(path)?, &self.robots)?);
         }
         Err(self.unknown(name))
+    }
+
+    /// The folder that a user names, by the id of a scenario in `scenarios` or by a path, whatever is in it.
+    ///
+    /// # Errors
+    /// [`LibraryError::Unknown`], which lists what there is; or `scenarios` can't be read.
+    pub fn folder(scenarios: &Path, name: &str) -> Result<PathBuf, LibraryError> {
+        let folders = folders(scenarios)?;
+        if let Some(folder) = folders.iter().find(|folder| folder.file_name().is_some_and(|id| id == name)) {
+            return Ok(folder.clone());
+        }
+        if Path::new(name).is_dir() {
+            return whole(Path::new(name));
+        }
+        let id = |folder: &PathBuf| folder.file_name().map(|id| id.to_string_lossy().into_owned());
+        Err(LibraryError::Unknown { name: name.to_owned(), known: folders.iter().filter_map(id).collect() })
     }
 
     fn unknown(&self, name: &str) -> LibraryError {
@@ -162,6 +158,23 @@ impl Library {
             known: self.scenarios.iter().map(|s| s.id.to_string()).collect(),
         }
     }
+}
+
+/// The folder's path from the root: lanes have another working directory.
+fn whole(folder: &Path) -> Result<PathBuf, LibraryError> {
+    folder.canonicalize().map_err(|source| LibraryError::Read { path: folder.to_owned(), source })
+}
+
+/// The folders of scenarios in `scenarios`, by name.
+fn folders(scenarios: &Path) -> Result<Vec<PathBuf>, LibraryError> {
+    let read = |source| LibraryError::Read { path: scenarios.to_owned(), source };
+    let mut folders: Vec<PathBuf> = fs::read_dir(scenarios)
+        .map_err(read)?
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|path| path.join("scenario.toml").is_file())
+        .collect();
+    folders.sort();
+    Ok(folders)
 }
 
 /// The collections, each with an id of its own and scenarios that exist. None where there is no file.

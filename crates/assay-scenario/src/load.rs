@@ -154,7 +154,25 @@ pub struct Clause {
 }
 
 impl Scenario {
-    /// Reads the scenario in `folder`, with robots from `robots_folder`.
+    /// Reads the scenario in a folder that its author or user names: as [`Self::load`], and its id must be the folder's name.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names file, key and what would be right.
+    pub fn load_named(folder: &Path, robots_folder: &Path) -> Result<Self, ScenarioError> {
+        let scenario = Self::load(folder, robots_folder)?;
+        let name = folder.file_name().unwrap_or_default();
+        if name == scenario.id.as_str() {
+            return Ok(scenario);
+        }
+        let name = name.to_string_lossy();
+        let problem = format!(
+            "is {:?}, but the folder is called {name:?}; rename the folder to the id, or change the id to the folder's name",
+            scenario.id.as_str()
+        );
+        Err(ScenarioError::value("id", problem))
+    }
+
+    /// Reads the scenario in `folder`, whatever that is called, with robots from `robots_folder`.
     ///
     /// # Errors
     /// [`ScenarioError`] names file, key and what would be right.

@@ -141,6 +141,16 @@ impl Assay {
         path
     }
 
+    /// Copies the built-in scenario `id` into the folder `place`, in a folder of its name, as it must have; `edit` is given the
+    /// name and text of each file but pictures.
+    pub fn copy_scenario(&self, id: &str, place: &str, edit: impl Fn(&str, String) -> String) -> PathBuf {
+        for name in ["README.md", "scene.xml", "scenario.toml"] {
+            let text = fs::read_to_string(home().join("scenarios").join(id).join(name)).unwrap();
+            self.write(&format!("{place}/{id}/{name}"), edit(name, text));
+        }
+        self.path(place).join(id)
+    }
+
     /// Starts the program. Its environment is the caller's without settings of ours, temporary files go to the private
     /// folder, which is also the current one.
     pub fn start<A: AsRef<Path>>(&self, arguments: &[A]) -> Running {
@@ -164,10 +174,8 @@ impl Assay {
             command.args(["--seed", "0"]);
         }
         command
-            .env("ASSAY_HOME", &self.home)
-            .env("TMPDIR", self.path("tmp"))
-            .env("XDG_DATA_HOME", self.path("user"))
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env_remove("COLUMNS")
+            .envs(self.environment())
             .envs(environment.iter().copied())
             .current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
@@ -175,6 +183,19 @@ impl Assay {
         let child = command.process_group(0).spawn().unwrap();
         self.started.lock().unwrap().push(child.id());
         Running { child, stdout, stderr }
+    }
+
+    /// The program's file.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What is set in its environment.
+    pub(crate) fn environment(&self) -> Vec<(String, PathBuf)> {
+        let own = self.environment.iter().map(|(name, value)| (name.clone(), PathBuf::from(value)));
+        let places =
+            [("ASSAY_HOME", self.home.clone()), ("TMPDIR", self.path("tmp")), ("XDG_DATA_HOME", self.path("user"))];
+        places.into_iter().map(|(name, path)| (name.to_owned(), path)).chain(own).collect()
     }
 
     /// Runs the program to its end.

@@ -69,12 +69,12 @@ pub enum ExamineError {
     Busy,
 }
 
-/// Checks the scenario in `folder`: its files here, its worlds in a jail with 2 GiB and a limit on its CPU time.
+/// Checks the scenario in `folder`, which its author names: its files here, its worlds in a jail with 2 GiB and a limit on its CPU time.
 ///
 /// # Errors
 /// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.
 pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, ExamineError> {
-    match Scenario::load(folder, robots) {
+    match Scenario::load_named(folder, robots) {
         Ok(scenario) => check_worlds(engine, &scenario, LIMITS),
         Err(error) => Ok(Checked { fault: Some(error.fault()), figures: None }),
     }

@@ -34,7 +34,7 @@ fn check(assay: &Assay, folder: &str) -> (Run, Value) {
 fn broken_and_hostile_scenarios_are_told_with_file_and_key() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     for (index, case) in CASES.iter().enumerate() {
-        let (name, (_, _, new, at, key, words)) = (format!("case_{index}"), case);
+        let (name, (_, _, new, at, key, words)) = (format!("case_{index}/cartpole_keepin"), case);
         for (part, text) in files(case) {
             assay.write(&format!("{name}/{part}"), text);
         }
@@ -65,11 +65,9 @@ fn formulas_and_nests_without_end_are_refused() {
         ),
     ];
     for (file, old, new, at, key, words) in cases {
-        for part in [TOML, SCENE, "README.md"] {
-            let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
-            assay.write(&format!("deep/{part}"), if part == file { text.replacen(old, &new, 1) } else { text });
-        }
-        let (run, answer) = check(&assay, "deep");
+        let edit = |part: &str, text: String| if part == file { text.replacen(old, &new, 1) } else { text };
+        assay.copy_scenario("cartpole_keepin", "deep", edit);
+        let (run, answer) = check(&assay, "deep/cartpole_keepin");
         assert_eq!((run.code, &answer["fault"]["file"], answer["fault"]["key"].as_str()), (1, &Value::from(at), key));
         assert!(answer["fault"]["problem"].as_str().unwrap().contains(words), "{answer:#}");
     }
@@ -79,15 +77,11 @@ fn formulas_and_nests_without_end_are_refused() {
 fn links_lead_nowhere() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     for linked in [TOML, SCENE, "README.md", "extra.stl"] {
-        let folder = format!("linked_{linked}");
-        for part in [TOML, SCENE, "README.md"] {
-            let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
-            assay.write(&format!("{folder}/{part}"), text);
-        }
-        let link = assay.path(&format!("{folder}/{linked}"));
+        let folder = assay.copy_scenario("cartpole_keepin", &format!("linked_{linked}"), |_, text| text);
+        let link = folder.join(linked);
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
-        let (run, answer) = check(&assay, &folder);
+        let (run, answer) = check(&assay, folder.to_str().unwrap());
         assert_eq!((run.code, &answer["ok"]), (1, &Value::Bool(false)), "{linked}: {answer:#}");
         assert!(!run.stdout.contains("root:"), "{linked} reads /etc/passwd: {answer:#}");
         let problem = answer["fault"]["problem"].as_str().unwrap();
@@ -110,13 +104,46 @@ fn the_schema_is_printed() {
 #[test]
 fn a_folder_may_be_named_from_where_one_stands() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
-    for part in [TOML, SCENE, "README.md"] {
-        let text = std::fs::read_to_string(home().join("scenarios/cartpole_keepin").join(part)).unwrap();
-        assay.write(&format!("mine/{part}"), text);
-    }
-    for path in ["mine", "./mine/"] {
+    assay.copy_scenario("cartpole_keepin", "mine", |_, text| text);
+    for path in ["mine/cartpole_keepin", "./mine/cartpole_keepin/"] {
         let (run, answer) = check(&assay, path);
         assert_eq!((run.code, &answer["ok"]), (0, &Value::Bool(true)), "{answer:#}");
+    }
+}
+
+#[test]
+fn a_folder_that_has_not_its_scenarios_name_is_refused() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let right = assay.copy_scenario("cartpole_keepin", "mine", |_, text| text);
+    std::fs::rename(right, assay.path("mine/cart")).unwrap();
+    let (run, answer) = check(&assay, "mine/cart");
+    let fault = &answer["fault"];
+    assert_eq!((run.code, &fault["file"], &fault["key"]), (1, &Value::from(TOML), &Value::from("id")), "{answer:#}");
+    let policy = home().join("examples/policies/cartpole_keepin/idle");
+    let policy = policy.to_str().unwrap();
+    let all: [&[&str]; 5] = [
+        &["scenario", "show", "mine/cart"],
+        &["scenario", "render", "mine/cart", "--out", "picture.png"],
+        &["verify", policy, "--scenario", "mine/cart"],
+        &["check", policy, "--scenario", "mine/cart"],
+        &["init", "policy", "--scenario", "mine/cart"],
+    ];
+    for arguments in all {
+        let run = assay.run(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
+        for part in ["\"cartpole_keepin\"", "\"cart\"", "rename the folder"] {
+            assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_misspelt_id_is_answered_with_the_nearest() {
+    let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    for command in ["check", "show"] {
+        let run = assay.run(&["scenario", command, "tabletop_rech"]);
+        assert_eq!(run.code, 2, "{command}: {}", run.stderr);
+        assert!(run.stderr.contains("did you mean tabletop_reach?"), "{command}: {}", run.stderr);
     }
 }
 

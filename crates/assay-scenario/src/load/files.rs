@@ -63,8 +63,8 @@ fn unknown_robot(name: &str, robots: &Path) -> String {
         named.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
     known.sort();
     let meant = closest(name, known.iter().map(String::as_str));
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-    format!("there is no robot {name:?}{meant}; there are {}", known.join(", "))
+    let there = meant.map_or_else(|| "; there are".to_owned(), |meant| format!("; did you mean {meant}? There are"));
+    format!("there is no robot {name:?}{there} {}", known.join(", "))
 }
 
 pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Result<Robot, ScenarioError> {

@@ -10,14 +10,15 @@ use tempfile::TempDir;
 /// A built-in scenario, copied into a folder of its own beside a copy of the robots.
 pub(crate) struct Folder {
     root: TempDir,
+    id: String,
 }
 
 impl Folder {
     pub(crate) fn of(id: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
-        copy(&repository().join("scenarios").join(id), &root.path().join("scenario"));
+        copy(&repository().join("scenarios").join(id), &root.path().join(id));
         copy(&repository().join("robots"), &root.path().join("robots"));
-        Self { root }
+        Self { root, id: id.to_owned() }
     }
 
     /// The scenario with one edit of `scenario.toml`: the first `old` becomes `new`.
@@ -30,7 +31,7 @@ impl Folder {
     }
 
     pub(crate) fn scenario(&self) -> PathBuf {
-        self.root.path().join("scenario")
+        self.root.path().join(&self.id)
     }
 
     pub(crate) fn robots(&self) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The built-in scenarios.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_scenario::{Library, LibraryError, Scenario};
+use assay_scenario::{Library, Scenario};
 
 use crate::folder::{Folder, copy, repository};
 
@@ -49,7 +49,7 @@ fn an_unknown_robot_is_answered_with_what_there_is() {
     let folder = Folder::edited("tabletop_reach", "model = \"panda\"", "model = \"pandas\"");
     let message = Scenario::load(&folder.scenario(), &repository().join("robots")).unwrap_err().to_string();
     assert!(message.contains("robot[0].model") && message.contains("did you mean panda?"), "{message}");
-    assert!(message.contains("there are ") && message.contains("crazyflie"), "{message}");
+    assert!(message.contains("There are ") && message.contains("crazyflie"), "{message}");
 }
 
 #[test]
@@ -57,8 +57,15 @@ fn a_folder_must_have_its_scenarios_name() {
     let folder = Folder::of("cartpole_keepin");
     let scenarios = tempfile::tempdir().unwrap();
     copy(&folder.scenario(), &scenarios.path().join("other"));
-    let error = Library::open(scenarios.path(), &folder.robots()).unwrap_err();
-    assert!(matches!(&error, LibraryError::Misnamed { id, .. } if id == "cartpole_keepin"), "{error}");
+    let opened = Library::open(scenarios.path(), &folder.robots()).unwrap_err();
+    let library = Library::open(&repository().join("scenarios"), &folder.robots()).unwrap();
+    let found = library.find(scenarios.path().join("other").to_str().unwrap()).unwrap_err();
+    for message in [opened.to_string(), found.to_string()] {
+        let both = "scenario.toml: id: is \"cartpole_keepin\", but the folder is called \"other\"; rename the folder";
+        assert!(message.starts_with(both), "{message}");
+    }
+    // What the service keeps is called by its digest.
+    assert!(Scenario::load(&scenarios.path().join("other"), &folder.robots()).is_ok());
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! A policy's budgets are its scenario's: CPU time of all threads, also between two calls, the import, the whole process,
 //! memory, size.
 
-use std::fs;
 use std::path::PathBuf;
 
 use assay_model::{EpisodeResult, EpisodeStatus};
-use assay_testkit::{Assay, archive, home};
+use assay_testkit::{Assay, archive};
 
 use crate::{CARTPOLE, assay, report};
 
@@ -16,17 +15,13 @@ const STEPS: u64 = 500;
 
 /// The cart and pole with [`BUDGET`].
 fn tight(assay: &Assay) -> PathBuf {
-    let original = home().join("scenarios").join(CARTPOLE);
-    for name in ["README.md", "scene.xml", "scenario.toml"] {
-        let text = fs::read_to_string(original.join(name)).unwrap();
-        let (before, after) = match (name, text.split_once("[budget]")) {
-            ("scenario.toml", Some((before, after))) => (before, after.split_once("[arena]").unwrap().1),
-            _ => (text.as_str(), ""),
-        };
-        let budget = if name == "scenario.toml" { BUDGET } else { "" };
-        assay.write(&format!("tight/{name}"), format!("{before}{budget}{after}"));
-    }
-    assay.path("tight")
+    assay.copy_scenario(CARTPOLE, "tight", |name, text| match name {
+        "scenario.toml" => {
+            let (before, own) = text.split_once("[budget]").unwrap();
+            format!("{before}{BUDGET}{}", own.split_once("[arena]").unwrap().1)
+        }
+        _ => text,
+    })
 }
 
 /// An episode of `policy` on the cart and pole with [`BUDGET`].

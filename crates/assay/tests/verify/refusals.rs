@@ -133,10 +133,11 @@ fn a_broken_scenario_names_file_and_key() {
         (toml.clone(), scene.replace("</worldbody>", ""), &["scene.xml"]),
     ];
     for (toml, scene, parts) in cases {
-        assay.write("broken/scenario.toml", &toml);
-        assay.write("broken/scene.xml", &scene);
-        assay.write("broken/README.md", "# Broken on purpose\n");
-        let path = assay.path("broken");
+        let path = assay.copy_scenario(CARTPOLE, "broken", |name, text| match name {
+            "scenario.toml" => toml.clone(),
+            "scene.xml" => scene.clone(),
+            _ => text,
+        });
         refused(&assay, &["verify", policy.to_str().unwrap(), "--scenario", path.to_str().unwrap()], parts);
     }
 }

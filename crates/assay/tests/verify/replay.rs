@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use assay_testkit::{Assay, Run, archive, home};
+use assay_testkit::{Assay, Run, archive};
 use serde_json::Value;
 
 use crate::{CARTPOLE, assay, verify};
@@ -107,17 +107,13 @@ fn the_command_at_the_end_works_in_any_folder() {
     let assay = assay();
     let policy = assay.write("it's mine/a policy.py", PUSHES.replace("NUMBER", STEADY));
     let relative = policy.strip_prefix(assay.path("")).unwrap();
-    let own = assay.path("own");
-    for name in ["README.md", "scene.xml", "scenario.toml"] {
-        let file = home().join("scenarios").join(CARTPOLE).join(name);
-        assay.write(&format!("own/{name}"), fs::read(file).unwrap());
-    }
-    for scenario in [CARTPOLE, "own"] {
+    let own = assay.copy_scenario(CARTPOLE, "own", |_, text| text);
+    for scenario in [CARTPOLE, "own/cartpole_keepin"] {
         let more = ["--scenario", scenario, "--episodes", "1", "--wall-budget", "77"];
         let run = assay.run(&[&["verify", relative.to_str().unwrap()], &more[..]].concat());
         let command = run.stdout.lines().next_back().unwrap().trim().to_owned();
         assert!(command.contains("--wall-budget 77") && !command.contains("ASSAY_HOME"), "{command}");
-        assert_eq!(command.contains(own.to_str().unwrap()), scenario == "own", "{command}");
+        assert_eq!(command.contains(own.to_str().unwrap()), scenario != CARTPOLE, "{command}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{command} --json")]).current_dir("/").env_remove("ASSAY_HOME");
         let again = shell.env("TMPDIR", assay.path("tmp")).output().unwrap();
@@ -141,15 +137,11 @@ fn a_policy_that_does_not_repeat_is_named() {
 #[test]
 fn a_scenario_with_folders_is_kept_whole() {
     let assay = assay();
-    let builtin = home().join("scenarios").join(CARTPOLE);
-    let toml = fs::read_to_string(builtin.join("scenario.toml")).unwrap();
-    for name in ["README.md", "scene.xml"] {
-        assay.write(&format!("own/{}", name.replace("scene", "world/scene")), fs::read(builtin.join(name)).unwrap());
-    }
-    assay.write("own/scenario.toml", toml.replace("scene = \"scene.xml\"", "scene = \"world/scene.xml\""));
-    assay.write("own/world/notes/a.txt", "of no use, but part of the digest");
+    let own = assay
+        .copy_scenario(CARTPOLE, "own", |_, text| text.replace("scene = \"scene.xml\"", "scene = \"world/scene.xml\""));
+    assay.write("own/cartpole_keepin/world/notes/a.txt", "of no use, but part of the digest");
+    fs::rename(own.join("scene.xml"), own.join("world/scene.xml")).unwrap();
     let policy = assay.write("policy.py", PUSHES.replace("NUMBER", STEADY));
-    let own = assay.path("own");
     let arguments = ["--episodes", "1", "--record", "none", "--out", "out", "--scenario", own.to_str().unwrap()];
     let run = assay.run(&[&["verify", policy.to_str().unwrap()], &arguments[..]].concat());
     assert_eq!(run.code, 3, "{}", run.stderr);
