@@ -12,6 +12,7 @@ mod program;
 mod python_server;
 mod server;
 mod small_disk;
+mod terminal;
 mod wait;
 
 pub use archive::{VIOLATOR_THREADS, archive, cheat, cheats, example, now_s, violating_once, zip_folder};

@@ -21,22 +21,20 @@ const STYLES: Styles = Styles::styled()
 /// Most episodes of one verification.
 pub(crate) const MAX_EPISODES: u32 = 10_000;
 
-/// Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against safety clauses,
-/// and answers with a verdict that can be checked.
+/// Verifies robot-control policies: runs them in MuJoCo, checks every physics step against safety clauses, and gives a
+/// verdict that can be checked.
 #[derive(Debug, Parser)]
 #[command(version, styles = STYLES, max_term_width = 110, arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  assay init my_policy                                    write a policy to start from
-  assay check my_policy --scenario tabletop_reach         try it for a moment, and read what is wrong
-  assay verify my_policy --scenario tabletop_reach        run it and print the verdict
-  assay verify policy.zip --scenario cartpole_keepin --episodes 29 --out out/run1
-  assay verify ws://localhost:8000 --scenario tabletop_reach
-  assay serve --listen 127.0.0.1:8080 --data ./data       the same as a service
+  assay init my_policy
+  assay check my_policy --scenario tabletop_reach
+  assay verify my_policy --scenario tabletop_reach
+  assay serve --data ./data
 
-Exit codes of verify: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 our own failure, 130 interrupted.")]
+`assay COMMAND --help` has examples of each command, and its exit codes.")]
 pub(crate) struct Cli {
-    /// Tell more on stderr (twice: even more)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    /// Log more on standard error (-vv: even more)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -44,38 +42,38 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Try a policy on a scenario in seconds: what it gets, what it answers, what is wrong
+    /// Try a policy for some seconds: what it observes, what it answers, what is wrong
     Check(Box<Check>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<Verify>),
     /// Run an episode of a report again and compare it with its recording, to the bit
     Replay(Replay),
-    /// Draw logs and videos that are missing, in a folder of results or of a service's job
+    /// Draw the logs and videos that are missing, of a folder of results or of a service's job
     Render(Render),
-    /// List scenarios, or describe one
+    /// List, describe, check and draw scenarios
     #[command(subcommand)]
     Scenario(Scenario),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(Stl),
     /// Write a policy to start from
     Init(Init),
-    /// Say what this machine can and cannot do, and what to do about it
+    /// Check what this machine can run, and what to do about the rest
     Doctor(Doctor),
     /// Run the HTTP service
     Serve(Box<Serve>),
     /// Copy the service's data folder while it runs, or check such a copy
     Backup(Backup),
-    /// Put a backup in the place of a data folder
+    /// Restore a data folder from a backup
     Restore(Restore),
-    /// Make, list and revoke the service's keys
+    /// Create, list and revoke a service's API keys
     #[command(subcommand)]
     Keys(Keys),
     /// Open, close and list the arena's seasons
     #[command(subcommand)]
     Season(Season),
-    /// Show a report again, in another form
+    /// Show a report, or convert it to HTML, Markdown, JUnit or SARIF
     Report(Report),
-    /// Check signed statements; show or change the keys that sign them
+    /// Check signed statements; show or rotate the keys that sign them
     #[command(subcommand)]
     Attest(Attest),
     /// Print a completion script for a shell
@@ -87,9 +85,9 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "A few real steps, twice, in the real jail. It gives no verdict.
+#[command(after_help = "Runs a few steps, twice, in the same jail as an evaluation. It gives no verdict.
 
-Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 our own failure.
+Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 internal error, 130 interrupted.
 
 Examples:
   assay check my_policy --scenario tabletop_reach
@@ -114,7 +112,10 @@ pub(crate) struct Check {
   assay verify my_policy --scenario tabletop_reach
   assay verify policy.zip --scenario tabletop_reach --episodes 29 --out out/run1 --record all
   assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
-  assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05 --confidence 0.95")]
+  assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05
+  assay verify ws://localhost:8000 --scenario tabletop_reach
+
+Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 internal error, 130 interrupted.")]
 pub(crate) struct Verify {
     /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(crate) policy: PathBuf,
@@ -134,31 +135,31 @@ pub(crate) struct Verify {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
-    /// Seconds that the policy may sleep in an episode while the simulator waits [default: 60 + 10 a simulated second]
+    /// Seconds that the policy may sleep in an episode [default: 60, and 10 for each simulated second]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) wall_budget: Option<u32>,
     /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Keep no copy of the policy in that folder: `assay replay` has to be told then where it is
+    /// Keep no copy of the policy in that folder; `assay replay` then needs --policy
     #[arg(long, requires = "out")]
     pub(crate) no_keep_policy: bool,
     /// Which episodes get a log and a video, after the verdict: all, violations (and the first), none
     #[arg(long, default_value = "violations", value_parser = |text: &str| text.parse::<Record>())]
     pub(crate) record: Record,
-    /// End with the verdict; `assay render` draws logs and videos later
+    /// Exit after the verdict; `assay render` draws logs and videos later
     #[arg(long)]
     pub(crate) no_wait_video: bool,
-    /// Most evidence of all episodes together, each having an equal share; over it images are left out
+    /// Largest size of all episodes' evidence; each has an equal share, and leaves images out where it needs more
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
-    /// Certify that violations are rarer than this (0.05: 59 clean episodes); the first failure ends the run
+    /// Certify that violations are rarer than P (0.05 takes 59 clean episodes); the first failure ends the run
     #[arg(long, value_name = "P", value_parser = probability)]
     pub(crate) max_violation_probability: Option<f64>,
     /// Confidence level of all bounds
     #[arg(long, default_value_t = 0.95, value_parser = probability)]
     pub(crate) confidence: f64,
-    /// Print report.json on standard output, and nothing else there
+    /// Print report.json on standard output instead of the report for people
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -171,16 +172,16 @@ pub(crate) struct Verify {
     pub(crate) judge: JudgeArgs,
 }
 
-/// What an operator puts up with where user namespaces do not work.
+/// Which isolation is accepted where user namespaces do not work.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for machines without user namespaces")]
 pub(crate) struct IsolationOptions {
-    /// Run policies with Landlock instead of namespaces where those don't work: what that is weaker by, `assay doctor
-    /// --jail --isolation landlock` lists
+    /// Run policies with Landlock where namespaces don't work; `assay doctor --jail --isolation landlock` lists what it
+    /// does not stop
     #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION",
           value_parser = clap::builder::PossibleValuesParser::new(["landlock"]))]
     pub(crate) accept_weaker_isolation: Option<String>,
-    /// Run policies even where neither works: they can then read whatever this user can. Only for policies of your own
+    /// Run policies even where neither works: they can read whatever this user can. Only for your own policies
     #[arg(long, env = "ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION")]
     pub(crate) run_untrusted_code_without_isolation: bool,
 }
@@ -205,18 +206,20 @@ pub(crate) struct Signing {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 the same to the bit, 1 different, 2 wrong use or input, 4 our own failure.
+#[command(
+    after_help = "Exit codes: 0 the same to the bit, 1 different, 2 wrong use or input, 4 internal error, 130 interrupted.
 
 Examples:
-  assay replay out/run1/report.json --policy policy.zip
-  assay replay out/run1/report.json --episode 2 --json")]
+  assay replay out/run1/report.json
+  assay replay out/run1/report.json --episode 2 --policy policy.zip --json"
+)]
 pub(crate) struct Replay {
-    /// The report; its episodes' folders lie beside it
+    /// The report.json of a folder of results
     pub(crate) report: PathBuf,
-    /// Which episode
+    /// Index of the episode
     #[arg(long, default_value_t = 0, value_name = "K")]
     pub(crate) episode: u32,
-    /// For a submission to the arena: what its season's worlds were drawn from (GET /seasons, once it is closed)
+    /// For a submission to the arena: its season's secret, which GET /seasons publishes once the season is closed
     #[arg(long, value_name = "HEX", value_parser = |text: &str| assay_model::SeasonSecret::parse(text).ok_or("64 hexadecimal digits"))]
     pub(crate) season_secret: Option<assay_model::SeasonSecret>,
     /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
@@ -231,11 +234,11 @@ pub(crate) struct Replay {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is drawn has a signed statement of its own beside it; report and verdict stay as they are. With --data \
+    after_help = "What is drawn gets a signed statement of its own; report and verdict stay as they are. With --data \
 the episodes are queued, and the service draws them when its lanes are idle.
 
-Exit codes: 0 nothing is missing (or it is queued), 1 something could not be drawn, 2 wrong use or input, 4 our own \
-failure, 130 interrupted.
+Exit codes: 0 nothing is missing (or it is queued), 1 something could not be drawn, 2 wrong use or input, 4 internal \
+error, 130 interrupted.
 
 Examples:
   assay render out/run1
@@ -255,7 +258,7 @@ pub(crate) struct Render {
     /// Renderers that run at the same time [default: one per processor]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) lanes: Option<u16>,
-    /// Most evidence of all episodes together, each having an equal share; over it images are left out
+    /// Largest size of all episodes' evidence; each has an equal share, and leaves images out where it needs more
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
     #[command(flatten)]
@@ -266,18 +269,17 @@ pub(crate) struct Render {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a policy server")]
 pub(crate) struct ServerOptions {
-    /// What the server wants to see before it answers; better in the environment or a file than on the command line
+    /// The server's API key; safer in the environment or in a file than on the command line
     #[arg(long, value_name = "KEY", env = "ASSAY_POLICY_API_KEY", hide_env_values = true)]
     pub(crate) policy_api_key: Option<String>,
-    /// A file that holds the key
+    /// A file with the key
     #[arg(long, value_name = "FILE", conflicts_with = "policy_api_key")]
     pub(crate) policy_api_key_file: Option<PathBuf>,
-    /// Episodes that may talk to the server at the same time
+    /// Episodes that may call the server at the same time
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CONCURRENCY)))]
     pub(crate) policy_concurrency: u32,
-    /// Actions of an answer that are carried out before the server is asked again [default: what the scenario says, or
-    /// all of them]
+    /// Actions of an answer that are executed before the server is called again [default: the scenario's, or all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPLAN_STEPS)))]
     pub(crate) replan_steps: Option<u32>,
     /// Networks that the server may be in, beside the public Internet [default: every network]
@@ -296,31 +298,31 @@ fn mebibytes() -> impl clap::builder::TypedValueParser<Value = u64> {
     clap::value_parser!(u64).range(1..=1 << 20)
 }
 
-/// A vision model that looks at episodes too. It can only ask for a person's review.
+/// A vision model that looks at episodes too. It can only ask for manual review.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a second judge")]
 pub(crate) struct JudgeArgs {
-    /// Base address of an OpenAI-compatible endpoint, as in https://HOST/v1
+    /// Base URL of an OpenAI-compatible endpoint: https://HOST/v1
     #[arg(long, value_name = "URL", env = "ASSAY_JUDGE_URL")]
     pub(crate) judge_url: Option<String>,
-    /// The model's name there
+    /// Name of the model
     #[arg(long, value_name = "NAME", env = "ASSAY_JUDGE_MODEL")]
     pub(crate) judge_model: Option<String>,
-    /// The endpoint's key; better in the environment or a file than on the command line
+    /// The endpoint's API key; safer in the environment or in a file than on the command line
     #[arg(long, value_name = "KEY", env = "ASSAY_JUDGE_KEY", hide_env_values = true)]
     pub(crate) judge_key: Option<String>,
-    /// A file that holds the key
+    /// A file with the key
     #[arg(long, value_name = "FILE", conflicts_with = "judge_key")]
     pub(crate) judge_key_file: Option<PathBuf>,
-    /// Frames of an episode that it sees
+    /// Frames of an episode that it is shown
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::FRAMES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_FRAMES)))]
     pub(crate) judge_frames: u8,
-    /// Episodes of a job that it sees: those nearest to a limit, or furthest beyond it
+    /// Episodes of a job that it is shown: those nearest to a limit, or furthest beyond it
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::EPISODES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_EPISODES)))]
     pub(crate) judge_episodes: u8,
-    /// Tokens that a job may use, by the endpoint's count
+    /// Tokens that a job may use, as the endpoint counts them
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::TOKENS)]
     pub(crate) judge_tokens: u64,
 }
@@ -333,31 +335,31 @@ fn probability(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Scenario {
-    /// All scenarios, a line each
+    /// List the built-in scenarios
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say what is wrong with a scenario: file, key and remedy
+    /// Check a scenario: its files, its worlds, and a few seconds without actions
     #[command(after_help = "Example: assay scenario check scenarios/my_scenario
 
-Exit codes: 0 it can be used, 1 something is wrong with it, 4 our own failure.")]
+Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 internal error.")]
     Check {
-        /// The scenario's folder, or an id
+        /// The scenario: an id, or its folder
         path: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Draw a scenario's picture, or what its episodes draw
+    /// Draw a scenario's picture, or a contact sheet of its worlds
     #[command(after_help = "Examples:
   assay scenario render tabletop_reach --out thumbnail.png
   assay scenario render tabletop_reach --episodes 16 --out sheet.png")]
     Render {
-        /// Id, or a scenario's folder
+        /// The scenario: an id, or its folder
         id: String,
-        /// Episodes on a contact sheet: their worlds at the start
+        /// Worlds on the contact sheet
         #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
         episodes: u32,
         /// Seed of the episodes
@@ -370,13 +372,13 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 4 our own failure.")
     /// Print the JSON Schema of scenario.toml, for editors
     #[command(after_help = "Example: assay scenario schema > scenario.schema.json")]
     Schema {
-        /// That of robot.toml instead
+        /// Print that of robot.toml instead
         #[arg(long)]
         robot: bool,
     },
-    /// What a policy author needs: task, observation, action, clauses
+    /// Describe a scenario for policy authors: task, observation, action, clauses
     Show {
-        /// Id, or a scenario's folder
+        /// The scenario: an id, or its folder
         id: String,
         /// Print JSON
         #[arg(long)]
@@ -386,8 +388,8 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 4 our own failure.")
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The trace is CSV with a header: `time` in s, evenly spaced, then a column for each signal. Windows \
-that reach beyond its last row leave the answer open (docs/stl.md).
+    after_help = "The trace is CSV with a header: `time` in s, evenly spaced, then a column for each signal. A window \
+that reaches beyond the last row leaves the result undetermined (docs/stl.md).
 
 Examples:
   assay stl --formula 'always (speed <= 0.25)' --trace run.csv
@@ -396,10 +398,10 @@ Examples:
 Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong use or input."
 )]
 pub(crate) struct Stl {
-    /// The formula, in the syntax of clauses
+    /// The formula, in the syntax of a scenario's clauses
     #[arg(short, long)]
     pub(crate) formula: String,
-    /// The trace
+    /// The recorded signals
     #[arg(short, long, value_name = "FILE.csv")]
     pub(crate) trace: PathBuf,
     /// Print JSON
@@ -409,7 +411,7 @@ pub(crate) struct Stl {
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Folder to make
+    /// Folder to create
     pub(crate) dir: PathBuf,
     /// The scenario that the policy is for
     #[arg(short, long, default_value = "tabletop_reach", value_name = "ID")]
@@ -418,16 +420,17 @@ pub(crate) struct Init {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  assay doctor                          what this machine can and cannot do
-  assay doctor --jail                   attack the jail with every hostile policy we know
-  assay doctor --jail --only network    only attacks of one kind
+  assay doctor
+  assay doctor --jail
+  assay doctor --jail --only network
   assay doctor --jail --isolation landlock
-                                        the tier for machines without user namespaces, and what it is weaker by")]
+
+Exit codes: 0 everything that is needed works, 1 something does not, 2 wrong use, 4 internal error.")]
 pub(crate) struct Doctor {
-    /// Attack the jail, and look at its fences from outside
+    /// Run every known hostile policy in the jail, and inspect the jail from outside
     #[arg(long)]
     pub(crate) jail: bool,
-    /// Only attacks of this kind (or `fences`)
+    /// Only attacks of this kind, or only the inspection: `fences`
     #[arg(long, value_name = "KIND", requires = "jail")]
     pub(crate) only: Option<String>,
     /// The tier to attack: namespaces, landlock
@@ -440,40 +443,42 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "All settings stand in a file (assay.toml) too, and each has a variable in the environment: \
-docs/assay.example.toml, or `assay serve --example-settings`. A flag wins over a variable, a variable over the file.
+#[command(
+    after_help = "Every setting can be given in a file (assay.toml) and in an environment variable; `assay serve \
+--example-settings` lists them. A flag overrides a variable, a variable the file.
 
-The first start writes an admin key to DIR/bootstrap-key and prints where it is. To bring your own key instead, set \
+The first start writes an admin key to DIR/bootstrap-key and prints its path. To choose the key, set \
 ASSAY_BOOTSTRAP_KEY.
 
 Examples:
   assay serve --listen 127.0.0.1:8080 --data ./data
-  assay serve --config /etc/assay.toml --check          what counts, and where it comes from
-  assay serve --data ./data --set limits.rate.get_per_minute=600")]
+  assay serve --config /etc/assay.toml --check
+  assay serve --data ./data --set limits.rate.get_per_minute=600"
+)]
 pub(crate) struct Serve {
     /// File of settings [default: assay.toml in the current folder, if there is one]
     #[arg(long, value_name = "FILE", env = "ASSAY_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Any setting by its path in the file, as in limits.rate.get_per_minute=600
+    /// Any setting by its path: limits.rate.get_per_minute=600
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Check the settings, print what counts and where it comes from, and end
+    /// Check the settings, print the effective ones with their sources, and exit
     #[arg(long)]
     pub(crate) check: bool,
     /// With --check: print JSON
     #[arg(long, requires = "check")]
     pub(crate) json: bool,
-    /// Print a commented file of all settings with their defaults, and end
+    /// Print a commented settings file with all defaults, and exit
     #[arg(long, conflicts_with = "check")]
     pub(crate) example_settings: bool,
     // Those below are read through `settings::Sources`, which knows what they set.
     /// Address to listen on [default: 127.0.0.1:8080]
     #[arg(long)]
     pub(crate) listen: Option<SocketAddr>,
-    /// How the log is written to standard error: text or json [default: text]
+    /// Format of the log on standard error [default: text]
     #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(["text", "json"]))]
     pub(crate) log_format: Option<String>,
-    /// What is logged: error, warn, info, debug or trace [default: warn]
+    /// Least severe level that is logged [default: warn]
     #[arg(long, value_name = "LEVEL",
           value_parser = clap::builder::PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"]))]
     pub(crate) log_level: Option<String>,
@@ -486,7 +491,7 @@ pub(crate) struct Serve {
     /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub(crate) policy_networks: Vec<IpNet>,
-    /// Most evidence of all episodes of a job together, each having an equal share; over it images are left out
+    /// Largest size of a job's evidence; each episode has an equal share, and leaves images out where it needs more
     #[arg(long, value_name = "MIB", value_parser = mebibytes())]
     pub(crate) max_evidence_mib: Option<u64>,
     #[command(flatten)]
@@ -497,24 +502,24 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A backup is a folder: the records as they stand at one moment, every file that they name, and backup.json with \
-their hashes. It is called TO.partial until it is whole. It holds secrets: keep it as you keep the server.
+    after_help = "A backup is a folder: the records as of one moment, every file that they name, and backup.json with \
+their hashes. It is called TO.partial until it is complete. It holds secrets: protect it as you protect the server.
 
-Exit codes: 0 done, or nothing is wrong, 1 something is missing or wrong, 2 wrong use or input, 4 our own failure, 130 \
+Exit codes: 0 done, or nothing is wrong, 1 something is missing or wrong, 2 wrong use or input, 4 internal error, 130 \
 interrupted.
 
 Examples:
   assay backup /backups/monday --data /var/lib/assay
-  assay backup --check /backups/monday                    every file, and an episode replayed"
+  assay backup --check /backups/monday"
 )]
 pub(crate) struct Backup {
-    /// Folder to make: new, or empty
+    /// Folder to create: new, or empty
     #[arg(value_name = "TO", required_unless_present = "check", requires = "data")]
     pub(crate) to: Option<PathBuf>,
     /// The service's data folder
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// Check this backup: its records, every file against its SHA-256, and one episode replayed
+    /// Check this backup: its records, the SHA-256 of every file, and a replay of one episode
     #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
     pub(crate) check: Option<PathBuf>,
     /// Print JSON
@@ -529,7 +534,7 @@ pub(crate) struct Backup {
     after_help = "The backup is checked first; nothing is restored from one that is damaged, unfinished, or of a newer version. Then \
 start a server on DIR: of the same version, or a newer one.
 
-Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 our own failure, 130 interrupted.
+Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 internal error, 130 interrupted.
 
 Example: assay restore /backups/monday --data /var/lib/assay"
 )]
@@ -537,7 +542,7 @@ pub(crate) struct Restore {
     /// The backup
     #[arg(value_name = "FROM")]
     pub(crate) from: PathBuf,
-    /// The data folder to make: new, or empty
+    /// The data folder to create: new, or empty
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     pub(crate) data: PathBuf,
     /// Print JSON
@@ -547,22 +552,22 @@ pub(crate) struct Restore {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Make a key; it is printed once
+    /// Create an API key; it is printed once
     Create {
         /// The service's data folder
         #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
         data: PathBuf,
-        /// Whose key it is
+        /// The account that the key belongs to
         #[arg(long, default_value = "default")]
         account: String,
-        /// What it may do: read, verify, submit, publish, review, admin
+        /// What the key may do: read, verify, submit, publish, review, admin
         #[arg(long, value_delimiter = ',', default_value = "read,verify")]
         scopes: Vec<String>,
         /// Days until it expires [default: never]
         #[arg(long, value_name = "DAYS")]
         expires_in: Option<u16>,
     },
-    /// All keys, without their secrets
+    /// List all keys, without their secrets
     List {
         /// The service's data folder
         #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
@@ -571,7 +576,7 @@ pub(crate) enum Keys {
         #[arg(long)]
         json: bool,
     },
-    /// Refuse a key from now on
+    /// Revoke a key: it is refused from now on
     Revoke {
         /// The service's data folder
         #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
@@ -583,7 +588,7 @@ pub(crate) enum Keys {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Season {
-    /// Open a scenario's next season: from now on it takes submissions
+    /// Open a scenario's next season: it takes submissions from now on
     #[command(after_help = "Example: assay season open cartpole_keepin --data ./data")]
     Open {
         /// The scenario's id
@@ -595,7 +600,7 @@ pub(crate) enum Season {
         #[arg(long)]
         json: bool,
     },
-    /// Take no more submissions; run the first entries again on fresh seeds; then make seeds and evidence public
+    /// Close a season: run its first entries again on fresh seeds, then publish seeds and evidence
     #[command(after_help = "Example: assay season close cartpole_keepin --data ./data --top 10")]
     Close {
         /// The scenario's id
@@ -603,21 +608,21 @@ pub(crate) enum Season {
         /// The service's data folder
         #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
         data: PathBuf,
-        /// Entries with this rank or a better one run again
+        /// Run the entries with this rank or a better one again
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
         top: u32,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// All seasons, newest first
+    /// List all seasons, newest first
     List {
-        /// Only of this scenario
+        /// Only the seasons of this scenario
         scenario: Option<String>,
         /// The service's data folder
         #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
         data: PathBuf,
-        /// Print JSON; with what the worlds of closed seasons were drawn from
+        /// Print JSON, with the secrets of closed seasons
         #[arg(long)]
         json: bool,
     },
@@ -625,25 +630,25 @@ pub(crate) enum Season {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Attest {
-    /// Check a statement, offline: who signed, which policy, and every file of evidence beside it
+    /// Check a statement offline: signature, policy, and every file of evidence beside it
     #[command(
-        after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: files that were signed are
-missing, 2 wrong use.
+        after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: signed files are missing, 2 wrong \
+use, 4 internal error.
 
 Examples:
   assay attest verify out/run1/report.intoto.json --policy policy.zip
   assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a..."
     )]
     Verify(AttestVerify),
-    /// The keys, newest first
+    /// List the signing keys, newest first
     Keys {
         #[command(flatten)]
         signing: Signing,
-        /// Print keys.json
+        /// Print JSON, as a service publishes it
         #[arg(long)]
         json: bool,
     },
-    /// Sign with a new key from now on; what the old one signed stays valid
+    /// Sign with a new key from now on; old signatures stay valid
     Rotate {
         #[command(flatten)]
         signing: Signing,
@@ -666,7 +671,7 @@ pub(crate) struct AttestVerify {
     /// Folder of the evidence [default: that of the statement]
     #[arg(long, value_name = "DIR")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Be content with report.json: other files that were signed may be missing
+    /// Accept report.json alone: other signed files may be missing
     #[arg(long)]
     pub(crate) allow_missing: bool,
     #[command(flatten)]
@@ -686,10 +691,10 @@ pub(crate) struct Report {
     /// The report: report.json
     #[arg(required_unless_present = "schema")]
     pub(crate) file: Option<PathBuf>,
-    /// Print the JSON Schema of report.json instead of a report
+    /// Print the JSON Schema of report.json
     #[arg(long, conflicts_with_all = ["file", "form"])]
     pub(crate) schema: bool,
-    /// One self-contained page; plots come from the episodes' folders beside the report
+    /// A self-contained HTML page, with plots from the episodes' folders beside the report
     #[arg(long, group = "form")]
     pub(crate) html: bool,
     /// Markdown, for a pull request

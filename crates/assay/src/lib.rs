@@ -19,6 +19,7 @@ mod progress;
 mod publisher;
 mod replayer;
 mod run_again;
+mod screen;
 mod service;
 mod settings;
 mod source;

@@ -1,5 +1,8 @@
-//! The report that a verification ends with on a terminal.
+//! The report that a verification ends with on a terminal, and the layout of whatever else commands print for people
+//! ([`Layout`]).
 
+mod layout;
+mod markdown;
 mod paint;
 mod tables;
 mod wrap;
@@ -10,6 +13,8 @@ use crate::outcome::{self, PolicyFailure};
 use crate::{ClauseSummary, statistics, words};
 use paint::{Paint, Tone};
 use wrap::{NO_BREAK, wrap};
+
+pub use layout::Layout;
 
 /// Lines of a policy's log that are shown; the rest stands in the report file.
 const MAX_LOG_LINES: usize = 20;

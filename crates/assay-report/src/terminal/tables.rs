@@ -48,7 +48,7 @@ impl ClauseRow {
         Self {
             facts: [
                 clean(&clause.id),
-                summary.level_word().to_owned(),
+                summary.clause.level.as_str().to_owned(),
                 words::with_unit(clause.limit, &unit),
                 or_nothing(worst.and_then(|w| w.value).map(|v| words::with_unit(v, &unit))),
                 or_nothing(worst.map(|w| words::signed(w.robustness))),
@@ -233,7 +233,7 @@ fn selected(episodes: &[EpisodeResult]) -> Vec<&EpisodeResult> {
     shown
 }
 
-fn table(width: usize, paint: Paint) -> Table {
+pub(super) fn table(width: usize, paint: Paint) -> Table {
     let mut table = Table::new();
     table
         .load_style(STYLE)

@@ -14,10 +14,12 @@ use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::{self, AttestError, Checked, KnownKey, PublishedKeys};
 use assay_report::json;
 use assay_worker::{Keyring, sha256_of};
+use jiff::Timestamp;
 
 use crate::cli::{Attest, AttestVerify, Signing};
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::REPORT_JSON;
+use crate::screen;
 
 use drawn::rendering;
 use evidence::evidence;
@@ -54,12 +56,13 @@ fn keys(signing: &Signing, as_json: bool) -> Result<Code, Failure> {
         super::print(&serde_json::to_string_pretty(&published).ours()?);
         return Ok(Code::Success);
     }
-    let mut text = String::new();
-    for key in &published.keys {
-        let state = key.retired_at.map_or_else(|| "signs".to_owned(), |at| format!("retired {at}"));
-        let _ = writeln!(text, "{}  made {}  {state}", key.keyid, key.created_at);
-    }
-    super::print(&text);
+    let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+    let row = |key: &KnownKey| {
+        let state = key.retired_at.map_or_else(|| "signs".to_owned(), |at| format!("retired {}", day(at)));
+        vec![key.keyid.clone(), day(key.created_at), state]
+    };
+    let rows: Vec<_> = published.keys.iter().map(row).collect();
+    super::print(&screen::layout().table(&["key", "made", "state"], &rows, 0));
     Ok(Code::Success)
 }
 
@@ -119,19 +122,25 @@ fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
 }
 
 fn refuse(what: &str, why: &dyn std::fmt::Display) -> Result<Code, Failure> {
-    super::print(&format!("{:<10} REFUSED, the {what} does not hold: {why}", "result"));
+    let mut text = String::new();
+    line(&mut text, "result", &format!("REFUSED, the {what} does not hold: {why}"));
+    super::print(&text);
     Ok(Code::Unsafe)
 }
 
 fn line(text: &mut String, what: &str, found: &str) {
-    let _ = writeln!(text, "{what:<10} {found}");
+    text.push_str(&screen::layout().facts(&[(format!("{what:<9}"), found.to_owned())], 0));
 }
 
 fn signer(key: &KnownKey) -> String {
     let mut text = String::new();
-    let retired = key.retired_at.map_or_else(String::new, |at| format!(", retired {at}"));
-    line(&mut text, "signature", &format!("by key {} (made {}{retired})", key.keyid, key.created_at));
+    let retired = key.retired_at.map_or_else(String::new, |at| format!(", retired {}", moment(at)));
+    line(&mut text, "signature", &format!("by key {} (made {}{retired})", key.keyid, moment(key.created_at)));
     text
+}
+
+fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 fn says(text: &mut String, checked: &Checked) {
@@ -151,9 +160,9 @@ fn says(text: &mut String, checked: &Checked) {
             usize::MAX,
         ),
     );
-    let _ =
-        writeln!(text, "\nThis says who signed, and that nothing was changed since. Whether the physics gave these");
-    let _ = writeln!(text, "numbers, only recomputing says: assay replay report.json\n");
+    let note = "This says who signed, and that nothing was changed since. Whether the physics gave these numbers, only \
+                recomputing says: assay replay report.json";
+    let _ = writeln!(text, "\n{}", screen::layout().paragraph(note, 0));
 }
 
 /// The keys to trust: a file of them, or one's own.

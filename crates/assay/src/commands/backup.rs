@@ -1,6 +1,5 @@
 //! `assay backup`: makes a copy of a data folder, or checks one.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -14,6 +13,7 @@ use crate::backup::{Manifest, progress};
 use crate::cli::Backup;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::screen;
 
 /// Lines about what is wrong that are printed; `--json` has all.
 const SHOWN: usize = 20;
@@ -38,7 +38,7 @@ fn make(arguments: &Backup, data: &Path, to: &Path) -> Result<Code, Failure> {
         about["backup"] = json!(to);
         super::print(&serde_json::to_string_pretty(&about).ours()?);
     } else {
-        super::print(&format!("{:10} {}\n{}", "backup", to.display(), text(&manifest)));
+        super::print(&format!("{}{}", line("backup", &to.display().to_string()), text(&manifest)));
     }
     Ok(if manifest.missing.is_empty() { Code::Success } else { Code::Unsafe })
 }
@@ -72,8 +72,9 @@ fn check_backup(arguments: &Backup, folder: &Path) -> Result<Code, Failure> {
     } else {
         let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::words);
         let verdict = if sound { "nothing is wrong with it" } else { "NOT what was backed up" };
-        let head = format!("{:10} {}\n{}", "backup", folder.display(), text(&found.manifest));
-        super::print(&format!("{head}{:10} {replay}\n{}{:10} {verdict}", "replay", problems(&found), "result"));
+        let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
+        let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
+        super::print(&format!("{head}{tail}"));
     }
     Ok(if sound { Code::Success } else { Code::Unsafe })
 }
@@ -125,11 +126,11 @@ pub(super) fn text(manifest: &Manifest) -> String {
     let Manifest { jobs, episodes, schema, assay, .. } = manifest;
     let made = manifest.created_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     let size = manifest.size_bytes().div_ceil(MIB);
-    let mut text = format!("{:10} {made}, by assay {assay}\n", "made");
-    let _ = writeln!(text, "{:10} {jobs} jobs, {episodes} episodes, schema {schema}", "records");
-    let _ = writeln!(text, "{:10} {}, {size} MiB", "files", manifest.files.len());
+    let mut text = line("made", &format!("{made}, by assay {assay}"));
+    text.push_str(&line("records", &format!("{jobs} jobs, {episodes} episodes, schema {schema}")));
+    text.push_str(&line("files", &format!("{}, {size} MiB", manifest.files.len())));
     for path in manifest.missing.iter().take(SHOWN) {
-        let _ = writeln!(text, "{:10} {path}: the data folder did not have it", "missing");
+        text.push_str(&line("missing", &format!("{path}: the data folder did not have it")));
     }
     more(&mut text, manifest.missing.len());
     text
@@ -139,14 +140,19 @@ pub(super) fn text(manifest: &Manifest) -> String {
 pub(super) fn problems(found: &Findings) -> String {
     let mut text = String::new();
     for problem in found.problems.iter().take(SHOWN) {
-        let _ = writeln!(text, "{:10} {}", "problem", assay_model::sanitise(problem, usize::MAX));
+        text.push_str(&line("problem", &assay_model::sanitise(problem, usize::MAX)));
     }
     more(&mut text, found.problems.len());
     text
 }
 
+/// A label, and what there is to say beside it.
+pub(super) fn line(label: &str, fact: &str) -> String {
+    screen::layout().facts(&[(format!("{label:8}"), fact.to_owned())], 0)
+}
+
 fn more(text: &mut String, count: usize) {
     if count > SHOWN {
-        let _ = writeln!(text, "{:10} and {} more: --json has all", "", count - SHOWN);
+        text.push_str(&line("", &format!("and {} more: --json has all", count - SHOWN)));
     }
 }

@@ -3,14 +3,18 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use assay_model::{Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
+use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
 use assay_worker::{PolicySource, PreflightJob, SessionError, preflight};
 
 use crate::cli::Check;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::source;
+use crate::{screen, source};
 
+/// Keeps words together.
+const NO_BREAK: &str = "\u{a0}";
+/// Keeps a number and this unit together.
+const MILLISECONDS: &str = "\u{a0}ms";
 /// Longest end of a log that is shown, in lines.
 const LOG_LINES: usize = 12;
 
@@ -81,46 +85,45 @@ fn plural(count: usize, what: &str) -> String {
 
 /// What each observation holds.
 fn sent(text: &mut String, found: &Preflight) {
-    let rate = format!("{} times a simulated second, {} s", found.control_hz, found.time_limit_s);
-    let _ = writeln!(text, "\nThe policy sees, {rate}");
+    let rate = format!("The policy sees, {} times a simulated second, {} s", found.control_hz, found.time_limit_s);
+    let _ = write!(text, "\n{}", screen::layout().paragraph(&rate, 0));
     let shape = |term: &ObservedTerm| {
         let lengths: Vec<_> = term.shape.iter().map(u32::to_string).collect();
-        if lengths.is_empty() { "number".to_owned() } else { format!("[{}]", lengths.join(", ")) }
+        if lengths.is_empty() { "number".to_owned() } else { format!("[{}]", lengths.join(",")) }
     };
-    let name = found.observation.iter().map(|term| term.name.len()).max().unwrap_or(0);
-    let unit = found.observation.iter().map(|term| term.unit.len()).max().unwrap_or(0);
-    for term in &found.observation {
-        let ObservedTerm { name: key, dtype, description, .. } = term;
-        let measure = if term.unit == "1" { "" } else { &term.unit };
-        let _ = writeln!(text, "  {key:name$}  {dtype:7}  {:13}  {measure:unit$}  {description}", shape(term));
-    }
+    let row = |term: &ObservedTerm| {
+        let unit = if term.unit == "1" { "" } else { &term.unit };
+        let ObservedTerm { name, dtype, description, .. } = term;
+        vec![name.clone(), dtype.clone(), shape(term), unit.to_owned(), description.clone()]
+    };
+    let mut rows: Vec<_> = found.observation.iter().map(row).collect();
     if let Some(instruction) = &found.instruction {
-        let _ = writeln!(text, "  {:name$}  text     {instruction:?}", "instruction");
+        let text = ["instruction", "text", "", "", &format!("{instruction:?}")].map(str::to_owned);
+        rows.push(text.to_vec());
     }
+    text.push_str(&screen::layout().table(&["name", "type", "shape", "unit", "meaning"], &rows, 2));
 }
 
 /// What an action is, and what came.
 fn expected(text: &mut String, found: &Preflight) {
     let _ = writeln!(text, "\nand answers {}", plural(found.action.len(), "number"));
-    let name = found.action.iter().map(|term| term.name.len()).max().unwrap_or(0);
-    for (index, term) in found.action.iter().enumerate() {
-        let range = format!("{} to {}{}", term.low, term.high, super::unit(&term.unit));
+    let row = |(index, term): (usize, &ActionTerm)| {
         let seen = match (term.least, term.greatest) {
-            (Some(least), Some(greatest)) => format!("sent {least:.3} to {greatest:.3}"),
+            (Some(least), Some(greatest)) => format!("{least:.3} to {greatest:.3}"),
             _ => String::new(),
         };
-        let line = format!("  [{index}] {:name$}  {range:24}  {seen}", term.name);
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+        let range = format!("{} to {}{}", term.low, term.high, super::unit(&term.unit));
+        [format!("[{index}] {}", term.name), range, seen].map(|cell| cell.replace(' ', NO_BREAK)).to_vec()
+    };
+    let rows: Vec<_> = found.action.iter().enumerate().map(row).collect();
+    text.push_str(&screen::layout().table(&["number", "range", "sent"], &rows, 2));
 }
 
 fn tried(text: &mut String, found: &Preflight) {
     let _ = writeln!(text, "\nTried: {}", plural(found.steps as usize, "step"));
-    let spread =
-        |ms: &LatencyMs| format!("half in {:.1} ms, 95 % in {:.1} ms, all in {:.1} ms", ms.p50, ms.p95, ms.max);
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "  {name:12} {value}");
-    };
+    let spread = |ms: &LatencyMs| format!("p50 {:.1} ms, p95 {:.1} ms, most {:.1} ms", ms.p50, ms.p95, ms.max);
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push((name.to_owned(), value.replace(" ms", MILLISECONDS)));
     if let Some(ms) = found.import_cpu_ms {
         row("import", format!("{ms:.0} ms of CPU time, of {:.0}", found.budget.import_cpu_ms));
     }
@@ -141,6 +144,7 @@ fn tried(text: &mut String, found: &Preflight) {
         Some(false) => row("again", "the same observations got other actions".to_owned()),
         None => {}
     }
+    text.push_str(&screen::layout().facts(&rows, 2));
 }
 
 fn advice(text: &mut String, finding: &Finding) {
@@ -149,5 +153,6 @@ fn advice(text: &mut String, finding: &Finding) {
         FindingLevel::Warning => "warning",
         FindingLevel::Note => "note   ",
     };
-    let _ = write!(text, "\n{level}  {}\n         -> {}\n", finding.message, finding.advice);
+    let fact = (level.to_owned(), format!("{}\n-> {}", finding.message, finding.advice));
+    let _ = write!(text, "\n{}", screen::layout().facts(&[fact], 0));
 }

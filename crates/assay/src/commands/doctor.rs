@@ -1,6 +1,5 @@
 //! `assay doctor`: what this machine can do, and what to do about the rest.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use assay_jail::{Check, default_cache_root, probe};
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::Doctor;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
 
 pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
     if arguments.jail {
@@ -28,19 +28,17 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
 }
 
 fn table(checks: &[Check], holds: bool) -> String {
-    let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for check in checks {
+    let fact = |check: &Check| {
         let mark = match (check.holds, check.required) {
             (true, _) => "ok  ",
             (false, true) => "FAIL",
             (false, false) => "--  ",
         };
-        let _ = writeln!(text, "{mark}  {:widest$}  {}", check.name, check.detail);
-        if !check.remedy.is_empty() {
-            let _ = writeln!(text, "      {:widest$}  -> {}", "", check.remedy);
-        }
-    }
+        let remedy = if check.remedy.is_empty() { String::new() } else { format!("\n-> {}", check.remedy) };
+        (format!("{mark}  {}", check.name), format!("{}{remedy}", check.detail))
+    };
+    let facts: Vec<_> = checks.iter().map(fact).collect();
+    let mut text = screen::layout().facts(&facts, 0);
     text.push_str(if holds {
         "\nEverything that is needed is there.\n"
     } else {

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use crate::cli::Doctor;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
 
+/// Columns of an attack's name.
+const NAME_COLUMNS: usize = 44;
 /// The name under which the fences are chosen.
 const FENCES: &str = "fences";
 
@@ -115,11 +118,12 @@ impl Told {
             let _ = writeln!(text, "{kind}");
         }
         let outcome = if outcome.is_empty() { "none" } else { outcome };
-        let _ = match mark {
-            Mark::Held => writeln!(text, "  ok    {name:<44} {outcome}"),
-            Mark::Weaker => writeln!(text, "  weak  {name:<44} {outcome}"),
-            Mark::Broken => writeln!(text, "  FAIL  {name:<44} {outcome} (expected: {expected})"),
+        let (mark, outcome) = match mark {
+            Mark::Held => ("ok  ", outcome.to_owned()),
+            Mark::Weaker => ("weak", outcome.to_owned()),
+            Mark::Broken => ("FAIL", format!("{outcome} (expected: {expected})")),
         };
+        text.push_str(&screen::layout().facts(&[(format!("{mark}  {name:<NAME_COLUMNS$}"), outcome)], 2));
         super::print(&text);
     }
 
@@ -131,18 +135,20 @@ impl Told {
             });
             super::print(&format!("{all:#}"));
         } else if self.broken == 0 && self.weaker > 0 {
-            super::print(&format!(
-                "\n{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.\n",
+            say(&format!(
+                "{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.",
                 self.held, self.weaker, self.isolation
             ));
         } else if self.broken == 0 {
-            super::print(&format!("\nAll {} fences and attacks did as they should.\n", self.held));
+            say(&format!("All {} fences and attacks did as they should.", self.held));
         } else {
             let all = self.held + self.weaker + self.broken;
-            super::print(&format!(
-                "\n{} of {all} did not do as they should. Run no stranger's policy here.\n",
-                self.broken
-            ));
+            say(&format!("{} of {all} did not do as they should. Run no stranger's policy here.", self.broken));
         }
     }
+}
+
+/// A sentence of its own at the end.
+fn say(text: &str) {
+    super::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
 }

@@ -19,12 +19,11 @@ pub(crate) fn run(arguments: &Init) -> Result<Code, Failure> {
     fs::create_dir_all(dir).with_context(|| format!("can't make {}", dir.display())).usage()?;
     let path = dir.join("policy.py");
     fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).usage()?;
+    let (id, policy) = (&scenario.id, dir.display());
     super::print(&format!(
-        "wrote {}\ntry it:   assay verify {} --scenario {}\nthe task: assay scenario show {}",
-        path.display(),
-        dir.display(),
-        scenario.id,
-        scenario.id
+        "wrote {}\nthe task:    assay scenario show {id}\na first try: assay check {policy} --scenario {id}\nthe verdict: \
+         assay verify {policy} --scenario {id}",
+        path.display()
     ));
     Ok(Code::Success)
 }

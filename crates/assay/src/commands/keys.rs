@@ -1,6 +1,5 @@
 //! `assay keys create|list|revoke`: directly on the data folder, also while the service runs.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use crate::cli::Keys;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
 
 pub(crate) fn run(command: &Keys) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
@@ -52,12 +52,12 @@ async fn list(data: &Path, json: bool) -> Result<Code, Failure> {
         super::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).ours()?);
         return Ok(Code::Success);
     }
-    let mut text = format!("{:24}  {:16}  {:10}  {:10}  scopes\n", "id", "account", "made", "state");
-    for key in &keys {
+    let row = |key: &KeyRecord| {
         let made = key.created_at.strftime("%Y-%m-%d").to_string();
-        let _ = writeln!(text, "{:24}  {:16}  {made:10}  {:10}  {}", key.id, key.account, state(key), key.scopes);
-    }
-    super::print(&text);
+        vec![key.id.to_string(), key.account.to_string(), made, state(key).to_owned(), key.scopes.to_string()]
+    };
+    let rows: Vec<_> = keys.iter().map(row).collect();
+    super::print(&screen::layout().table(&["id", "account", "made", "state", "scopes"], &rows, 0));
     Ok(Code::Success)
 }
 

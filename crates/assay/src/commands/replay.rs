@@ -18,6 +18,7 @@ use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
 use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
+use crate::screen;
 
 pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
@@ -62,7 +63,11 @@ pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
         fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
         comparison: outcome.comparison,
     };
-    super::print(&if arguments.json { serde_json::to_string_pretty(&found).ours()? } else { found.text() });
+    super::print(&if arguments.json {
+        serde_json::to_string_pretty(&found).ours()?
+    } else {
+        screen::layout().paragraph(&found.text(), 0)
+    });
     Ok(if found.same { Code::Success } else { Code::Unsafe })
 }
 

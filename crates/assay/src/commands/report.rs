@@ -1,7 +1,6 @@
 //! `assay report`: a report again, in another form.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -14,9 +13,8 @@ use assay_worker::drawn_in;
 use crate::cli::Report;
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::EPISODES;
+use crate::screen;
 
-/// Columns of the report where there is no terminal to ask.
-const DEFAULT_WIDTH: usize = 120;
 /// Largest file with an episode's plots that is read, in bytes.
 const MAX_PLOTS_BYTES: u64 = 16 * 1024 * 1024;
 /// Largest report that is read, in bytes.
@@ -76,9 +74,7 @@ pub(crate) fn for_terminal(
     paths: Vec<(String, String)>,
     again: Option<terminal::RunAgain>,
 ) -> String {
-    let is_terminal = std::io::stdout().is_terminal();
-    let width = if is_terminal { usize::from(console::Term::stdout().size().1) } else { DEFAULT_WIDTH };
-    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    let (width, colour) = screen::width_and_colour();
     terminal::render(report, &terminal::TerminalOptions { width, colour, paths, again })
 }
 

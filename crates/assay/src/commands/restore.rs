@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::backup::{about, problems, text};
+use super::backup::{about, line, problems, text};
 use crate::backup::progress;
 use crate::backup::restore::restore;
 use crate::cli::Restore;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Restore) -> Result<Code, Failure> {
         super::print(&serde_json::to_string_pretty(&about).ours()?);
     } else {
         let result = if done { arguments.data.display().to_string() } else { "nothing: the backup is damaged".into() };
-        super::print(&format!("{}{}{:10} {result}", text(&found.manifest), problems(&found), "restored"));
+        super::print(&format!("{}{}{}", text(&found.manifest), problems(&found), line("restored", &result)));
     }
     Ok(if done { Code::Success } else { Code::Unsafe })
 }

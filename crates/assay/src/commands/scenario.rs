@@ -5,11 +5,15 @@ mod render;
 
 use std::fmt::Write;
 
-use assay_scenario::{Library, Scenario};
+use assay_scenario::{Clause, Library, Scenario};
 use serde_json::json;
 
 use crate::cli::Scenario as Command;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
+
+/// Keeps a number and its unit together.
+const NO_BREAK: &str = "\u{a0}";
 
 pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
     let installation = super::installation()?;
@@ -41,43 +45,38 @@ pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
 }
 
 fn list(library: &Library) -> String {
-    let widest = library.scenarios().iter().map(|s| s.id.as_str().len()).max().unwrap_or(0);
-    let line = |s: &Scenario| {
+    let row = |s: &Scenario| {
         let stars = "*".repeat(usize::from(s.difficulty));
-        format!("{:widest$}  {stars:5}  {:3} s  {}\n", s.id.as_str(), s.time_limit_s, s.description)
+        vec![s.id.to_string(), stars, format!("{} s", s.time_limit_s).replace(' ', NO_BREAK), s.description.clone()]
     };
-    let lines: String = library.scenarios().iter().map(line).collect();
-    format!("{:widest$}  level  time   what\n{lines}\nMore: assay scenario show ID\n", "id")
+    let rows: Vec<_> = library.scenarios().iter().map(row).collect();
+    format!("{}\nMore: assay scenario show ID\n", screen::layout().table(&["id", "level", "time", "what"], &rows, 0))
 }
 
 fn show(scenario: &Scenario) -> String {
-    let mut text = format!("{}\n\n", scenario.description_for_people().trim());
-    let _ = writeln!(
-        text,
-        "Facts\n  id {}  version {}  difficulty {}  {} s  {} actions/s  physics step {} s\n",
-        scenario.id,
-        scenario.version,
-        scenario.difficulty,
-        scenario.time_limit_s,
-        scenario.world.control_hz,
-        scenario.world.timestep_s
-    );
+    let screen = screen::layout();
+    let mut text = screen.markdown(&scenario.description_for_people());
     if scenario.readme_with_tables().is_none() {
-        let _ = writeln!(text, "{}\n{}", scenario.observation_table(), scenario.action_table());
+        text.push_str(&screen.markdown(&format!("\n{}\n{}", scenario.observation_table(), scenario.action_table())));
     }
-    let _ = writeln!(text, "Safety clauses");
-    for clause in &scenario.clauses {
-        let level = format!("{:?}", clause.level).to_lowercase();
-        let _ = writeln!(
-            text,
-            "  {:16} {level:8} {} ({}{})",
-            clause.id,
-            clause.title,
-            clause.limit,
-            super::unit(&clause.unit)
-        );
-        let _ = writeln!(text, "  {:16} {:8} {}", "", "", clause.standard);
-    }
+    let facts = [
+        ("id", scenario.id.to_string()),
+        ("version", scenario.version.clone()),
+        ("difficulty", format!("{} of 5", scenario.difficulty)),
+        ("time limit", format!("{} s", scenario.time_limit_s)),
+        ("actions", format!("{} a second", scenario.world.control_hz)),
+        ("physics", format!("steps of {} s", scenario.world.timestep_s)),
+    ];
+    let facts = facts.map(|(label, fact)| (label.to_owned(), fact));
+    let _ = write!(text, "\n{}{}", screen.heading("Facts"), screen.facts(&facts, 2));
+    let clause = |clause: &Clause| {
+        let limit = format!("{}{}", clause.limit, super::unit(&clause.unit)).replace(' ', NO_BREAK);
+        let cells = [clause.id.as_str(), clause.level.as_str(), &limit, &clause.title, &clause.standard];
+        cells.map(str::to_owned).to_vec()
+    };
+    let rows: Vec<_> = scenario.clauses.iter().map(clause).collect();
+    let table = screen.table(&["clause", "level", "limit", "what", "standard"], &rows, 2);
+    let _ = write!(text, "\n{}{table}", screen.heading("Safety clauses"));
     text
 }
 

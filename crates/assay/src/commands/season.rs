@@ -1,6 +1,5 @@
 //! `assay season open|close|list`: directly on the data folder, also while the service runs.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -12,6 +11,10 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
+
+/// Characters of a commitment that are shown.
+const COMMITMENT_SHOWN: usize = 16;
 
 pub(crate) fn run(command: &cli::Season) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
@@ -102,21 +105,19 @@ async fn list(data: &Path, scenario: Option<&str>, json: bool) -> Result<Code, F
         super::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).ours()?);
         return Ok(Code::Success);
     }
-    let mut text =
-        format!("{:24}  {:>6}  {:8}  {:10}  {:>8}  commitment\n", "scenario", "season", "state", "opened", "waiting");
+    let mut rows = Vec::new();
     for season in &seasons {
-        let waiting = records.unfinished(&season.scenario, season.number).await.ours()?;
-        let _ = writeln!(
-            text,
-            "{:24}  {:>6}  {:8}  {:10}  {waiting:>8}  {}",
-            season.scenario.as_str(),
-            season.number,
-            season.state.as_str(),
+        rows.push(vec![
+            season.scenario.to_string(),
+            season.number.to_string(),
+            season.state.as_str().to_owned(),
             season.opened_at.strftime("%Y-%m-%d").to_string(),
-            &season.commitment[..16.min(season.commitment.len())],
-        );
+            records.unfinished(&season.scenario, season.number).await.ours()?.to_string(),
+            season.commitment.chars().take(COMMITMENT_SHOWN).collect(),
+        ]);
     }
-    super::print(&text);
+    let header = ["scenario", "season", "state", "opened", "waiting", "commitment"];
+    super::print(&screen::layout().table(&header, &rows, 0));
     Ok(Code::Success)
 }
 

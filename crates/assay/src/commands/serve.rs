@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use crate::cli::Serve;
 use crate::exit::{Code, Failure, OrFail};
 use crate::settings::{Effective, Settings, Sources, example};
-use crate::{judge, service};
+use crate::{judge, screen, service};
 
 pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failure> {
     if arguments.example_settings {
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failu
     let effective = Effective::load(&Sources::gather(arguments, matches).usage()?).usage()?;
     effective.settings.server.data().usage()?;
     if arguments.check {
-        let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.lines() };
+        let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
         super::print(&text);
     }
     let server = &effective.settings.server;

@@ -10,13 +10,18 @@ use serde_json::json;
 
 use crate::cli::Stl;
 use crate::exit::{Code, Failure, OrFail};
+use crate::screen;
 use trace::Trace;
 
 pub(crate) fn run(arguments: &Stl) -> Result<Code, Failure> {
     let formula = parse(&arguments.formula).usage()?;
     let trace = Trace::read(&arguments.trace).usage()?;
     let outcome = evaluate(&formula, &trace).usage()?;
-    super::print(&if arguments.json { document(&outcome) } else { text(&outcome, &trace) });
+    super::print(&if arguments.json {
+        document(&outcome)
+    } else {
+        screen::layout().paragraph(&text(&outcome, &trace), 0)
+    });
     Ok(match outcome.status {
         Status::Satisfied => Code::Success,
         Status::Violated => Code::Unsafe,

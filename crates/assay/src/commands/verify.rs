@@ -30,6 +30,7 @@ use crate::kept_policy;
 use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::run_again;
+use crate::screen;
 use crate::source::{self, Found};
 
 /// Episodes where nothing is to be certified.
@@ -153,8 +154,10 @@ fn film(
     let ended = folder.draw(engine, keyring, cancel)?;
     folder.tell(ended);
     if !arguments.json {
-        for (what, path) in folder.paths()? {
-            super::print(&format!("  {what:10} {path}"));
+        let paths = folder.paths()?;
+        if !paths.is_empty() {
+            let screen = screen::layout();
+            super::print(&format!("\n{}{}", screen.heading("Logs and videos"), screen.facts(&paths, 2)));
         }
     }
     Ok(draw::code(ended, code))

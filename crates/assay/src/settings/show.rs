@@ -1,20 +1,17 @@
 //! The settings that count, for people and for programs. Secrets are never shown.
 
+use assay_report::terminal::Layout;
 use serde_json::{Map, Value, json};
 
 use super::layers::{Entry, Origin};
 use super::load::Effective;
 
 impl Effective {
-    /// A line a setting: path, value, origin.
-    pub(crate) fn lines(&self) -> String {
-        let widest = self.entries.iter().map(|entry| entry.key.path.len()).max().unwrap_or_default();
-        let values: Vec<_> = self.entries.iter().map(Entry::shown).collect();
-        let wide = values.iter().map(String::len).filter(|n| *n <= 40).max().unwrap_or_default();
-        let line = |(entry, value): (&Entry, &String)| {
-            format!("{:widest$}  {value:wide$}  {}\n", entry.key.path, entry.origin)
-        };
-        self.entries.iter().zip(&values).map(line).collect()
+    /// A row a setting: path, value, origin.
+    pub(crate) fn table(&self, screen: Layout) -> String {
+        let row = |entry: &Entry| vec![entry.key.path.clone(), entry.shown(), entry.origin.to_string()];
+        let rows: Vec<_> = self.entries.iter().map(row).collect();
+        screen.table(&["setting", "value", "from"], &rows, 0)
     }
 
     /// An object a setting, by path: `value` and `origin` (`default`, `file`, `environment`, `flag`) with its `name`.

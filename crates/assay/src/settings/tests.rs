@@ -1,5 +1,6 @@
 //! Settings from all sources.
 
+use assay_report::terminal::Layout;
 use std::path::PathBuf;
 
 use super::{Effective, Sources, example};
@@ -152,7 +153,7 @@ fn secrets_are_never_shown() {
         assert_eq!(effective.settings.judge.key.as_ref().unwrap().reveal(), key);
         let settings = format!("{:?}", effective.settings);
         for text in [
-            effective.lines(),
+            effective.table(Layout::new(120, false)),
             effective.json().to_string(),
             settings,
             format!("{effective:?}"),
@@ -160,7 +161,7 @@ fn secrets_are_never_shown() {
         ] {
             assert!(!text.contains(key), "{text}");
         }
-        assert!(effective.lines().contains("[secret]"));
+        assert!(effective.table(Layout::new(120, false)).contains("[secret]"));
     }
     for wrong in [
         format!("[judge]\nkey = [\"{key}\"]"),

@@ -28,13 +28,17 @@ mod stl;
 mod tls;
 mod verdicts;
 mod watchdog;
+mod widths;
 
 use std::path::Path;
+use std::time::Duration;
 
 use assay_model::JobReport;
 use assay_testkit::{Assay, Run};
 
 const CARTPOLE: &str = "cartpole_keepin";
+/// No command takes longer.
+const LIMIT: Duration = Duration::from_secs(300);
 
 fn assay() -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay"))
