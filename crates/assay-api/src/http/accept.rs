@@ -12,6 +12,14 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(Code::NotAcceptable, message))
 }
 
+/// Whether the client takes this content coding. One that says nothing gets none.
+pub(crate) fn takes_coding(headers: &HeaderMap, coding: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
+    let offers: Vec<&str> = values.flat_map(|value| value.split(',')).collect();
+    let quality = |wanted: &str| offers.iter().find_map(|offer| quality_of(offer, wanted));
+    [coding, "*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
+}
+
 /// Whether the client takes this media type.
 pub(crate) fn takes(headers: &HeaderMap, kind: &str) -> bool {
     let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
@@ -38,6 +46,22 @@ fn quality_of(offer: &str, wanted: &str) -> Option<f64> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+
+    #[test]
+    fn codings() {
+        for (accept, takes) in [
+            ("gzip, deflate, br, zstd", true),
+            ("GZIP;q=0.5", true),
+            ("*", true),
+            ("br, *;q=0", false),
+            ("gzip;q=0, *", false),
+            ("identity", false),
+        ] {
+            let headers = [(header::ACCEPT_ENCODING, accept.parse().unwrap())].into_iter().collect();
+            assert_eq!(takes_coding(&headers, "gzip"), takes, "{accept:?}");
+        }
+        assert!(!takes_coding(&HeaderMap::new(), "gzip"));
+    }
 
     #[test]
     fn ranges() {

@@ -20,7 +20,7 @@ mod router;
 mod steady;
 mod unknown_query;
 
-pub(crate) use accept::takes;
+pub(crate) use accept::{takes, takes_coding};
 pub(crate) use auth::{Caller, forged, key_of, session_of};
 pub(crate) use error::{ApiError, Code, ErrorAnswer, OverLimit};
 pub(crate) use json::{Json, json_body, no_body, optional_json_body, read_body};

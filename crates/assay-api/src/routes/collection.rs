@@ -11,7 +11,7 @@ use crate::state::App;
 /// Returns a named set of scenarios with their ids, in the order in which they are meant.
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
-    params(("id" = String, Path, description = "A collection's id")),
+    params(("id" = String, Path, description = "A collection's id", min_length = 1)),
     responses((status = 200, body = Entry), (status = 400), (status = 404)),
 )]
 pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Entry>, ApiError> {

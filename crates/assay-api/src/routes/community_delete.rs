@@ -14,7 +14,7 @@ use crate::state::App;
 /// it. Only the account that published it, or an admin, can do this. Doing it again is harmless.
 #[utoipa::path(
     delete, path = "/community/scenarios/{id}", operation_id = "delete_community_scenario", tag = "scenarios",
-    params(("id" = String, Path, description = "A published scenario's id: account.name")),
+    params(("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100)),
     responses((status = 204, description = "Deleted"), (status = 400), (status = 404)),
 )]
 pub(super) async fn handle(

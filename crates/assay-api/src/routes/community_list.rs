@@ -37,7 +37,7 @@ enum Sort {
 
 /// List the published scenarios
 ///
-/// Returns a page of what accounts published. Filters add up; an unknown value of a filter matches nothing.
+/// Returns a page of what accounts published. Of several filters, all must match; an unknown value matches nothing.
 #[utoipa::path(
     get, path = "/community/scenarios", operation_id = "community_scenarios", tag = "scenarios",
     params(

@@ -39,8 +39,8 @@ pub(super) struct PublishForm {
 /// Publish a scenario
 ///
 /// Takes a zip archive with `scenario.toml` and its files, compiles it, runs it without a policy and draws it, all in
-/// a jail. What is wrong with it is named by file and key. What is published can be used at once, by everybody, under
-/// the name `ACCOUNT.ID`; a version never changes.
+/// a jail; the answer waits for that, up to 20 s. What is wrong with the scenario is named by file and key. What is
+/// published can be used at once, by everybody, under the name `ACCOUNT.ID`; a version never changes.
 #[utoipa::path(
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = PublishForm, content_type = "multipart/form-data"),

@@ -1,21 +1,64 @@
-//! `GET /docs`: the OpenAPI document as a page. Swagger UI is part of the program; nothing comes from another host.
+//! `GET /docs`: the OpenAPI document as a page. Scalar's API reference draws it; its script is part of the program (the crate
+//! `scalar_api_reference`), and nothing comes from another host.
 
-use std::sync::{Arc, LazyLock};
+use std::io::Write as _;
+use std::sync::LazyLock;
 
 use axum::extract::Path;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use utoipa_swagger_ui::Config;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
 
-use crate::http::ApiError;
+use crate::http::{ApiError, takes_coding};
 
-/// Scripts are the bundled files only; the renderer writes style attributes.
+/// Scripts are the bundled files only; the renderer writes style elements and attributes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Asked for again each time: it names the script of this version.
+const ASK_AGAIN: &str = "no-cache";
+/// The script's name changes with its content.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The document's address as seen from `/docs/` (and from `/v1/docs/`); no checks by a service elsewhere.
-static CONFIG: LazyLock<Arc<Config<'static>>> =
-    LazyLock::new(|| Arc::new(Config::from("../openapi.json").validator_url("none")));
+const INDEX: &str = include_str!("docs/index.html");
+const START: &str = include_str!("docs/start.js");
+
+/// Compressed once: it has four megabytes, and every visitor without it asks for it.
+static RENDERER: LazyLock<Option<Renderer>> = LazyLock::new(Renderer::load);
+
+/// The renderer's script.
+struct Renderer {
+    /// `scalar-HASH.js`.
+    name: String,
+    gzip: Bytes,
+}
+
+impl Renderer {
+    fn load() -> Option<Self> {
+        let script = Self::script()?;
+        let digest = Sha256::digest(&script);
+        let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(&script).ok()?;
+        Some(Self { name: format!("scalar-{hash}.js"), gzip: encoder.finish().ok()?.into() })
+    }
+
+    fn script() -> Option<Vec<u8>> {
+        scalar_api_reference::get_asset("scalar.js")
+    }
+
+    fn response(&self, headers: &HeaderMap) -> Option<Response> {
+        let described =
+            [(header::CONTENT_TYPE, JAVASCRIPT), (header::CACHE_CONTROL, FOREVER), (header::VARY, "accept-encoding")];
+        if takes_coding(headers, "gzip") {
+            return Some((described, [(header::CONTENT_ENCODING, "gzip")], self.gzip.clone()).into_response());
+        }
+        Some((described, Self::script()?).into_response())
+    }
+}
 
 /// Relative, so that it also holds under `/v1` and behind a proxy's prefix.
 pub(super) async fn index() -> Redirect {
@@ -27,10 +70,22 @@ pub(super) async fn folder() -> Redirect {
     Redirect::to("index.html")
 }
 
-pub(super) async fn file(Path(name): Path<String>) -> Result<Response, ApiError> {
-    let found = utoipa_swagger_ui::serve(&name, Arc::clone(&CONFIG));
-    let file = found.map_err(|e| ApiError::internal("a page of the documents could not be made", &*e))?;
-    let file = file.ok_or_else(|| ApiError::not_found("page"))?;
-    let headers = [(header::CONTENT_TYPE, file.content_type), (header::CONTENT_SECURITY_POLICY, POLICY.to_owned())];
-    Ok((headers, file.bytes.into_owned()).into_response())
+pub(super) async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, ApiError> {
+    let renderer = tokio::task::spawn_blocking(|| RENDERER.as_ref()).await;
+    let renderer = renderer.map_err(|e| ApiError::internal("the renderer of the documents panicked", &e))?;
+    let renderer = renderer.ok_or_else(|| ApiError::not_found("renderer"))?;
+    let page = |kind: &'static str, text: String| {
+        let described = [
+            (header::CONTENT_TYPE, kind),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::CACHE_CONTROL, ASK_AGAIN),
+        ];
+        (described, text).into_response()
+    };
+    match name.as_str() {
+        "index.html" => Ok(page("text/html; charset=utf-8", INDEX.replace("{script}", &renderer.name))),
+        "start.js" => Ok(page(JAVASCRIPT, START.to_owned())),
+        other if other == renderer.name => renderer.response(&headers).ok_or_else(|| ApiError::not_found("page")),
+        _ => Err(ApiError::not_found("page")),
+    }
 }

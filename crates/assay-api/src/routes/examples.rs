@@ -11,6 +11,9 @@ static ANSWERS: LazyLock<Map<String, Value>> =
 /// Content types of what has an example.
 const KINDS: [&str; 2] = ["application/json", "multipart/form-data"];
 
+/// The only field of an entry with several examples: by name, each with a summary and its value.
+const SEVERAL: &str = "$examples";
+
 /// Gives the operation's request and successes an example each, where they have none.
 pub(super) fn add(operation: &mut Value) {
     if let Some(request) = operation.get_mut("requestBody") {
@@ -30,8 +33,12 @@ fn add_to(holder: &mut Value) {
 
 fn add_to_content(content: &mut Value) {
     let name = content["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next());
-    if let Some(example) = name.and_then(|name| ANSWERS.get(name)).filter(|_| content.get("example").is_none()) {
-        content["example"] = example.clone();
+    let Some(found) = name.and_then(|name| ANSWERS.get(name)).filter(|_| content.get("example").is_none()) else {
+        return;
+    };
+    match found.get(SEVERAL) {
+        Some(named) => content["examples"] = named.clone(),
+        None => content["example"] = found.clone(),
     }
 }
 

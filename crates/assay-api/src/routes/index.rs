@@ -22,7 +22,8 @@ pub(super) struct Index {
 
 /// Describe the service
 ///
-/// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health.
+/// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health. Needs
+/// no key.
 #[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
 pub(super) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);

@@ -47,8 +47,8 @@ pub(super) struct CreatedKey {
 
 /// Create an API key
 ///
-/// Returns the secret once; only its hash is kept. The key that asks needs the scope
-/// `admin`; the new one may be of any account, and has no scope that the asking one lacks.
+/// Returns the secret once; only its hash is kept. The new key may be of any account; it can have no scope that the key
+/// that asks lacks (403).
 #[utoipa::path(
     post, path = "/keys", operation_id = "create_key", tag = "keys",
     request_body(content = NewKey),

@@ -48,7 +48,8 @@ pub(super) struct List {
 
 /// List the API keys
 ///
-/// Returns all keys, oldest first, without their secrets: when each was made, last used, revoked, and when it expires.
+/// Returns the keys of all accounts, oldest first, without their secrets: when each was created, last used and revoked,
+/// and when it expires.
 #[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = List)))]
 pub(super) async fn handle(State(app): State<App>) -> Result<Json<List>, ApiError> {
     let keys = app.records.keys(None).await?;

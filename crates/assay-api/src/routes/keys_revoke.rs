@@ -11,10 +11,11 @@ use crate::state::App;
 
 /// Revoke an API key
 ///
-/// Ends the key and its sessions at once. The last admin key can't be revoked here. Doing it again is harmless.
+/// Ends a key of any account and its sessions at once. The last valid admin key cannot be revoked (409). Doing it again
+/// is harmless.
 #[utoipa::path(
     delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
-    params(("id" = String, Path, description = "The part of the key between the underscores")),
+    params(("id" = String, Path, description = "The part of the key between the underscores", pattern = "^[0-9a-z]{1,32}$")),
     responses((status = 204, description = "Revoked"), (status = 400), (status = 404), (status = 409)),
 )]
 pub(super) async fn handle(

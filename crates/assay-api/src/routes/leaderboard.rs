@@ -40,13 +40,14 @@ pub(super) struct Page {
 /// Get a leaderboard
 ///
 /// Returns the ranking of one scenario, of one collection, or (without both) of the collection `overall`. Intervals of
-/// scores and ranks hold at 95 %.
+/// scores and ranks hold at 95 %. `scenario` and `collection` exclude each other, and `season` goes with `scenario`; an
+/// unknown scenario or collection has an empty board.
 #[utoipa::path(
     get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
     params(
-        ("scenario" = Option<String>, Query, description = "The board of this scenario; of the collection `overall` if neither is given", min_length = 1),
-        ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together", min_length = 1),
-        ("season" = inline(Option<u32>), Query, description = "An earlier season of the scenario; the newest if absent", minimum = 1, maximum = 2_147_483_647),
+        ("scenario" = Option<String>, Query, description = "The board of this scenario; not with `collection`", min_length = 1),
+        ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together; `overall` if neither is given", min_length = 1),
+        ("season" = inline(Option<u32>), Query, description = "With `scenario`: one of its seasons; the newest if absent", minimum = 1, maximum = 2_147_483_647),
         ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
     ),

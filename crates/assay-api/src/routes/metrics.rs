@@ -19,7 +19,7 @@ const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Get the metrics
 ///
-/// Returns Prometheus text: queues, lanes, requests, episodes. Takes no key; the setting `server.metrics` says who may
+/// Returns queues, lanes, requests and episodes in the text format of Prometheus. Takes no key; the setting `server.metrics` says who may
 /// read it: clients on the same machine, everybody, or nobody.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",

@@ -21,6 +21,7 @@ mod keys_rotate;
 mod leaderboard;
 mod metrics;
 mod openapi;
+mod openapi_intro;
 mod openapi_links;
 mod openapi_webhooks;
 mod preflight;
@@ -156,7 +157,8 @@ impl Endpoint {
     }
 }
 
-/// Method, path, scope, rate class, handler. A row added here is also named in `openapi`; docs/adding-an-endpoint.md.
+/// Method, path, scope, rate class, handler, in the order of the docs page: the order in which clients need them. A row added
+/// here is also named in `openapi`; docs/adding-an-endpoint.md.
 pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);
@@ -176,87 +178,14 @@ pub(crate) fn table() -> Vec<Endpoint> {
         handler,
     };
     vec![
-        row("GET", "/", None, RateClass::Free, || get(index::handle)),
-        Endpoint {
-            documented: false,
-            steady: true,
-            ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle))
-        },
-        Endpoint::page("GET", "/docs", || get(docs::index)),
-        Endpoint::page("GET", "/docs/", || get(docs::folder)),
-        Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
-        row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
-        Endpoint { json: false, ..row("GET", "/metrics", None, RateClass::Free, || get(metrics::handle)) },
-        row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
-        Endpoint {
-            json: false,
-            ..row("GET", "/artifacts/{job_id}/{sha256}/{name}", None, RateClass::Free, || get(artifact::handle))
-        },
-        Endpoint {
-            steady: true,
-            ..row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle))
-        },
-        Endpoint { steady: true, ..row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)) },
-        Endpoint { steady: true, ..row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)) },
-        Endpoint {
-            steady: true,
-            ..row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle))
-        },
-        Endpoint { steady: true, ..row("GET", "/collections", read, RateClass::Get, || get(collections::handle)) },
-        Endpoint { steady: true, ..row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)) },
-        row("GET", "/community/scenarios", read, RateClass::Get, || get(community_list::handle)),
-        row("POST", "/community/scenarios", publish, RateClass::Write, || post(community_publish::handle)),
-        row("GET", "/community/scenarios/{id}", read, RateClass::Get, || get(community_get::handle)),
-        row("DELETE", "/community/scenarios/{id}", publish, RateClass::Write, || delete(community_delete::handle)),
-        Endpoint {
-            json: false,
-            ..row("GET", "/thumbnails/{digest}", None, RateClass::Free, || get(thumbnail::handle))
-        },
         row("POST", "/verify", verify, RateClass::Verify, || post(verify_create::handle)),
         row("POST", "/preflight", verify, RateClass::Write, || post(preflight::handle)),
-        row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
         row("GET", "/verify/{job_id}", read, RateClass::Get, || get(verify_get::handle)),
-        row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
         Endpoint {
             json: false,
             ..row("GET", "/verify/{job_id}/events", read, RateClass::Get, || get(verify_events::handle))
         },
-        row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
-        row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
-        row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
-        row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
-        Endpoint {
-            json: false,
-            ..row("GET", "/submissions/{id}/events", read, RateClass::Get, || get(submission_events::handle))
-        },
-        row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
-        row("POST", "/session", None, RateClass::Free, || post(session_create::handle)),
-        row("GET", "/session", None, RateClass::Free, || get(session_create::show)),
-        row("DELETE", "/session", None, RateClass::Free, || delete(session_delete::handle)),
-        row("GET", "/submissions/{id}/episodes", read, RateClass::Get, || get(submission_episodes::handle)),
-        Endpoint {
-            json: false,
-            ..row("GET", "/submissions/{id}/report", read, RateClass::Get, || get(submission_report::page))
-        },
-        row("GET", "/submissions/{id}/report.json", read, RateClass::Get, || get(submission_report::document)),
-        row("GET", "/submissions/{id}/attestation", read, RateClass::Get, || get(submission_attestation::handle)),
-        row("POST", "/submissions/{id}/replay", submit, RateClass::Write, || post(submission_replay::handle)),
-        row("POST", "/submissions/{id}/choose", submit, RateClass::Write, || post(submission_choose::handle)),
-        Endpoint { steady: true, ..row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)) },
-        Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
-        row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
-        row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
-        // Any key may do that to itself.
-        Endpoint {
-            needs_key: true,
-            ..row("POST", "/keys/rotate", None, RateClass::Write, || post(keys_rotate::handle))
-        },
-        Endpoint {
-            needs_key: true,
-            ..row("POST", "/webhooks/secret", None, RateClass::Write, || post(webhook_secret::handle))
-        },
-        row("GET", "/webhooks/deliveries", read, RateClass::Get, || get(webhook_deliveries::handle)),
-        row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
+        row("GET", "/verify/{job_id}/episodes", read, RateClass::Get, || get(verify_episodes::handle)),
         Endpoint {
             json: false,
             ..row("GET", "/verify/{job_id}/report", read, RateClass::Get, || get(verify_report::page))
@@ -269,10 +198,84 @@ pub(crate) fn table() -> Vec<Endpoint> {
             steady: true,
             ..row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle))
         },
+        Endpoint {
+            json: false,
+            ..row("GET", "/artifacts/{job_id}/{sha256}/{name}", None, RateClass::Free, || get(artifact::handle))
+        },
+        row("GET", "/verify", read, RateClass::Get, || get(verify_list::handle)),
+        row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
         row("POST", "/verify/{job_id}/replay", verify, RateClass::Write, || post(verify_replay::handle)),
         row("POST", "/verify/{job_id}/review", review, RateClass::Write, || post(verify_review::handle)),
         row("DELETE", "/verify/{job_id}", verify, RateClass::Write, || delete(verify_erase::handle)),
-        row("POST", "/verify/{job_id}/cancel", verify, RateClass::Write, || post(verify_cancel::handle)),
+        Endpoint { steady: true, ..row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)) },
+        Endpoint { steady: true, ..row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)) },
+        Endpoint {
+            steady: true,
+            ..row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle))
+        },
+        Endpoint { steady: true, ..row("GET", "/collections", read, RateClass::Get, || get(collections::handle)) },
+        Endpoint { steady: true, ..row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)) },
+        row("GET", "/community/scenarios", read, RateClass::Get, || get(community_list::handle)),
+        row("GET", "/community/scenarios/{id}", read, RateClass::Get, || get(community_get::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/thumbnails/{digest}", None, RateClass::Free, || get(thumbnail::handle))
+        },
+        row("POST", "/community/scenarios", publish, RateClass::Write, || post(community_publish::handle)),
+        row("DELETE", "/community/scenarios/{id}", publish, RateClass::Write, || delete(community_delete::handle)),
+        Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
+        row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
+        row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/submissions/{id}/events", read, RateClass::Get, || get(submission_events::handle))
+        },
+        Endpoint { steady: true, ..row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)) },
+        row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
+        row("POST", "/submissions/{id}/choose", submit, RateClass::Write, || post(submission_choose::handle)),
+        row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
+        row("GET", "/submissions/{id}/episodes", read, RateClass::Get, || get(submission_episodes::handle)),
+        Endpoint {
+            json: false,
+            ..row("GET", "/submissions/{id}/report", read, RateClass::Get, || get(submission_report::page))
+        },
+        row("GET", "/submissions/{id}/report.json", read, RateClass::Get, || get(submission_report::document)),
+        row("GET", "/submissions/{id}/attestation", read, RateClass::Get, || get(submission_attestation::handle)),
+        row("POST", "/submissions/{id}/replay", submit, RateClass::Write, || post(submission_replay::handle)),
+        row("DELETE", "/submissions/{id}", submit, RateClass::Write, || delete(submission_erase::handle)),
+        // For keys that verify or submit.
+        Endpoint {
+            needs_key: true,
+            ..row("POST", "/webhooks/secret", None, RateClass::Write, || post(webhook_secret::handle))
+        },
+        row("GET", "/webhooks/deliveries", read, RateClass::Get, || get(webhook_deliveries::handle)),
+        row("POST", "/keys", admin, RateClass::Write, || post(keys_create::handle)),
+        row("GET", "/keys", admin, RateClass::Get, || get(keys_list::handle)),
+        // Any key may do that to itself.
+        Endpoint {
+            needs_key: true,
+            ..row("POST", "/keys/rotate", None, RateClass::Write, || post(keys_rotate::handle))
+        },
+        row("DELETE", "/keys/{id}", admin, RateClass::Write, || delete(keys_revoke::handle)),
+        row("POST", "/session", None, RateClass::Free, || post(session_create::handle)),
+        row("GET", "/session", None, RateClass::Free, || get(session_create::show)),
+        row("DELETE", "/session", None, RateClass::Free, || delete(session_delete::handle)),
+        row("GET", "/", None, RateClass::Free, || get(index::handle)),
+        row("GET", "/healthz", None, RateClass::Free, || get(health::alive)),
+        row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
+        Endpoint { json: false, ..row("GET", "/metrics", None, RateClass::Free, || get(metrics::handle)) },
+        Endpoint {
+            steady: true,
+            ..row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle))
+        },
+        Endpoint {
+            documented: false,
+            steady: true,
+            ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle))
+        },
+        Endpoint::page("GET", "/docs", || get(docs::index)),
+        Endpoint::page("GET", "/docs/", || get(docs::folder)),
+        Endpoint::page("GET", "/docs/{file}", || get(docs::file)),
     ]
 }
 

@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
 
-use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_links, openapi_webhooks};
+use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_intro, openapi_links, openapi_webhooks};
 use crate::ApiSettings;
 use crate::http::{ErrorAnswer, Json};
 use crate::state::App;
@@ -21,10 +21,6 @@ use crate::webhooks::WebhookMessage;
 #[openapi(
     info(
         title = "assay",
-        description = "Puts robot-control policies to the proof: runs them in MuJoCo, watches every physics step against \
-                       safety clauses, and answers with a verdict that can be checked.\n\nWith `?envelope=true` \
-                       every success is wrapped as `{\"data\": ..., \"error\": null}`.\n\nWhere 304 is documented, answers have an \
-                       `ETag`: ask again with `If-None-Match`, and what did not change is not sent again.",
         contact(name = "The operator of this service"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
@@ -82,15 +78,7 @@ use crate::webhooks::WebhookMessage;
         super::webhook_deliveries::handle,
         super::webhook_secret::handle,
     ),
-    components(schemas(ErrorAnswer, WebhookMessage)),
-    tags(
-        (name = "verify", description = "Verifications of a policy on a scenario"),
-        (name = "arena", description = "Submissions to a season, for ranking"),
-        (name = "scenarios", description = "What policies are evaluated on"),
-        (name = "webhooks", description = "Messages about the end of jobs, to addresses of their clients"),
-        (name = "keys", description = "Who may do what"),
-        (name = "service", description = "The service itself"),
-    ),
+    components(schemas(ErrorAnswer, WebhookMessage))
 )]
 struct Declared;
 
@@ -102,7 +90,7 @@ const WITH_OPTIONAL_FIELDS: [&str; 7] =
 const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
 
 /// Each status of an error, and when it comes.
-const ERRORS: [(&str, &str); 14] = [
+pub(super) const ERRORS: [(&str, &str); 14] = [
     ("400", "VALIDATION_ERROR: the request is not well-formed; `details` names the field and its value"),
     ("401", "UNAUTHORIZED: the key is missing, malformed, unknown, expired or revoked"),
     ("403", "FORBIDDEN: the key lacks the scope that the message names"),
@@ -148,6 +136,8 @@ pub(crate) fn query_parameters(endpoint: &Endpoint) -> Option<BTreeSet<String>> 
 fn document(settings: &ApiSettings) -> Value {
     let mut document = serde_json::to_value(Declared::openapi()).unwrap_or_default();
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
+    document["info"]["description"] = json!(openapi_intro::description(settings));
+    document["tags"] = openapi_intro::tags();
     let base = settings.address("").trim_end_matches('/').to_owned();
     let root = if base.is_empty() { "/".to_owned() } else { base.clone() };
     document["servers"] = json!([{ "url": root }, { "url": format!("{base}/v1") }]);
@@ -175,9 +165,10 @@ fn document(settings: &ApiSettings) -> Value {
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
     document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
-    for endpoint in endpoints().into_iter().filter(|e| e.documented) {
+    for (position, endpoint) in endpoints().into_iter().filter(|e| e.documented).enumerate() {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
+            operation["x-position"] = json!(position);
             complete(operation, &endpoint);
             openapi_links::add(operation);
         }
@@ -191,6 +182,8 @@ fn document(settings: &ApiSettings) -> Value {
         document["components"]["schemas"][form]["additionalProperties"] = json!(false);
     }
     document["webhooks"] = openapi_webhooks::section();
+    document["components"]["schemas"]["VerifyForm"]["properties"]["num_episodes"]["maximum"] =
+        json!(settings.job.max_episodes);
     plain_formats(&mut document);
     document
 }
@@ -245,6 +238,10 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     if let Some(scope) = endpoint.scope {
         operation["x-scope"] = json!(scope.as_str());
     }
+    if let Some(needed) = needed(endpoint) {
+        let described = operation["description"].as_str().unwrap_or_default();
+        operation["description"] = json!(format!("{described}\n\n{needed}"));
+    }
     let mut added = vec!["406", "500", "503"];
     let once = endpoint.method == "POST" && endpoint.needs_key;
     if once {
@@ -297,6 +294,14 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
                 response["description"] = json!("Success");
             }
         }
+    }
+}
+
+/// The key that a request must show, in words. Operations without one say themselves what they take instead.
+fn needed(endpoint: &EndpointInfo) -> Option<String> {
+    match endpoint.scope {
+        Some(scope) => Some(format!("Needs a key with the scope `{scope}`.")),
+        None => endpoint.needs_key.then(|| "Needs a key of any scope.".to_owned()),
     }
 }
 

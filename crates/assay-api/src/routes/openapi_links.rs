@@ -12,6 +12,7 @@ struct Link {
     to: &'static [(&'static str, &'static str)],
 }
 
+/// What can be asked of any verification.
 const VERIFICATION: &[(&str, &str)] = &[
     ("verification", "job_id"),
     ("verification_events", "job_id"),
@@ -24,6 +25,14 @@ const VERIFICATION: &[(&str, &str)] = &[
     ("cancel_verification", "job_id"),
     ("erase_verification", "job_id"),
 ];
+/// Of one that was just accepted: what needs its result does not follow at once.
+const NEW_VERIFICATION: &[(&str, &str)] = &[
+    ("verification", "job_id"),
+    ("verification_events", "job_id"),
+    ("episodes", "job_id"),
+    ("cancel_verification", "job_id"),
+];
+const CANCELLED_VERIFICATION: &[(&str, &str)] = &[("verification", "job_id"), ("erase_verification", "job_id")];
 const SUBMISSION: &[(&str, &str)] = &[
     ("submission", "id"),
     ("submission_events", "id"),
@@ -36,15 +45,18 @@ const SUBMISSION: &[(&str, &str)] = &[
     ("cancel_submission", "id"),
     ("erase_submission", "id"),
 ];
+const NEW_SUBMISSION: &[(&str, &str)] =
+    &[("submission", "id"), ("submission_events", "id"), ("cancel_submission", "id")];
 const SCENARIO: &[(&str, &str)] =
     &[("scenario", "id"), ("scenario_spec", "id"), ("leaderboard", "scenario"), ("seasons", "scenario")];
 const COMMUNITY_SCENARIO: &[(&str, &str)] =
     &[("community_scenario", "id"), ("delete_community_scenario", "id"), ("scenario_spec", "id")];
 const LINKS: &[Link] = &[
-    Link { from: ("verify", "201"), id: "/job_id", to: VERIFICATION },
+    Link { from: ("verify", "201"), id: "/job_id", to: NEW_VERIFICATION },
     Link { from: ("verifications", "200"), id: "/jobs/0/job_id", to: VERIFICATION },
     Link { from: ("verification", "200"), id: "/job_id", to: VERIFICATION },
-    Link { from: ("submit", "201"), id: "/submission_id", to: SUBMISSION },
+    Link { from: ("cancel_verification", "200"), id: "/job_id", to: CANCELLED_VERIFICATION },
+    Link { from: ("submit", "201"), id: "/submission_id", to: NEW_SUBMISSION },
     Link { from: ("submissions", "200"), id: "/submissions/0/id", to: SUBMISSION },
     Link { from: ("submission", "200"), id: "/id", to: SUBMISSION },
     Link { from: ("scenarios", "200"), id: "/scenarios/0/id", to: SCENARIO },
@@ -55,8 +67,8 @@ const LINKS: &[Link] = &[
         id: "/collections/0/id",
         to: &[("collection", "id"), ("leaderboard", "collection")],
     },
+    // Not from the list of keys: its first one is an administrator's.
     Link { from: ("create_key", "201"), id: "/id", to: &[("revoke_key", "id")] },
-    Link { from: ("keys", "200"), id: "/keys/0/id", to: &[("revoke_key", "id")] },
 ];
 
 /// Adds the links of the operation with that id.

@@ -15,7 +15,7 @@ use crate::{PreflightFailure, PreflightRequest};
 ///
 /// Loads a policy in the jail, or calls a policy server, for a few steps of a scenario: seconds instead of an
 /// evaluation. Returns what the policy gets and answers, how long it takes, and everything that is wrong with it.
-/// Creates no job and counts against no quota of jobs.
+/// Creates no job and counts against no quota of jobs. An account has one preflight at a time (429).
 #[utoipa::path(
     post, path = "/preflight", operation_id = "preflight", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data",

@@ -17,7 +17,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/scenarios/{id}/spec", operation_id = "scenario_spec", tag = "scenarios",
     params(
-        ("id" = String, Path, description = "A scenario's id"),
+        ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
     responses((status = 200, description = "Spaces, rates, limits, stages and clauses", body = Spec), (status = 400), (status = 404), (status = 409), (status = 410)),

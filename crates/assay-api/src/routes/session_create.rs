@@ -35,7 +35,8 @@ pub(super) struct Session {
 
 /// Sign in with a key
 ///
-/// Makes a session from an API key, as a cookie for browsers. Scripts don't need it: they send the key itself.
+/// Makes a session of an API key, as a cookie for browsers. Scripts do not need it: they send the key itself. Takes the
+/// key in the body only.
 #[utoipa::path(
     post, path = "/session", operation_id = "sign_in", tag = "keys",
     request_body(content = SignIn),
@@ -67,7 +68,7 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
 /// Get the session
 ///
 /// Returns account, scopes and expiry of the session that the request's cookie names, and the token that changes need.
-/// A key alone has no session.
+/// Without the cookie the answer is 401, whatever key the request has.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
     responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),

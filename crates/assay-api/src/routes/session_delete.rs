@@ -10,10 +10,11 @@ use crate::state::App;
 
 /// Sign out
 ///
-/// Ends the session and removes its cookie.
+/// Ends the session of the cookie and removes the cookie. Without a session there is nothing to do, and the answer is the
+/// same.
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
-    params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token, if there is a session")),
+    params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token; needed where there is a session")),
     responses((status = 204, description = "Nobody is signed in; open streams of events end"), (status = 403)),
 )]
 pub(super) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {

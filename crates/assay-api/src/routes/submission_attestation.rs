@@ -43,8 +43,8 @@ pub(super) enum Attestation {
 
 /// Get the signed statement of a submission
 ///
-/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. Available once the
-/// season is closed.
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence, once the season is closed.
+/// While it is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(

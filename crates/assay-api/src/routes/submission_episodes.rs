@@ -10,7 +10,7 @@ use crate::state::App;
 
 /// List the episodes of a submission
 ///
-/// Returns a page of episodes with clauses, violations and evidence. Available once the season is closed.
+/// Returns a page of episodes with clauses, violations and evidence. Before the season is closed the answer is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(

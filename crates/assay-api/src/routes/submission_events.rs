@@ -29,7 +29,7 @@ use crate::state::App;
                 expected has none",
         ),
         (status = 204, description = "The client has had the last event"),
-        (status = 400), (status = 404), (status = 429),
+        (status = 400), (status = 404), (status = 410), (status = 429),
     ),
 )]
 pub(super) async fn handle(

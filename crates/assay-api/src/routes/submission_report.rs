@@ -13,7 +13,7 @@ use crate::state::App;
 
 /// Get the report of a submission as a page
 ///
-/// Returns HTML that needs no other file. Available once the season is closed.
+/// Returns HTML that needs no other file. Before the season is closed the answer is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
     params(
@@ -33,7 +33,7 @@ pub(super) async fn page(
 
 /// Get the report of a submission
 ///
-/// Returns the very bytes that the statement's hash is of. Available once the season is closed.
+/// Returns the very bytes that the statement's hash is of. Before the season is closed the answer is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
     params(

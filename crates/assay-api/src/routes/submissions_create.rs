@@ -30,7 +30,7 @@ pub(super) struct SubmissionForm {
     /// Zip archive with `policy.py` at its root.
     #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
     policy: Vec<u8>,
-    /// A scenario's id; `scenario` is another name of this part.
+    /// A scenario's id. `scenario` is another name of this part; with both, the request is refused.
     #[schema(max_length = 4096)]
     scenario_id: String,
     /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
@@ -59,8 +59,9 @@ pub(super) struct Created {
 
 /// Submit a policy to the arena
 ///
-/// Takes a zip archive with `policy.py`. The season decides worlds, seeds and the number of episodes. Send an
-/// `Idempotency-Key`, and the request can be repeated without a second submission.
+/// Takes a zip archive with `policy.py`; a policy server cannot be submitted. The season decides worlds, seeds and the
+/// number of episodes; without an open season of the scenario the answer is 409. Send an `Idempotency-Key`, and the
+/// request can be repeated without a second submission.
 #[utoipa::path(
     post, path = "/submissions", operation_id = "submit", tag = "arena",
     request_body(content = SubmissionForm, content_type = "multipart/form-data"),

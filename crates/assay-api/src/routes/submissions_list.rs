@@ -23,13 +23,14 @@ pub(super) struct Page {
 
 /// List my submissions
 ///
-/// Returns a page of the account's submissions, newest first.
+/// Returns a page of the account's submissions, newest first. Erased ones are listed too, with `erased_at`. Of several
+/// filters, all must match.
 #[utoipa::path(
     get, path = "/submissions", operation_id = "submissions", tag = "arena",
     params(
         ("scenario" = Option<String>, Query, description = "Only to this scenario", min_length = 1),
-        ("status" = Option<String>, Query, description = "Only in this state, as it is published", min_length = 1),
-        ("verdict" = Option<String>, Query, description = "Only with this verdict, once it is published", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only in this state, as it is published; an unknown one matches nothing", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only with this verdict, once it is published; an unknown one matches nothing", min_length = 1),
         ("limit" = inline(Option<u32>), Query, description = "Submissions of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Submissions to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only submissions older than this one"),

@@ -13,7 +13,7 @@ use crate::state::App;
 /// Get the signed statement of a verification
 ///
 /// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. `assay attest verify`
-/// checks it offline.
+/// checks it offline. Before the job is COMPLETED there is none (409).
 #[utoipa::path(
     get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -18,27 +18,27 @@ use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(super) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root. Needed unless there is a `policy_url`; with both, the archive is
-    /// evaluated and `warnings` says so.
+    /// Zip archive with `policy.py` at its root. This or `policy_url` is needed. With both, the archive is evaluated, the
+    /// parts about a policy server have no effect, and `warnings` names them.
     #[schema(value_type = Option<String>, format = Binary, content_media_type = "application/zip", nullable = false)]
     policy: Option<Vec<u8>>,
-    /// Address of a running policy server: ws://, wss://, http:// or https://.
+    /// Address of a running policy server, in the place of `policy`: ws://, wss://, http:// or https://.
     #[schema(max_length = 2048, nullable = false)]
     policy_url: Option<String>,
-    /// What the server wants to see before it answers: printable ASCII. Kept only until the job has run, never shown.
+    /// With `policy_url`: the key that the server asks for, printable ASCII. Kept only until the job has run, never shown.
     #[schema(write_only, format = Password, max_length = 4096, pattern = "^[ -~]*[!-~][ -~]*$", nullable = false)]
     policy_api_key: Option<String>,
-    /// Episodes that may talk to the server at the same time; 1 if absent.
+    /// With `policy_url`: episodes that may talk to the server at the same time; 1 if absent.
     #[schema(minimum = 1, maximum = 16, nullable = false)]
     policy_concurrency: Option<u32>,
-    /// Actions of an answer of the server that are carried out before it is asked again; if absent, what the scenario
-    /// says, or all of them.
+    /// With `policy_url`: actions of an answer of the server that are carried out before it is asked again; if absent,
+    /// what the scenario says, or all of them.
     #[schema(minimum = 1, maximum = 1000, nullable = false)]
     replan_steps: Option<u32>,
-    /// A scenario's id; `scenario_id` is another name of this part.
+    /// A scenario's id. `scenario_id` is another name of this part; with both, the request is refused.
     #[schema(max_length = 4096)]
     scenario: String,
-    /// 1 to 1000 unless the operator chose another bound; 3 if absent, or what a certification needs.
+    /// If absent, 3, or with `max_violation_probability` as many as the certification needs.
     #[schema(minimum = 1, nullable = false)]
     num_episodes: Option<u32>,
     /// Seed of all episodes: the same seed draws the same worlds; random if absent.
@@ -48,7 +48,7 @@ pub(super) struct VerifyForm {
     /// `seed`, or is random where there is none.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-fA-F]{64}$", nullable = false)]
     policy_key: Option<String>,
-    /// Certify that violations are rarer than this.
+    /// Certify that violations are rarer than this. Refused where that needs more episodes than a job may have.
     #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
     max_violation_probability: Option<f64>,
     /// Confidence level of all bounds; 0.95 if absent.
@@ -69,8 +69,8 @@ pub(super) struct VerifyForm {
 /// Verify a policy
 ///
 /// Takes a zip archive with `policy.py`, or the address of a policy server, and queues a job: the policy runs
-/// `num_episodes` times in the scenario. Send an `Idempotency-Key`, and the request can be repeated without a second
-/// job.
+/// `num_episodes` times in the scenario. What is wrong with the form is named by its part; what is wrong with the policy
+/// itself is part of the result. Send an `Idempotency-Key`, and the request can be repeated without a second job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data"),

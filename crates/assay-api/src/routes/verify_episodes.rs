@@ -28,8 +28,8 @@ pub(super) struct Page {
 
 /// List the episodes of a verification
 ///
-/// Returns a page of episodes with clauses, violations and evidence, also while the job runs. Filters find those worth
-/// looking at.
+/// Returns a page of the episodes that were recorded so far, by their numbers, with clauses, violations and evidence;
+/// also while the job runs.
 #[utoipa::path(
     get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
     params(

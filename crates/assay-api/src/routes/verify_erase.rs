@@ -14,7 +14,8 @@ use crate::upkeep;
 
 /// Erase a verification
 ///
-/// Removes policy and evidence; the record stays, without them. A job that runs is cancelled first.
+/// Removes policy and evidence; the record stays, without them. Cancel a job that has not ended first: until then it
+/// cannot be erased (409).
 #[utoipa::path(
     delete, path = "/verify/{job_id}", operation_id = "erase_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -29,7 +29,7 @@ use crate::state::App;
                 Changes of state and ends of episodes have an id; progress in between has none",
         ),
         (status = 204, description = "The client has had the last event"),
-        (status = 404), (status = 410), (status = 429),
+        (status = 400), (status = 404), (status = 410), (status = 429),
     ),
 )]
 pub(super) async fn handle(

@@ -22,7 +22,8 @@ pub(super) struct Page {
 
 /// List my verifications
 ///
-/// Returns a page of the account's jobs, newest first, without their episodes.
+/// Returns a page of the account's jobs, newest first, without their episodes. Erased ones are listed too, with
+/// `erased_at`. Of several filters, all must match.
 #[utoipa::path(
     get, path = "/verify", operation_id = "verifications", tag = "verify",
     params(
@@ -30,8 +31,8 @@ pub(super) struct Page {
         ("offset" = inline(Option<u32>), Query, description = "Jobs to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only jobs older than this one"),
         ("scenario" = Option<String>, Query, description = "Only on this scenario", min_length = 1),
-        ("status" = Option<String>, Query, description = "Only in this state", min_length = 1),
-        ("verdict" = Option<String>, Query, description = "Only with this verdict", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only in this state, such as `COMPLETED`; an unknown one matches nothing", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only with this verdict, such as `SAFE`; an unknown one matches nothing", min_length = 1),
     ),
     responses((status = 200, body = Page), (status = 400)),
 )]

@@ -29,8 +29,9 @@ pub(super) struct NewReplay {
 
 /// Replay an episode of a verification
 ///
-/// Runs the recorded episode again, with the policy, and says whether every step is the same to the bit; if not, what
-/// differed first.
+/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit; if not, what
+/// differed first. The answer waits for it, two minutes at most; an account has one replay at a time (503 for another).
+/// What ran on a policy server cannot be replayed (409).
 #[utoipa::path(
     post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

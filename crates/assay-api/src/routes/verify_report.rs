@@ -27,7 +27,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'se
 
 /// Get the report of a verification as a page
 ///
-/// Returns HTML that needs no other file: verdict, scores, violations with their moments, and each episode.
+/// Returns HTML that needs no other file: verdict, scores, violations with their moments, and each episode. Before the
+/// job is COMPLETED there is none (409).
 #[utoipa::path(
     get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -68,7 +69,7 @@ pub(super) async fn page_of(app: &App, record: JobRecord) -> Result<Response, Ap
 
 /// Get the report of a verification
 ///
-/// Returns the very bytes that the statement's hash is of.
+/// Returns the very bytes that the statement's hash is of. Before the job is COMPLETED there is none (409).
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -24,7 +24,8 @@ pub(super) struct NewReview {
 
 /// Review a verification
 ///
-/// Records a person's decision on a job that asked for it, beside what was measured. What was measured never changes.
+/// Records a person's decision on a COMPLETED job, beside what was measured, which never changes. `needs_review` of a
+/// job says whether it asks for one.
 #[utoipa::path(
     post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use assay_api::{RateClass, endpoints};
 use assay_model::Scope;
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::app::{POLICY, SCENARIO, TestApp};
 
@@ -106,10 +109,11 @@ fn faults(document: &Value, operation: &Value) -> Vec<String> {
     for (place, holder) in request.into_iter().chain(answers) {
         let contents = holder.get("content").and_then(Value::as_object).into_iter().flatten();
         for (kind, content) in contents.filter(|(kind, _)| SHOWN.contains(&kind.as_str())) {
-            let Some(example) = content.get("example") else {
+            let named = content["examples"].as_object().into_iter().flat_map(|named| named.values());
+            let examples: Vec<_> = named.map(|one| &one["value"]).chain(content.get("example")).collect();
+            if examples.is_empty() {
                 faults.push(format!("{place}: {kind} has no example"));
-                continue;
-            };
+            }
             // With `allOf`, so that fields which no schema names are found too.
             let schema = json!({
                 "components": document["components"],
@@ -117,7 +121,8 @@ fn faults(document: &Value, operation: &Value) -> Vec<String> {
                 "unevaluatedProperties": false,
             });
             let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-            faults.extend(validator.iter_errors(example).map(|e| format!("{place}: {} {e}", e.instance_path())));
+            let errors = examples.into_iter().flat_map(|example| validator.iter_errors(example));
+            faults.extend(errors.map(|e| format!("{place}: {} {e}", e.instance_path())));
         }
     }
     faults
@@ -186,6 +191,19 @@ async fn answers_have_the_fields_of_their_schemas() {
 }
 
 #[tokio::test]
+async fn operations_stand_in_the_order_of_use() {
+    let document = TestApp::new().get("/openapi.json", "").await.body;
+    let tags: Vec<_> = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone()).collect();
+    let mut all = operations(&document);
+    all.sort_by_key(|operation| operation["x-position"].as_u64().unwrap());
+    let mut groups: Vec<_> = all.iter().map(|operation| operation["tags"][0].clone()).collect();
+    groups.dedup();
+    assert_eq!(groups, tags, "the table of routes goes group by group, as the tags do");
+    let first: Vec<_> = all.iter().take(3).map(|operation| operation["operationId"].clone()).collect();
+    assert_eq!(first, ["verify", "preflight", "verification"]);
+}
+
+#[tokio::test]
 async fn the_page_needs_no_other_host() {
     let app = TestApp::new();
     for prefix in ["", "/v1"] {
@@ -194,11 +212,34 @@ async fn the_page_needs_no_other_host() {
         let answer = app.get(&format!("{prefix}/docs/"), "").await;
         assert_eq!((answer.status.as_u16(), &answer.headers["location"]), (303, &"index.html".parse().unwrap()));
         let page = app.get(&format!("{prefix}/docs/index.html"), "").await;
-        assert_eq!(page.headers["content-type"], "text/html");
-        assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+        assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+        let policy = page.headers["content-security-policy"].to_str().unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe-eval"),
+            "{policy}"
+        );
         let html = page.body.as_str().unwrap();
-        assert!(html.contains("swagger-ui") && !html.contains("//"), "{html}");
-        let settings = app.get(&format!("{prefix}/docs/swagger-initializer.js"), "").await.body;
-        assert!(settings.as_str().unwrap().contains("../openapi.json"), "{settings}");
+        assert!(html.contains("<main") && !html.contains("//"), "{html}");
+        let scripts: Vec<_> = html.split("src=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let [renderer, "start.js"] = scripts[..] else { panic!("{scripts:?}") };
+        let start = app.get(&format!("{prefix}/docs/start.js"), "").await.body;
+        assert!(start.as_str().unwrap().contains("../openapi.json"), "{start}");
+        let renderer = app.get(&format!("{prefix}/docs/{renderer}"), "").await;
+        assert!(renderer.headers["cache-control"].to_str().unwrap().contains("immutable"));
+        assert!(renderer.body.as_str().unwrap().contains("createApiReference"));
+        assert_eq!(app.get(&format!("{prefix}/docs/other.js"), "").await.status, 404);
     }
+}
+
+#[tokio::test]
+async fn the_script_of_the_page_comes_compressed() {
+    let app = TestApp::new();
+    let html = app.get("/docs/index.html", "").await.body;
+    let name = html.as_str().unwrap().split("src=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let request = Request::get(format!("/docs/{name}")).header("accept-encoding", "gzip").body(Body::empty()).unwrap();
+    let answer = app.router.clone().oneshot(request).await.unwrap();
+    assert_eq!((&answer.headers()["content-encoding"], answer.status().as_u16()), (&"gzip".parse().unwrap(), 200));
+    assert!(answer.headers()["vary"].to_str().unwrap().contains("accept-encoding"));
+    let packed = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < 2 << 20, "{} bytes", packed.len());
 }

@@ -18,7 +18,7 @@ const PER_ENDPOINT: &str = "60";
 /// The whole run has at least so many.
 const CASES: u64 = 2000;
 /// Above what the run reaches: quotas have tests of their own.
-const LIMITS: [&str; 9] = [
+pub(crate) const LIMITS: [&str; 9] = [
     "limits.rate.verify_per_minute=1000000",
     "limits.rate.submissions_per_minute=1000000",
     "limits.rate.get_per_minute=1000000",

@@ -8,6 +8,8 @@
 mod clients;
 mod document;
 mod fuzz;
+mod links;
+mod page;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,50 @@
+// Draws the reference of ../openapi.json, with addresses that hold where this page is.
+"use strict";
+
+/** Where a service without a public address listens unless told otherwise, as the document has it. */
+const DEFAULT_BASE = "http://127.0.0.1:8080";
+
+/** The address of the service, without /v1. */
+function base() {
+  const folder = new URL("..", location.href).href.replace(/\/$/, "");
+  return folder.replace(/\/v1$/, "");
+}
+
+function withAddresses(document) {
+  if (document.servers.every((server) => server.url.startsWith("/"))) {
+    document.info.description = document.info.description.replaceAll(DEFAULT_BASE, base());
+    for (const server of document.servers) server.url = base() + server.url.replace(/\/$/, "");
+  }
+  return document;
+}
+
+function draw(content) {
+  const position = ({ path, method }) => content.paths[path]?.[method.toLowerCase()]?.["x-position"] ?? Infinity;
+  Scalar.createApiReference("#reference", {
+    content,
+    operationsSorter: (one, other) => position(one) - position(other),
+    defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
+    orderSchemaPropertiesBy: "preserve",
+    documentDownloadType: "none",
+    authentication: { preferredSecurityScheme: "key" },
+    // Words of a table stay whole.
+    customCss: ".markdown table { table-layout: auto } .markdown :is(th, td, td code) { word-break: normal; overflow-wrap: normal }",
+    // All that would need another host.
+    withDefaultFonts: false,
+    telemetry: false,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+    hideClientButton: true,
+    showDeveloperTools: "never",
+  });
+}
+
+async function start() {
+  const answer = await fetch("../openapi.json");
+  if (!answer.ok) throw new Error(`openapi.json was answered ${answer.status}`);
+  draw(withAddresses(await answer.json()));
+}
+
+start().catch((error) => {
+  document.getElementById("reference").textContent = `The reference could not be drawn: ${error.message}`;
+});

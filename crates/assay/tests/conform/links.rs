@@ -1,0 +1,316 @@
+//! What the OpenAPI document shows can be done, on a service where there is something of everything: each example of a
+//! request is sent as it stands, and schemathesis follows the links until it has reached every operation that one leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use std::time::Duration;
+
+use assay_testkit::{Assay, Client, PythonServer, Server, archive, example, home, wait_for, zip_folder};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::fuzz::LIMITS;
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
+
+/// Rounds of requests along links. The first takes all, each further one those that lead to what was not reached before.
+const ROUNDS: u32 = 8;
+/// Chains of requests in a round.
+const CHAINS: &str = "40";
+/// Of a submission: fewer than the scenario says, so that it does not take long.
+const EPISODES: u32 = 1;
+/// Beside those of the other requests: what the example of a certification needs.
+const MORE_LIMITS: [&str; 2] = ["limits.account.submissions_per_day=1000", "limits.job.max_episodes=60"];
+/// What is prepared, all of it on one lane, and the grid of 15 s on which a submission's end shows.
+const PREPARED_LIMIT: Duration = Duration::from_secs(300);
+
+/// A service with an ended and a cancelled verification, a submission in an open season and some in a closed one, and
+/// published scenarios.
+struct Prepared {
+    assay: Assay,
+    server: Server,
+    client: Client,
+    key: String,
+    archive: Vec<u8>,
+    policy: PythonServer,
+    /// COMPLETED, oldest first.
+    jobs: Vec<String>,
+    /// Newer than all of them.
+    cancelled: String,
+    /// Of the closed season.
+    released: Vec<String>,
+    /// Of the open one, COMPLETED.
+    entry: String,
+    scenarios: Vec<String>,
+}
+
+impl Prepared {
+    fn new() -> Self {
+        let assay = assay();
+        let limits = LIMITS.iter().filter(|limit| !limit.contains("max_episodes")).chain(&MORE_LIMITS);
+        let limits = limits.flat_map(|limit| ["--set", limit]);
+        let options: Vec<_> = ["--policy-networks", "127.0.0.0/8"].into_iter().chain(limits).collect();
+        let (server, client, key) = serve(&assay, &options);
+        let source = example(CARTPOLE, "reference").join("policy.py");
+        let policy =
+            PythonServer::start(&here().with_file_name("verify/policy_server.py"), &[source.to_str().unwrap()]);
+        let archive = zip_folder(&example(CARTPOLE, "reference"));
+        open_season(&assay);
+        let released: Vec<_> = (0..2).map(|_| submit(&client, &archive)).collect();
+        let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
+        let jobs: Vec<_> = (0..3).map(|_| client.verify(&archive, &parts)).collect();
+        let scenarios = ["pole_one", "pole_two"].map(|id| publish(&client, id)).to_vec();
+        for job in &jobs {
+            assert!(client.ended_job(job, PREPARED_LIMIT).verdict.is_some());
+        }
+        released.iter().for_each(|id| completed(&client, id));
+        season(&assay, "close", &["--top", "1"]);
+        wait_for("a closed season", PREPARED_LIMIT, || {
+            (client.get("/seasons").body["seasons"][0]["state"] == json!("CLOSED")).then_some(())
+        });
+        open_season(&assay);
+        let entry = submit(&client, &archive);
+        let cancelled = client.verify(&archive, &parts);
+        assert_eq!(client.post(&format!("/verify/{cancelled}/cancel")).status, 200);
+        completed(&client, &entry);
+        Self { assay, server, client, key, archive, policy, jobs, cancelled, released, entry, scenarios }
+    }
+}
+
+fn season(assay: &Assay, command: &str, more: &[&str]) {
+    let data = assay.path("data");
+    let done = assay.run(&[&["season", command, CARTPOLE, "--data", data.to_str().unwrap()], more].concat());
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+}
+
+/// A season of few episodes.
+fn open_season(assay: &Assay) {
+    season(assay, "open", &[]);
+    let records = Connection::open(assay.path("data/assay.db")).unwrap();
+    records.busy_timeout(Duration::from_secs(10)).unwrap();
+    let sql = format!("UPDATE seasons SET pins = json_set(pins, '$.episodes', {EPISODES}) WHERE state = 'OPEN'");
+    records.execute_batch(&sql).unwrap();
+}
+
+fn submit(client: &Client, archive: &[u8]) -> String {
+    let answer = client.try_form("/submissions", Some(archive), &[("scenario_id", CARTPOLE)]).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    answer.body["submission_id"].as_str().unwrap().to_owned()
+}
+
+fn completed(client: &Client, id: &str) {
+    wait_for("a submission that is COMPLETED", PREPARED_LIMIT, || {
+        (client.get(&format!("/submissions/{id}")).body["status"] == json!("COMPLETED")).then_some(())
+    });
+}
+
+/// The cart-pole under another id.
+fn scenario(id: &str) -> Vec<u8> {
+    let folder = home().join("scenarios").join(CARTPOLE);
+    let files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .map(|(name, bytes)| match name.as_str() {
+            "scenario.toml" => {
+                let text = String::from_utf8(bytes).unwrap();
+                let named = text.replacen(&format!("id = \"{CARTPOLE}\""), &format!("id = \"{id}\""), 1);
+                assert_ne!(text, named);
+                (name, named.into_bytes())
+            }
+            _ => (name, bytes),
+        })
+        .collect();
+    archive(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect::<Vec<_>>())
+}
+
+/// Publishes a scenario under this id: its whole id.
+fn publish(client: &Client, id: &str) -> String {
+    wait_for("a machine that is not too busy", JOB_LIMIT, || {
+        let answer = client.try_publish(&scenario(id), &[]).unwrap();
+        assert!([201, 503].contains(&answer.status), "{}", answer.body);
+        (answer.status == 201).then(|| answer.body["id"].as_str().unwrap().to_owned())
+    })
+}
+
+/// An operation of the document.
+struct Operation<'a> {
+    method: &'a str,
+    path: &'a str,
+    described: &'a Value,
+}
+
+impl Operation<'_> {
+    fn all(document: &Value) -> impl Iterator<Item = Operation<'_>> {
+        let items = document["paths"].as_object().unwrap().iter();
+        items.flat_map(|(path, item)| {
+            let described = item.as_object().unwrap().iter();
+            described.map(move |(method, described)| Operation { method, path, described })
+        })
+    }
+
+    fn id(&self) -> &str {
+        self.described["operationId"].as_str().unwrap()
+    }
+
+    /// As schemathesis writes it.
+    fn label(&self) -> String {
+        format!("{} {}", self.method.to_uppercase(), self.path)
+    }
+
+    /// Operations to which its answers lead.
+    fn leads_to(&self) -> impl Iterator<Item = &str> {
+        let answers = self.described["responses"].as_object().unwrap().values();
+        let links = answers.filter_map(|answer| answer["links"].as_object()).flat_map(|links| links.values());
+        links.map(|link| link["operationId"].as_str().unwrap())
+    }
+
+    /// Examples of its request, with the content type.
+    fn examples(&self) -> Vec<(&str, &Value)> {
+        let contents = self.described["requestBody"]["content"].as_object().into_iter().flatten();
+        let examples = contents.flat_map(|(kind, content)| {
+            let named = content["examples"].as_object().into_iter().flat_map(|named| named.values());
+            let examples = named.map(|example| &example["value"]).chain(content.get("example"));
+            examples.map(move |example| (kind.as_str(), example))
+        });
+        examples.collect()
+    }
+}
+
+impl Prepared {
+    /// Sends an example with curl, which reads `@policy.zip` from the folder. Only what no document can have is put in: ids,
+    /// a valid key, the policy server's port.
+    fn send(&self, operation: &Operation<'_>, (kind, example): (&str, &Value), turn: usize) {
+        let path = operation.path.replace("{job_id}", &self.jobs[0]).replace("{id}", &self.released[0]);
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "-X", "POST", "-o", "answer.json", "-w", "%{http_code}"]).current_dir(self.assay.path(""));
+        curl.args(["-H", &format!("Authorization: Bearer {}", self.key)]);
+        let mut example = example.clone();
+        if kind == "application/json" {
+            if operation.id() == "sign_in" {
+                example["key"] = json!(self.key);
+            }
+            curl.args(["-H", "Content-Type: application/json", "--data", &example.to_string()]);
+        } else {
+            if operation.id() == "publish_scenario" {
+                self.assay.write("my_scenario.zip", scenario(&format!("example_{turn}")));
+            }
+            for (name, value) in example.as_object().unwrap() {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let text = match name.as_str() {
+                    "policy_url" => format!("ws://127.0.0.1:{}", self.policy.port()),
+                    _ => text,
+                };
+                curl.arg("-F").arg(format!("{name}={text}"));
+            }
+        }
+        let status = said(curl.arg(format!("http://{}{path}", self.server.address())).output().unwrap());
+        let text = std::fs::read_to_string(self.assay.path("answer.json")).unwrap();
+        let promised = operation.described["responses"].as_object().unwrap().contains_key(&status);
+        assert!(status.starts_with('2') && promised, "{}: {status} to {example}: {text}", operation.id());
+        if operation.id() == "verify" {
+            let job: Value = serde_json::from_str(&text).unwrap();
+            let cancelled = self.client.post(&format!("/verify/{}/cancel", job["job_id"].as_str().unwrap()));
+            // It may have ended.
+            assert!([200, 409].contains(&cancelled.status), "{}", cancelled.body);
+        }
+    }
+
+    /// How many of the prepared things in a list were erased; all of them are older than `newer`.
+    fn erased(&self, path: &str, field: &str, newer: &str) -> usize {
+        let page = self.client.get(&format!("{path}?status=COMPLETED&before={newer}")).body;
+        page[field].as_array().unwrap().iter().filter(|one| !one["erased_at"].is_null()).count()
+    }
+
+    /// What `hooks.py` and `links.py` are told.
+    fn facts(&self) -> Value {
+        let ended: Vec<_> = self.jobs.iter().chain(&self.released).chain([&self.entry]).collect();
+        json!({
+            "archive": BASE64_STANDARD.encode(&self.archive),
+            "scenarios": [CARTPOLE],
+            "jobs": [],
+            "server": format!("ws://127.0.0.1:{}", self.policy.port()),
+            "own_key": self.key.split('_').nth(1).unwrap(),
+            "prepared": {
+                "lists": {
+                    "/verify": [{ "status": "COMPLETED", "before": self.cancelled, "erased_of": "/verify/{job_id}" }],
+                    "/submissions": [
+                        { "status": "COMPLETED" },
+                        { "before": self.entry, "erased_of": "/submissions/{id}" },
+                    ],
+                    "/community/scenarios": [{}],
+                },
+                "ended": ended,
+                "erased": {
+                    "/verify/{job_id}": self.erased("/verify", "jobs", &self.cancelled),
+                    "/submissions/{id}": self.erased("/submissions", "submissions", &self.entry),
+                },
+                "erasable": {
+                    "/verify/{job_id}": self.jobs.len() - 1,
+                    "/submissions/{id}": self.released.len() - 1,
+                    "/community/scenarios/{id}": self.scenarios.len() - 1,
+                },
+            },
+        })
+    }
+
+    /// A round of requests along links between these operations: how many calls of each came by one and were answered well.
+    fn follow(&self, round: u32, among: &BTreeSet<&str>) -> BTreeMap<String, u64> {
+        let base = format!("http://{}", self.server.address());
+        // Its own guesses of what leads where are left to the other test.
+        let config = self.assay.write("links.toml", "[phases.stateful.inference]\nalgorithms = []\n");
+        let report = self.assay.path("links.json");
+        let mut command = tool("schemathesis");
+        command.arg("--config-file").arg(config).args(["run", &format!("{base}/openapi.json"), "--url", &base]);
+        command.args(["--phases", "stateful", "--mode", "positive", "--checks", "all", "--continue-on-failure"]);
+        command.args(["--max-examples", CHAINS, "--seed", &round.to_string()]);
+        command.args(among.iter().flat_map(|id| ["--include-operation-id", id]));
+        command.args(["--header", &format!("Authorization: Bearer {}", self.key)]);
+        command.env("SCHEMATHESIS_HOOKS", "links").env("ASSAY_FUZZ_FACTS", self.facts().to_string());
+        command.env("ASSAY_LINKS_REPORT", &report).current_dir(self.assay.path(""));
+        said(command.output().unwrap());
+        let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+        println!("{report}");
+        serde_json::from_value(report["reached"].clone()).unwrap()
+    }
+}
+
+/// Operations that answers lead to, and those with such answers.
+fn linked<'a>(operations: &'a [Operation<'a>]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for operation in operations {
+        for target in operation.leads_to() {
+            sources.entry(target).or_default().insert(operation.id());
+        }
+    }
+    sources
+}
+
+#[test]
+fn examples_can_be_sent_and_links_followed() {
+    let prepared = Prepared::new();
+    let document = prepared.client.get("/openapi.json").body;
+    let operations: Vec<_> = Operation::all(&document).collect();
+    prepared.assay.write("policy.zip", &prepared.archive);
+    let examples = operations.iter().flat_map(|one| one.examples().into_iter().map(move |example| (one, example)));
+    let sent = examples.enumerate().map(|(turn, (one, example))| prepared.send(one, example, turn)).count();
+    assert!(sent > 10, "only {sent} examples");
+
+    let sources = linked(&operations);
+    assert!(sources.len() > 20, "only {} operations are linked", sources.len());
+    let mut left: BTreeSet<&str> = sources.keys().copied().collect();
+    for round in 1..=ROUNDS {
+        let among = left.iter().flat_map(|id| &sources[id]).chain(&left).copied().collect();
+        let reached = prepared.follow(round, &among);
+        left.retain(|id| {
+            let operation = operations.iter().find(|operation| operation.id() == *id).unwrap();
+            !reached.contains_key(&operation.label())
+        });
+        if left.is_empty() {
+            return;
+        }
+    }
+    panic!("no link led to an answer of {left:?}");
+}
