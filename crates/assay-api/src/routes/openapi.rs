@@ -145,7 +145,7 @@ fn document(settings: &ApiSettings) -> Value {
         "key": {
             "type": "http",
             "scheme": "bearer",
-            "description": "An API key: Authorization: Bearer assay_<id>_<secret>",
+            "description": "An API key: `Authorization: Bearer assay_<id>_<secret>`",
         },
         "session": {
             "type": "apiKey",

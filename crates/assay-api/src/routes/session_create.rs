@@ -16,7 +16,7 @@ use crate::state::App;
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SignIn {
-    /// An API key: assay_<id>_<secret>. It is not kept in the browser.
+    /// An API key: `assay_<id>_<secret>`. It is not kept in the browser.
     #[schema(write_only, format = Password)]
     key: String,
 }
