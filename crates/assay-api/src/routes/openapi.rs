@@ -182,8 +182,9 @@ fn document(settings: &ApiSettings) -> Value {
         document["components"]["schemas"][form]["additionalProperties"] = json!(false);
     }
     document["webhooks"] = openapi_webhooks::section();
-    document["components"]["schemas"]["VerifyForm"]["properties"]["num_episodes"]["maximum"] =
-        json!(settings.job.max_episodes);
+    let parts = &mut document["components"]["schemas"]["VerifyForm"]["properties"];
+    parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
+    parts["seed"]["maximum"] = json!(u64::MAX);
     plain_formats(&mut document);
     document
 }

@@ -2,7 +2,7 @@
 
 Facts come as JSON in ASSAY_FUZZ_FACTS: `archive` (base64 of a policy), `scenarios`, `jobs`, `artifact` (a signed
 address), `server` (the address of a policy server, on loopback), `receiver` (the address of a receiver of webhooks, on
-loopback), `own_key` (the id of the key that is used).
+loopback; without one, none is asked for), `own_key` (the id of the key that is used).
 """
 
 import base64
@@ -22,7 +22,7 @@ from schemathesis.transport.serialization import Binary
 FACTS = json.loads(os.environ["ASSAY_FUZZ_FACTS"])
 ARCHIVE = Binary(base64.b64decode(FACTS["archive"]))
 # Parts of a form with an address that the service dials, and an address that it may.
-DIALLED = {"policy_url": FACTS["server"], "callback_url": FACTS["receiver"]}
+DIALLED = {"policy_url": FACTS["server"], "callback_url": FACTS.get("receiver")}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # What is true of valid requests but stands in no schema, so that a refusal would be no mistake of the service.
@@ -103,6 +103,8 @@ def complete(body, positive):
     for name in DIALLED.keys() & body.keys():
         if positive or not is_harmless(body[name]):
             body[name] = DIALLED[name]
+        if body[name] is None:
+            del body[name]
     if positive and not {"policy", "policy_url"} & set(body) and "scenario" in body:
         # Needed, but an `anyOf` that says so is more than generators of clients understand.
         body["policy"] = ARCHIVE
