@@ -140,11 +140,12 @@ pub trait SigningKeys: Send + Sync + fmt::Debug {
 /// Sends messages to addresses that clients gave.
 #[async_trait]
 pub trait WebhookSender: Send + Sync + fmt::Debug {
-    /// Looks at an address: its form, and what can be said of it without asking anybody. Connects to nothing.
+    /// Looks at an address: its form, and what can be said of it without asking anybody. Connects to nothing. Returns it as
+    /// it is to be kept.
     ///
     /// # Errors
     /// What is wrong with it, for its client: a sentence that goes on after the address' name.
-    fn check(&self, url: &str) -> Result<(), String>;
+    fn check(&self, url: &str) -> Result<Secret, String>;
 
     /// Posts the JSON text `body` with these headers and returns the status of the answer. May wait for ever.
     ///

@@ -146,8 +146,12 @@ pub(crate) fn reproduce(report: &JobReport) -> String {
 
 /// The command that runs the same episodes again, from any folder.
 pub(crate) fn again(report: &JobReport, again: &RunAgain) -> String {
-    // A path with a NUL is none.
-    let quoted = |text: &str| shlex::try_quote(text).map_or_else(|_| "?".to_owned(), std::borrow::Cow::into_owned);
+    // What a terminal would not show as it is can't be copied from it, and quoting it would be no protection.
+    let shown = |text: &str| sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
+    let quoted = |text: &str| match shlex::try_quote(text) {
+        Ok(word) if shown(text) => word.into_owned(),
+        _ => "'(a name that can not be shown)'".to_owned(),
+    };
     let words = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ");
     let policy = again.policy.as_deref().map_or_else(|| policy_word(report), quoted);
     let mut command = verify(report, &words(&again.program), &policy, &quoted(&again.scenario));
@@ -155,7 +159,7 @@ pub(crate) fn again(report: &JobReport, again: &RunAgain) -> String {
         command.push(' ');
         command.push_str(&words(&again.options));
     }
-    sanitise(&command, usize::MAX)
+    command
 }
 
 fn verify(report: &JobReport, program: &str, policy: &str, scenario: &str) -> String {

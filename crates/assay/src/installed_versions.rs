@@ -12,7 +12,10 @@ use assay_worker::Engine;
 /// Keeps every version that is not among the digests of `kept`. What can't be kept is told, and tried again at the next
 /// start.
 pub(crate) async fn keep(engine: Arc<Engine>, records: Arc<dyn Records>, files: ScenarioFiles, kept: BTreeSet<String>) {
-    for scenario in engine.library().scenarios().iter().filter(|scenario| !kept.contains(&scenario.digest)) {
+    for scenario in engine.library().scenarios().iter().filter(|scenario| {
+        // Recorded, and there: what was lost is kept again while it is installed.
+        !kept.contains(&scenario.digest) || files.scenario(&scenario.digest).is_none()
+    }) {
         if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
             eprintln!(
                 "assay: warning: the files of {} {} can't be kept for the time after an upgrade: {error:#}; tried again at \

@@ -11,8 +11,8 @@ pub(crate) struct GuardedSender(pub(crate) Guard);
 
 #[async_trait]
 impl WebhookSender for GuardedSender {
-    fn check(&self, url: &str) -> Result<(), String> {
-        check_post(&self.0, url).map(drop)
+    fn check(&self, url: &str) -> Result<Secret, String> {
+        check_post(&self.0, url).map(|endpoint| Secret::new(endpoint.in_full()))
     }
 
     async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String> {

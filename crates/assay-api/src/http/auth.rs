@@ -33,6 +33,12 @@ impl Caller {
         self.key.scopes.has(scope)
     }
 
+    /// Looks again whether its key is good: it may have been revoked, or have expired, while the request's body came in.
+    pub(crate) async fn look_again(&self, app: &App) -> Result<(), ApiError> {
+        let key = app.records.key(&self.key.id).await?.ok_or_else(|| refused("the API key is not known"))?;
+        caller(app, key, self.session, app.clock.now()).map(drop)
+    }
+
     pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
         if self.has(scope) {
             return Ok(());

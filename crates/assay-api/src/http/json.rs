@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ApiError, Code, OnceOnly};
+use super::{ApiError, Caller, Code, OnceOnly};
 use crate::state::App;
 
 /// Longest body, in bytes.
@@ -40,7 +40,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
         return Err(not_json());
     }
     let once = OnceOnly::of(&request);
-    let value = parse(&read(app, request.into_body()).await?)?;
+    let value = parse(&read_whole(app, request).await?)?;
     if let Some(once) = once {
         once.begin(|content| content.add_json(&value)).await?;
     }
@@ -51,7 +51,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
     let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
     let once = OnceOnly::of(&request);
-    let body = read(app, request.into_body()).await?;
+    let body = read_whole(app, request).await?;
     let value = match &*body {
         b"" if is_silent => None,
         b"null" if says_json => None,
@@ -62,6 +62,15 @@ pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Op
         once.begin(|content| value.iter().for_each(|value| content.add_json(value))).await?;
     }
     Ok(value)
+}
+
+async fn read_whole(app: &App, request: Request) -> Result<Bytes, ApiError> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    let body = read(app, request.into_body()).await?;
+    if let Some(caller) = caller {
+        caller.look_again(app).await?;
+    }
+    Ok(body)
 }
 
 fn is_json(request: &Request) -> bool {

@@ -72,15 +72,17 @@ async fn not_taken(method: Method) -> Response {
     }
 }
 
-/// Neither streams of events nor evidence, which is compressed as it is.
+/// Neither streams of events nor evidence, which is compressed as it is, nor scripts, which are compressed once.
 fn worth_compressing() -> impl Predicate {
     let evidence = NotForContentType::const_new("application/octet-stream");
     let video = NotForContentType::const_new("video/");
+    let script = NotForContentType::const_new("text/javascript");
     SizeAbove::new(MIN_COMPRESSED_BYTES)
         .and(NotForContentType::SSE)
         .and(NotForContentType::IMAGES)
         .and(evidence)
         .and(video)
+        .and(script)
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {

@@ -33,30 +33,28 @@ static RENDERER: LazyLock<Option<Renderer>> = LazyLock::new(Renderer::load);
 struct Renderer {
     /// `scalar-HASH.js`.
     name: String,
+    plain: Bytes,
     gzip: Bytes,
 }
 
 impl Renderer {
     fn load() -> Option<Self> {
-        let script = Self::script()?;
+        let script = scalar_api_reference::get_asset("scalar.js")?;
         let digest = Sha256::digest(&script);
         let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(&script).ok()?;
-        Some(Self { name: format!("scalar-{hash}.js"), gzip: encoder.finish().ok()?.into() })
+        Some(Self { name: format!("scalar-{hash}.js"), plain: script.into(), gzip: encoder.finish().ok()?.into() })
     }
 
-    fn script() -> Option<Vec<u8>> {
-        scalar_api_reference::get_asset("scalar.js")
-    }
-
-    fn response(&self, headers: &HeaderMap) -> Option<Response> {
+    /// Shares the script with all other answers: anybody may ask for it, and take the time to read it.
+    fn response(&self, headers: &HeaderMap) -> Response {
         let described =
             [(header::CONTENT_TYPE, JAVASCRIPT), (header::CACHE_CONTROL, FOREVER), (header::VARY, "accept-encoding")];
         if takes_coding(headers, "gzip") {
-            return Some((described, [(header::CONTENT_ENCODING, "gzip")], self.gzip.clone()).into_response());
+            return (described, [(header::CONTENT_ENCODING, "gzip")], self.gzip.clone()).into_response();
         }
-        Some((described, Self::script()?).into_response())
+        (described, self.plain.clone()).into_response()
     }
 }
 
@@ -85,7 +83,7 @@ pub(super) async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result
     match name.as_str() {
         "index.html" => Ok(page("text/html; charset=utf-8", INDEX.replace("{script}", &renderer.name))),
         "start.js" => Ok(page(JAVASCRIPT, START.to_owned())),
-        other if other == renderer.name => renderer.response(&headers).ok_or_else(|| ApiError::not_found("page")),
+        other if other == renderer.name => Ok(renderer.response(&headers)),
         _ => Err(ApiError::not_found("page")),
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 
 use super::keys_create::{Answer, CreatedKey, answer};
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, no_body};
+use crate::http::{ApiError, Caller, Code, OnceOnly};
 use crate::keys::mint;
 use crate::state::App;
 
@@ -28,7 +28,10 @@ pub(super) async fn handle(
         let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    no_body(request).await?;
+    if let Some(once) = OnceOnly::of(&request) {
+        // Another key of the account that uses the same text asks for something else.
+        once.begin(|content| content.add(caller.key.id.as_str().as_bytes())).await?;
+    }
     let KeyRecord { id, account, name, scopes, expires_at, .. } = &*caller.key;
     let now = app.clock.now();
     let (key, record) = mint(&*app.entropy, now, account.clone(), name, scopes.clone(), *expires_at);

@@ -14,7 +14,7 @@ pub(crate) async fn callback(app: &App, account: &AccountId, form: &Form) -> Res
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
     // The address is not repeated: it may hold a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);
-    app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
+    let url = app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
     if app.records.webhook_secrets(account).await?.is_none() {
         let message = format!(
             "{PART} needs a secret that messages to it are signed with: make your account's with POST \
@@ -22,5 +22,5 @@ pub(crate) async fn callback(app: &App, account: &AccountId, form: &Form) -> Res
         );
         return Err(refused(message));
     }
-    Ok(Some(Secret::new(url)))
+    Ok(Some(url))
 }

@@ -137,7 +137,10 @@ pub(crate) async fn receive(app: &App, caller: &Caller, request: Request, parts:
     let (pace, request) = timed(app, announced, request);
     let limit = app.settings.uploads.total_s;
     let form = tokio::time::timeout(limit.get(), read(Receiving { app, parts, pace, room }, request)).await;
-    form.map_err(|_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s")))?
+    let late = |_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s"));
+    let form = form.map_err(late)??;
+    caller.look_again(app).await?;
+    Ok(form)
 }
 
 fn timed(app: &App, announced: Option<u64>, request: Request) -> (Pace, Request) {

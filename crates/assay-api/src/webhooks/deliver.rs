@@ -24,6 +24,8 @@ const MAX_OF_ACCOUNT: usize = 2;
 const TICK: Duration = Duration::from_secs(1);
 /// Whoever takes a delivery has this long; longer than an address may take to answer ([`crate::WebhookSettings::answer_s`]).
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
+/// Longest reason of a failed attempt that is kept, in bytes.
+const MAX_ERROR_BYTES: usize = 300;
 /// The answer of an address that wants no more.
 const GONE: u16 = 410;
 
@@ -64,10 +66,14 @@ impl Deliveries {
     /// Starts deliveries that are due, as many as there is room for.
     async fn start_due(&mut self) -> Result<(), StoreError> {
         while self.under_way.len() < MAX_IN_FLIGHT {
-            let full = self.of_account.iter().filter(|(_, number)| **number >= MAX_OF_ACCOUNT);
-            let busy: Vec<AccountId> = full.map(|(account, _)| account.clone()).collect();
-            let now = self.app.clock.now();
-            let Some(delivery) = self.app.records.claim_delivery(&busy, now, LEASE).await? else { break };
+            // Who has nothing under way comes first: the backlog of addresses that do not answer delays only itself.
+            let delivery = match self.claim(1).await? {
+                Some(delivery) => delivery,
+                None => match self.claim(MAX_OF_ACCOUNT).await? {
+                    Some(delivery) => delivery,
+                    None => break,
+                },
+            };
             *self.of_account.entry(delivery.account.clone()).or_default() += 1;
             let app = Arc::clone(&self.app);
             self.under_way.spawn(async move {
@@ -76,6 +82,13 @@ impl Deliveries {
             });
         }
         Ok(())
+    }
+
+    /// Takes a delivery of an account that has fewer than `most` under way.
+    async fn claim(&self, most: usize) -> Result<Option<Delivery>, StoreError> {
+        let full = self.of_account.iter().filter(|(_, number)| **number >= most);
+        let busy: Vec<AccountId> = full.map(|(account, _)| account.clone()).collect();
+        self.app.records.claim_delivery(&busy, self.app.clock.now(), LEASE).await
     }
 
     fn ended(&mut self, account: Result<AccountId, tokio::task::JoinError>) {
@@ -150,7 +163,7 @@ async fn attempt(
         }
         Ok(Ok(GONE)) => (Some(GONE), Some(format!("answered {GONE}: it wants no more, so it is not tried again"))),
         Ok(Ok(status)) => (Some(status), Some(format!("answered {status}"))),
-        Ok(Err(why)) => (None, Some(why)),
+        Ok(Err(why)) => (None, Some(assay_model::sanitise(&why, MAX_ERROR_BYTES))),
         Err(_) => (None, Some(format!("no answer within {limit} s"))),
     };
     Ok(Some(DeliveryAttempt { at, status, error }))

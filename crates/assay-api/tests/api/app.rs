@@ -306,8 +306,8 @@ struct Unsent;
 
 #[async_trait]
 impl WebhookSender for Unsent {
-    fn check(&self, url: &str) -> Result<(), String> {
-        if url.starts_with("https://") { Ok(()) } else { Err("must begin with https://".into()) }
+    fn check(&self, url: &str) -> Result<Secret, String> {
+        if url.starts_with("https://") { Ok(Secret::new(url)) } else { Err("must begin with https://".into()) }
     }
 
     async fn post(&self, _: &Secret, _: &[(&'static str, String)], _: Vec<u8>) -> Result<u16, String> {

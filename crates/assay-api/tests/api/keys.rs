@@ -377,7 +377,7 @@ async fn rotation_takes_the_key_itself() {
 }
 
 #[tokio::test]
-async fn rotation_is_done_once_under_an_idempotency_key() {
+async fn a_rotation_is_not_repeated_by_the_key_that_it_made() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     let rotate = async |key: &str| {
@@ -387,8 +387,7 @@ async fn rotation_is_done_once_under_an_idempotency_key() {
     let first = rotate(&key).await;
     let new = first.body["key"].as_str().unwrap();
     let again = rotate(new).await;
-    assert_eq!((again.status.as_u16(), &again.headers["idempotency-replayed"]), (201, &"true".parse().unwrap()));
-    assert_eq!((&again.body["id"], &again.body["key"]), (&first.body["id"], &serde_json::Value::Null));
+    assert_eq!((again.status.as_u16(), again.code()), (409, "CONFLICT"), "{}", again.body);
     assert_eq!(app.get("/verify", new).await.status, 200);
 }
 
@@ -402,4 +401,43 @@ async fn rotation_brings_no_further_window() {
         rotated.body["key"].as_str().unwrap().clone_into(&mut key);
     }
     assert_eq!(app.post("/keys/rotate", &key).await.status, 429);
+}
+
+/// A body whose second half comes once the key with this id was revoked.
+fn held_open(app: &TestApp, id: &assay_store::KeyId, halves: [&'static str; 2]) -> axum::body::Body {
+    let (records, id, now) = (app.state.records.clone(), id.clone(), app.state.clock.now());
+    let parts = futures_util::stream::unfold(0, move |step| {
+        let (records, id) = (records.clone(), id.clone());
+        async move {
+            if step == 1 {
+                assert!(records.revoke_key(&id, now).await.unwrap());
+            }
+            Some((Ok::<_, std::io::Error>(*halves.get(step)?), step + 1))
+        }
+    });
+    axum::body::Body::from_stream(parts)
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_while_its_request_comes_in_does_nothing() {
+    let app = TestApp::new();
+    let admin = app.key("root", &Scopes::all().to_string()).await;
+    let id = assay_store::KeyId::parse(admin.split('_').nth(1).unwrap()).unwrap();
+    let body = held_open(&app, &id, [r#"{"name": "heir", "sco"#, r#"pes": ["admin"]}"#]);
+    let request = request("POST", "/keys", &admin).header("content-type", "application/json").body(body).unwrap();
+    let refused = app.send(request).await;
+    assert_eq!((refused.status.as_u16(), refused.message()), (401, "the API key was revoked"));
+    assert_eq!(app.state.records.keys(None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn rotations_of_two_keys_under_one_name_are_two() {
+    let app = TestApp::new();
+    let rotated = async |key: &str| {
+        let named = request("POST", "/keys/rotate", key).header("idempotency-key", "nightly");
+        app.send(named.body(axum::body::Body::empty()).unwrap()).await.status.as_u16()
+    };
+    let (one, two) = (app.key("lab", "read").await, app.key("lab", "read").await);
+    assert_eq!((rotated(&one).await, rotated(&two).await), (201, 409));
+    assert_eq!(app.get("/verify", &two).await.status, 200, "it was not rotated, and nobody was told so");
 }

@@ -7,24 +7,30 @@ use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
+use url::Url;
 
 use super::allowance::Allowance;
 use super::endpoint::{Endpoint, Scheme};
-use super::guard::Guard;
+use super::guard::{DialError, Guard};
 use super::transport;
 
 /// The same for an address that is refused and for one where nobody answers: this is no port scanner.
 const CLOSED_OR_GONE: &str = "it could not be reached (from here, only public addresses and the networks in the \
                               operator's webhook_networks are)";
 
+const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assay, of at most 2048 bytes";
+
 /// Looks at an address to which messages are to be posted: its form, and what can be said of it without asking anybody.
 ///
 /// # Errors
 /// What is wrong with it, for its client: a sentence that goes on after the address' name.
 pub fn check_post(guard: &Guard, url: &str) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::parse(url).map_err(|error| error.to_string())?;
+    let endpoint = Endpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
     if endpoint.scheme() != Scheme::Http {
-        return Err("must begin with https:// or http://".to_owned());
+        return Err(NO_ADDRESS.to_owned());
+    }
+    if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        return Err("has a user name or a password, which are never sent: the signature shows who sends".to_owned());
     }
     match guard.check(&endpoint) {
         Ok(()) => Ok(endpoint),
@@ -46,10 +52,15 @@ pub async fn post(
     let stream = match transport::connect(guard, endpoint, &Allowance::default()).await {
         Ok(stream) => stream,
         Err(transport::ConnectError::Dial(error)) => {
-            tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a webhook's address was not reached");
+            tracing::info!(endpoint = %endpoint, reason = reason(&error), "a webhook's address was not reached");
             return Err(CLOSED_OR_GONE.to_owned());
         }
-        Err(transport::ConnectError::Tls(why)) => return Err(format!("no encrypted connection: {why}")),
+        Err(transport::ConnectError::Tls(why)) => {
+            // It quotes the certificate, which may be long, and tell names of the operator's own network.
+            let reason = assay_model::sanitise(&why, MAX_REASON_BYTES);
+            tracing::info!(endpoint = %endpoint, reason, "no encrypted connection to a webhook's address");
+            return Err(NO_TLS.to_owned());
+        }
     };
     let target =
         endpoint.query().map_or_else(|| endpoint.path().to_owned(), |query| format!("{}?{query}", endpoint.path()));
@@ -69,4 +80,17 @@ pub async fn post(
     Ok(answer.status().as_u16())
 }
 
+/// Why there is no connection, for the operator.
+fn reason(error: &DialError) -> String {
+    match error {
+        DialError::Closed(ip, what) => {
+            format!("{ip} is {what}: name its network in server.webhook_networks to open it")
+        }
+        other => other.in_full(),
+    }
+}
+
+/// Part of a reason that is logged, in bytes.
+const MAX_REASON_BYTES: usize = 400;
+const NO_TLS: &str = "no encrypted connection: its certificate is not trusted here, or not its name's";
 const NO_HTTP: &str = "the connection was closed, or what came was no HTTP";

@@ -13,8 +13,7 @@ use crate::{
     Webhooks,
 };
 
-const COLUMNS: &str =
-    "webhook_deliveries.job_id, webhook_deliveries.account, url, state, due_at, attempts, first_at, log";
+const COLUMNS: &str = "job_id, account, url, state, due_at, attempts, first_at, log";
 
 #[async_trait]
 impl Webhooks for SqliteRecords {
@@ -49,15 +48,19 @@ impl Webhooks for SqliteRecords {
     ) -> Result<Option<Delivery>, StoreError> {
         let busy = serde_json::to_string(busy).unwrap_or_default();
         // Most of the time none is due, and then nothing is written.
-        let Some(due) = self.read("looking for webhooks that are due", |db| next(db, &busy, now))? else {
+        let Some((id, was_due)) = self.read("looking for webhooks that are due", |db| next(db, &busy, now))? else {
             return Ok(None);
         };
         let until = now.saturating_add(lease).unwrap_or(Timestamp::MAX);
         let sql = "UPDATE webhook_deliveries SET due_at = ?3 WHERE job_id = ?1 AND state = 'PENDING' AND due_at = ?2";
-        let (id, was_due) = (due.job_id.to_string(), micros(due.due_at));
-        let claim = move |db: &Connection| Ok(change(db, sql, (id, was_due, micros(until)))? == 1);
-        let claimed = self.write("claiming a webhook", claim).await?;
-        Ok(claimed.then_some(due))
+        let given = id.clone();
+        let claim = move |db: &Connection| Ok(change(db, sql, (given, was_due, micros(until)))? == 1);
+        if !self.write("claiming a webhook", claim).await? {
+            return Ok(None);
+        }
+        // Only now, so that a row that can't be read holds up nothing but itself.
+        let sql = format!("SELECT {COLUMNS} FROM webhook_deliveries WHERE job_id = ?1");
+        self.ask("reading a webhook", |db| first(db, &sql, [&id], read))
     }
 
     async fn note_delivery(
@@ -90,16 +93,16 @@ pub(super) fn erase(db: &Connection, job: &str) -> Sql<()> {
 
 /// The oldest delivery that is due by `now`, of an account that is not in the JSON list `busy`: its job has ended, and
 /// that is published.
-fn next(db: &Connection, busy: &str, now: Timestamp) -> Sql<Option<Delivery>> {
+fn next(db: &Connection, busy: &str, now: Timestamp) -> Sql<Option<(String, i64)>> {
     let (submission, published) = (JobKind::Submission.as_str(), published::status("?1"));
     let sql = format!(
-        "SELECT {COLUMNS} FROM webhook_deliveries JOIN jobs ON jobs.job_id = webhook_deliveries.job_id
+        "SELECT webhook_deliveries.job_id, due_at FROM webhook_deliveries JOIN jobs ON jobs.job_id = webhook_deliveries.job_id
          WHERE state = 'PENDING' AND due_at <= ?1 AND jobs.completed_at IS NOT NULL
                AND (jobs.kind <> '{submission}' OR {published} IN ('COMPLETED', 'FAILED', 'CANCELLED'))
                AND webhook_deliveries.account NOT IN (SELECT value FROM json_each(?2))
          ORDER BY due_at LIMIT 1"
     );
-    first(db, &sql, (micros(now), busy), read)
+    first(db, &sql, (micros(now), busy), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 fn note(db: &Connection, job: JobId, attempt: &DeliveryAttempt, state: DeliveryState, due_at: Timestamp) -> Sql<()> {
@@ -117,8 +120,10 @@ fn note(db: &Connection, job: JobId, attempt: &DeliveryAttempt, state: DeliveryS
 fn list(db: &Connection, filter: &DeliveryFilter) -> Sql<(Vec<Delivery>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let (job, state) = (filter.job.map(|id| id.to_string()), filter.state.map(DeliveryState::as_str));
-    let matching = "FROM webhook_deliveries
-                    WHERE (?1 IS NULL OR account = ?1) AND (?2 IS NULL OR job_id = ?2) AND (?3 IS NULL OR state = ?3)";
+    // Texts of their own, so that SQLite uses the index of accounts.
+    let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
+    let wanted = if job.is_some() { "job_id = ?2" } else { "?2 IS NULL" };
+    let matching = format!("FROM webhook_deliveries WHERE {owner} AND {wanted} AND (?3 IS NULL OR state = ?3)");
     let page = format!("SELECT {COLUMNS} {matching} ORDER BY job_id DESC LIMIT ?4 OFFSET ?5");
     let found = all(db, &page, (account, &job, state, filter.limit, filter.offset), read)?;
     let total: i64 = value(db, &format!("SELECT count(*) {matching}"), (account, &job, state))?;

@@ -1,7 +1,6 @@
 //! Looks whether a backup is what was backed up: every file against its hash, and the records against the files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
@@ -90,7 +89,7 @@ fn records(folder: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> an
     let scratch =
         tempfile::Builder::new().prefix("assay-backup-").tempdir().context("the folder for temporary files")?;
     let file = scratch.path().join(RecordsCopy::FILE_NAME);
-    fs::copy(folder.join(RecordsCopy::FILE_NAME), &file)
+    files::copy(folder, scratch.path(), RecordsCopy::FILE_NAME)
         .context("copying the records to the folder for temporary files")?;
     if let Some(damage) = RecordsCopy::open(&file)?.damage()? {
         problems.push(format!("{}: {damage}", RecordsCopy::FILE_NAME));

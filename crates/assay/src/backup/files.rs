@@ -35,6 +35,13 @@ pub(super) fn hash(path: &Path) -> io::Result<(u64, String)> {
     pass(open(path)?, |_| Ok(()))
 }
 
+/// A regular file of at most so many bytes.
+pub(super) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(io::Error::other("too long")) } else { Ok(bytes) }
+}
+
 /// SHA-256 of some bytes, hexadecimal.
 pub(super) fn hash_of(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
@@ -52,7 +59,8 @@ pub(super) fn permissions(entry: &Entry) -> Permissions {
     Permissions::from_mode(u32::from_str_radix(&entry.mode, 8).map_or(0o600, |mode| mode & PERMISSIONS))
 }
 
-/// Regular files below `path` in `root`, and folders; paths relative to `root`. Nothing where there is no such folder.
+/// Files below `path` in `root` (whatever is no folder), and folders; paths relative to `root`. Nothing where there is no such
+/// folder.
 pub(super) fn walk(root: &Path, path: &Path) -> io::Result<(Vec<String>, Vec<PathBuf>)> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     let mut open = vec![path.to_owned()];
@@ -67,7 +75,7 @@ pub(super) fn walk(root: &Path, path: &Path) -> io::Result<(Vec<String>, Vec<Pat
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 open.push(inside);
-            } else if kind.is_file() {
+            } else {
                 files.push(inside.to_string_lossy().into_owned());
             }
         }

@@ -1,18 +1,26 @@
 //! `backup.json`: what a backup holds.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Component, Path};
 
 use anyhow::{Context, anyhow};
+use assay_store::RecordsCopy;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use super::{ARTIFACT_SECRET, BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
 
 /// Name of the list in the folder of a backup.
 const FILE_NAME: &str = "backup.json";
 /// The form of the list that this version writes and reads.
 const FORMAT: u32 = 1;
+
+/// Longest list that is read, in bytes: some two million files.
+const MAX_BYTES: u64 = 512 << 20;
+/// Folders of a data folder whose files are backed up.
+const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
 
 /// What a backup holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,6 +56,20 @@ pub(crate) struct Entry {
     pub(crate) mode: String,
 }
 
+/// Whether a path is one of those that this program backs up: it stays inside the folder, and no other file comes to life
+/// beside the records.
+fn is_of_a_data_folder(path: &str) -> bool {
+    let mut parts = Path::new(path).components().map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    match (parts.next().flatten(), parts.next()) {
+        (Some(name), None) => [RecordsCopy::FILE_NAME, ARTIFACT_SECRET].contains(&name),
+        (Some(name), Some(next)) => FOLDERS.contains(&name) && next.is_some() && parts.all(|part| part.is_some()),
+        (None, _) => false,
+    }
+}
+
 impl Manifest {
     /// The list of a backup that was made now.
     pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::CopiedCounts) -> Self {
@@ -69,7 +91,8 @@ impl Manifest {
             return Err(anyhow!("{} is a backup that was not finished", folder.display()));
         }
         let file = folder.join(FILE_NAME);
-        let text = fs::read(&file).with_context(|| format!("{} is no backup: {FILE_NAME}", folder.display()))?;
+        let text = files::read(&file, MAX_BYTES);
+        let text = text.with_context(|| format!("{} is no backup: {FILE_NAME}", folder.display()))?;
         #[derive(Deserialize)]
         struct Head {
             format: u32,
@@ -83,11 +106,18 @@ impl Manifest {
             ));
         }
         let manifest: Self = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
-        let inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-        match manifest.files.iter().find(|entry| !inside(&entry.path)) {
-            Some(entry) => Err(anyhow!("{} names {:?}, which is no path inside a folder", file.display(), entry.path)),
-            None => Ok(manifest),
+        let paths = manifest.files.iter().map(|entry| &entry.path).chain(&manifest.missing);
+        if let Some(path) = paths.into_iter().find(|path| !is_of_a_data_folder(path)) {
+            return Err(anyhow!("{} names {path:?}, which is no file of a data folder", file.display()));
         }
+        if !manifest.files.iter().any(|entry| entry.path == RecordsCopy::FILE_NAME) {
+            return Err(anyhow!(
+                "{} does not name {}, without which it is no backup",
+                file.display(),
+                RecordsCopy::FILE_NAME
+            ));
+        }
+        Ok(manifest)
     }
 
     pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
@@ -105,5 +135,21 @@ impl Manifest {
     /// What all files take, in bytes.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.files.iter().map(|entry| entry.size_bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_a_data_folder;
+
+    #[test]
+    fn a_list_names_files_of_a_data_folder() {
+        for path in ["assay.db", "artifact-secret", "blobs/a/b", "policies/x.zip", "signing/key.pem"] {
+            assert!(is_of_a_data_folder(path), "{path}");
+        }
+        for path in ["assay.db-wal", "../x", "/etc/passwd", "blobs", "blobs/../../x", "", "bootstrap-key", "assay.db/x"]
+        {
+            assert!(!is_of_a_data_folder(path), "{path}");
+        }
     }
 }

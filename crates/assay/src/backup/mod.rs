@@ -25,6 +25,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 const PARTIAL: &str = ".partial";
 /// Folders and files of a data folder that a backup has beside the records.
 const BLOBS: &str = "blobs";
+const POLICIES: &str = "policies";
 const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers";
 const SIGNING: &str = "signing";

@@ -1,11 +1,12 @@
 //! Files that records name.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use assay_model::JobId;
+use assay_model::{JobId, from_hex};
 use assay_store::{Blobs, RecordsCopy, StoreError};
 
-use super::{BLOBS, SCENARIOS, SERVERS};
+use super::{BLOBS, POLICIES, SCENARIOS, SERVERS};
 
 /// A file that records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,10 +21,21 @@ pub(super) enum Named {
     Artifact(JobId, String),
 }
 
+/// Whether a path is that of an archive, named by its SHA-256: what else a record named would be read, and removed with its job.
+fn is_archive(path: &str) -> bool {
+    let digest = path.strip_prefix(POLICIES).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".zip"));
+    digest.is_some_and(|digest| from_hex::<32>(digest).is_some())
+}
+
 impl Named {
     /// All files that the records name.
     pub(super) fn all(records: &RecordsCopy) -> Result<BTreeSet<Self>, StoreError> {
-        let mut named: BTreeSet<Self> = records.policies()?.into_iter().map(Self::Policy).collect();
+        let policies = records.policies()?;
+        if let Some(path) = policies.iter().find(|path| !is_archive(path)) {
+            let what = std::io::Error::other(format!("{path:?} is no archive of a data folder"));
+            return Err(StoreError::Corrupt { row: "a job".into(), column: "policy_path", source: Arc::new(what) });
+        }
+        let mut named: BTreeSet<Self> = policies.into_iter().map(Self::Policy).collect();
         named.extend(records.calls()?.into_iter().map(Self::Call));
         named.extend(records.scenarios()?.into_iter().map(Self::Scenario));
         named.extend(records.evidence()?.into_iter().map(|(job, sha256)| Self::Artifact(job, sha256)));
@@ -46,6 +58,28 @@ impl Named {
             Self::Policy(path) => path.rsplit('/').next()?.strip_suffix(".zip"),
             Self::Artifact(_, sha256) => Some(sha256),
             Self::Call(_) | Self::Scenario(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_archive;
+
+    #[test]
+    fn archives_lie_in_their_folder() {
+        let digest = "ab".repeat(32);
+        assert!(is_archive(&format!("policies/{digest}.zip")));
+        let outside = [
+            "../victim.txt".to_owned(),
+            "/etc/passwd".to_owned(),
+            format!("policies/../{digest}.zip"),
+            format!("policies/{digest}.zip/x"),
+            format!("{digest}.zip"),
+            "policies/.zip".to_owned(),
+        ];
+        for path in outside {
+            assert!(!is_archive(&path), "{path}");
         }
     }
 }

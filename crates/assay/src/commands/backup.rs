@@ -140,7 +140,7 @@ pub(super) fn text(manifest: &Manifest) -> String {
 pub(super) fn problems(found: &Findings) -> String {
     let mut text = String::new();
     for problem in found.problems.iter().take(SHOWN) {
-        text.push_str(&line("problem", &assay_model::sanitise(problem, usize::MAX)));
+        text.push_str(&line("problem", problem));
     }
     more(&mut text, found.problems.len());
     text
@@ -148,7 +148,9 @@ pub(super) fn problems(found: &Findings) -> String {
 
 /// A label, and what there is to say beside it.
 pub(super) fn line(label: &str, fact: &str) -> String {
-    screen::layout().facts(&[(format!("{label:8}"), fact.to_owned())], 0)
+    // A backup's list may come from anywhere.
+    let fact = assay_model::sanitise(fact, usize::MAX).replace(['\n', '\t'], " ");
+    screen::layout().facts(&[(format!("{label:8}"), fact)], 0)
 }
 
 fn more(text: &mut String, count: usize) {

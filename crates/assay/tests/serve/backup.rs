@@ -210,7 +210,7 @@ fn what_is_no_whole_backup_is_refused() {
     assert_eq!(answer(&assay, &[make, Path::new("--check"), &backup]).0, 1);
     manifest["files"][0]["path"] = json!("../assay.db");
     fs::write(&list, manifest.to_string()).unwrap();
-    refused(&[restore, &backup, flag, &restored], "no path inside");
+    refused(&[restore, &backup, flag, &restored], "no file of a data folder");
     assert!(!restored.exists());
 }
 

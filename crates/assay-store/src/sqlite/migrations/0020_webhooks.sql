@@ -17,7 +17,7 @@ CREATE TABLE webhook_deliveries (
     attempts     INTEGER NOT NULL DEFAULT 0,
     first_at     INTEGER,                          -- when it was first tried
     log          TEXT NOT NULL DEFAULT '[]'        -- JSON: the last attempts, oldest first
-) STRICT, WITHOUT ROWID;
+) STRICT;                                          -- rows are large: without a row id each comparison of keys would copy one
 
 CREATE INDEX webhooks_pending ON webhook_deliveries (due_at) WHERE state = 'PENDING';
 CREATE INDEX webhooks_by_account ON webhook_deliveries (account, job_id);
