@@ -20,6 +20,7 @@ mod latency;
 mod log;
 mod meter;
 mod npy;
+mod parquet_shape;
 mod plots;
 mod policy_link;
 mod render;

@@ -93,7 +93,7 @@ impl Trace {
     /// # Errors
     /// [`TraceFileError`] when the file is no trace.
     pub fn read(path: &Path) -> Result<Self, TraceFileError> {
-        let reader = SerializedFileReader::new(WholeFile(File::open(path)?))?;
+        let reader = SerializedFileReader::new(WholeFile::open(path)?)?;
         if reader.metadata().num_row_groups() == 0 {
             return Err(TraceFileError::Shape("no rows"));
         }

@@ -1,16 +1,48 @@
 //! A file whose end is an error to whoever reads beyond it. Parquet's reader of page headers takes the end of a file for bytes
-//! that were skipped: a header of some bytes that announces a list of millions keeps it busy for seconds.
+//! that were skipped: a header of some bytes that announces a list of millions keeps it busy for seconds. And whose footer and
+//! headers of pages are those of a trace ([`crate::parquet_shape`]).
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use bytes::Bytes;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
+
+use crate::parquet_shape::{is_footer, is_page_header};
+
+/// What a Parquet file ends with: the footer's length and a mark.
+const TAIL_BYTES: u64 = 8;
+/// Longest footer, in bytes: that of a trace has some hundred for each column.
+const MAX_FOOTER_BYTES: u64 = 64 << 20;
+/// Longest header of a page, in bytes.
+const MAX_PAGE_HEADER_BYTES: usize = 4096;
 
 /// The file.
 #[derive(Debug)]
-pub(crate) struct WholeFile(pub(crate) File);
+pub(crate) struct WholeFile(File);
+
+impl WholeFile {
+    /// Opens a file, and looks at its footer.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut tail = [0; TAIL_BYTES as usize];
+        file.read_exact_at(&mut tail, length.checked_sub(TAIL_BYTES).ok_or_else(|| other("a file without an end"))?)?;
+        let [a, b, c, d, ..] = tail;
+        let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let start = (length - TAIL_BYTES).checked_sub(footer).filter(|_| footer <= MAX_FOOTER_BYTES);
+        let mut bytes = vec![0; usize::try_from(footer).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, start.ok_or_else(|| other("a footer that is longer than its file"))?)?;
+        if is_footer(&bytes) { Ok(Self(file)) } else { Err(other("a footer that no trace has")) }
+    }
+}
+
+fn other(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
+}
 
 /// Reads from a place in the file on.
 #[derive(Debug)]
@@ -34,7 +66,15 @@ impl Length for WholeFile {
 impl ChunkReader for WholeFile {
     type T = UpToTheEnd<BufReader<File>>;
 
+    /// Asked for the end of the file, and for each page at its header.
     fn get_read(&self, start: u64) -> Result<Self::T> {
+        if start.checked_add(TAIL_BYTES) != Some(self.len()) {
+            let mut header = [0; MAX_PAGE_HEADER_BYTES];
+            let read = self.0.read_at(&mut header, start)?;
+            if !is_page_header(&header[..read]) {
+                return Err(other("a header of a page that no trace has"));
+            }
+        }
         self.0.get_read(start).map(UpToTheEnd)
     }
 

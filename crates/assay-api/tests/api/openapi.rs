@@ -243,3 +243,17 @@ async fn the_script_of_the_page_comes_compressed() {
     let packed = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
     assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < 2 << 20, "{} bytes", packed.len());
 }
+
+/// Anybody may ask for the script, so that no request for it may cost its four megabytes again.
+#[tokio::test]
+async fn the_script_of_the_page_is_never_compressed_for_a_request() {
+    let app = TestApp::new();
+    let html = app.get("/docs/index.html", "").await.body;
+    let name = html.as_str().unwrap().split("src=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    for coding in ["x-gzip", "zstd", "identity"] {
+        let request =
+            Request::get(format!("/docs/{name}")).header("accept-encoding", coding).body(Body::empty()).unwrap();
+        let answer = app.router.clone().oneshot(request).await.unwrap();
+        assert!(!answer.headers().contains_key("content-encoding"), "{coding}");
+    }
+}

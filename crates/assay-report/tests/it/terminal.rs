@@ -3,7 +3,7 @@
 
 use crate::fixtures;
 use assay_model::JobReport;
-use assay_report::terminal::{TerminalOptions, render};
+use assay_report::terminal::{RunAgain, TerminalOptions, render};
 
 fn show(report: &JobReport, width: usize, colour: bool) -> String {
     let paths = [
@@ -120,4 +120,23 @@ fn of_many_episodes_the_bad_ones_are_listed() {
     let text = show(&report, 120, false);
     assert!(text.contains("60 episodes more in the report file."));
     assert!(text.lines().any(|line| line.trim_start().starts_with("97 ")), "{text}");
+}
+
+#[test]
+fn a_command_to_copy_has_no_name_that_a_terminal_hides() {
+    let command = |policy: &str| {
+        let again = RunAgain {
+            program: vec!["assay".into()],
+            policy: Some(policy.to_owned()),
+            scenario: "tabletop_reach".into(),
+            options: vec![],
+        };
+        let options = TerminalOptions { width: 120, colour: false, paths: vec![], again: Some(again) };
+        let shown = render(&fixtures::safe(), &options);
+        shown.lines().find(|line| line.contains("assay verify")).unwrap().trim().to_owned()
+    };
+    assert!(command("/tmp/it's/policy").contains(r#""/tmp/it's/policy""#));
+    // An escape sequence hides the quotation mark behind it: what is quoted would not be what is seen.
+    let hidden = command("/tmp/abc'\u{1b}$(touch PWNED)'x'\u{1b}");
+    assert!(!hidden.contains("PWNED") && hidden.contains("can not be shown"), "{hidden}");
 }

@@ -11,6 +11,7 @@ use assay_model::{JobReport, JobStatus, Verdict};
 use assay_testkit::{Assay, Client, archive, example, home, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use sha2::Digest;
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
@@ -211,6 +212,43 @@ fn what_is_no_whole_backup_is_refused() {
     manifest["files"][0]["path"] = json!("../assay.db");
     fs::write(&list, manifest.to_string()).unwrap();
     refused(&[restore, &backup, flag, &restored], "no file of a data folder");
+    manifest["files"].as_array_mut().unwrap().remove(0);
+    manifest["missing"] = json!(["../victim.txt"]);
+    fs::write(&list, manifest.to_string()).unwrap();
+    refused(&[restore, &backup, flag, &restored], "no file of a data folder");
+    manifest["missing"] = json!([]);
+    manifest["files"].as_array_mut().unwrap().retain(|file| file["path"] != "assay.db");
+    fs::write(&list, manifest.to_string()).unwrap();
+    refused(&[restore, &backup, flag, &restored], "without which it is no backup");
+    // A pipe is not waited for.
+    fs::remove_file(&list).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RUSR).unwrap();
+    refused(&[restore, &backup, flag, &restored], "is no backup");
+    assert!(!restored.exists());
+}
+
+/// Records may name anything, and what they name goes with their job.
+#[test]
+fn a_forged_backup_names_no_file_outside() {
+    let assay = assay();
+    let (backup, restored) = (backup(&assay), assay.path("restored"));
+    let file = backup.join("assay.db");
+    let records = rusqlite::Connection::open(&file).unwrap();
+    records.execute("UPDATE jobs SET policy_path = '../victim.txt'", []).unwrap();
+    drop(records);
+    let list = backup.join("backup.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&list).unwrap()).unwrap();
+    let content = fs::read(&file).unwrap();
+    for entry in manifest["files"].as_array_mut().unwrap().iter_mut().filter(|entry| entry["path"] == "assay.db") {
+        entry["sha256"] = json!(assay_model::to_hex(&sha2::Sha256::digest(&content)));
+        entry["size_bytes"] = json!(content.len());
+    }
+    fs::write(&list, manifest.to_string()).unwrap();
+    for arguments in [vec!["backup", "--check"], vec!["restore", "--data", restored.to_str().unwrap()]] {
+        let arguments = [arguments, vec![backup.to_str().unwrap()]].concat();
+        let run = assay.run(&arguments);
+        assert!(run.code != 0 && run.stderr.contains("victim.txt"), "{arguments:?}: {} {}", run.code, run.stderr);
+    }
     assert!(!restored.exists());
 }
 
