@@ -29,7 +29,7 @@ impl WholeFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
-        let mut tail = [0; TAIL_BYTES as usize];
+        let mut tail = [0; 8];
         file.read_exact_at(&mut tail, length.checked_sub(TAIL_BYTES).ok_or_else(|| other("a file without an end"))?)?;
         let [a, b, c, d, ..] = tail;
         let footer = u64::from(u32::from_le_bytes([a, b, c, d]));

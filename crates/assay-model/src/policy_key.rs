@@ -81,7 +81,8 @@ impl std::str::FromStr for PolicyKey {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // Digits in upper case are as good where a person gives them.
-        from_hex(&text.to_ascii_lowercase()).map(Self).ok_or(InvalidPolicyKey)
+        let key = from_hex(text).or_else(|| from_hex(&text.to_ascii_lowercase()));
+        key.map(Self).ok_or(InvalidPolicyKey)
     }
 }
 
