@@ -34,8 +34,10 @@ impl WholeFile {
         let [a, b, c, d, ..] = tail;
         let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
         let start = (length - TAIL_BYTES).checked_sub(footer).filter(|_| footer <= MAX_FOOTER_BYTES);
+        let start = start.ok_or_else(|| other("a footer that is longer than its file"))?;
+        // Only now, so that a file of eight bytes gets no more than it has.
         let mut bytes = vec![0; usize::try_from(footer).unwrap_or_default()];
-        file.read_exact_at(&mut bytes, start.ok_or_else(|| other("a footer that is longer than its file"))?)?;
+        file.read_exact_at(&mut bytes, start)?;
         if is_footer(&bytes) { Ok(Self(file)) } else { Err(other("a footer that no trace has")) }
     }
 }
