@@ -8,6 +8,9 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::RowGroupReader;
 
+/// Bytes of the shortest value in a recording, a whole number of 32 bits.
+const LEAST_VALUE_BYTES: u64 = 4;
+
 /// Opens column `index` of `group`.
 pub(crate) fn open_column(group: &dyn RowGroupReader, index: usize) -> Result<ColumnReader> {
     let chunk = group.metadata().column(index);
@@ -41,6 +44,12 @@ impl Checked {
     fn check(&mut self, page: Page) -> Result<Page> {
         let problem = match &page {
             Page::DictionaryPage { .. } if self.has_dictionary => "a second dictionary",
+            // The reader makes room for as many values as are announced.
+            Page::DictionaryPage { buf, num_values, .. }
+                if u64::from(*num_values) * LEAST_VALUE_BYTES > buf.len() as u64 =>
+            {
+                "a dictionary that is longer than its page"
+            }
             Page::DictionaryPage { .. } => {
                 self.has_dictionary = true;
                 return Ok(page);
