@@ -6,7 +6,10 @@
 //!
 //! The tables are those of Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use them.
 
-use Kind::{Bool, Bytes, I8, I16, I32, I64, List, Struct};
+use Kind::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
+
+/// Longest page, in bytes: the reader makes room for what is announced. Those of a trace have one MiB.
+const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 /// A field's type.
 enum Kind {
@@ -15,6 +18,8 @@ enum Kind {
     I16,
     I32,
     I64,
+    /// An `I32` that says how long a page is.
+    PageBytes,
     Bytes,
     Struct(Fields),
     List(&'static Kind),
@@ -70,8 +75,8 @@ const FOOTER: Fields = &[
 ];
 const PAGE_HEADER: Fields = &[
     (1, I32),
-    (2, I32),
-    (3, I32),
+    (2, PageBytes),
+    (3, PageBytes),
     (4, I32),
     (5, Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, Struct(STATISTICS))])),
     (7, Struct(&[(1, I32), (2, I32), (3, Bool)])),
@@ -112,6 +117,11 @@ impl Input<'_> {
             (Bool, 1 | 2) => Some(()),
             (I8, 3) => self.byte().map(drop),
             (I16, 4) | (I32, 5) | (I64, 6) => self.number().map(drop),
+            // Signed numbers lie zigzag: twice the value if it is positive.
+            (PageBytes, 5) => {
+                let number = self.number()?;
+                (number % 2 == 0 && number / 2 <= MAX_PAGE_BYTES).then_some(())
+            }
             (Bytes, 8) => {
                 let length = usize::try_from(self.number()?).ok()?;
                 self.0 = self.0.get(length..)?;
@@ -178,6 +188,7 @@ mod tests {
             assert!(!is_footer(bytes), "{what}");
         }
         assert!(is_page_header(&[0x15, 0, 0x15, 4, 0x15, 4, 0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0]));
+        assert!(!is_page_header(&[0x15, 0, 0x15, 255, 255, 255, 255, 7, 0x15, 4, 0]), "a page of a gibibyte");
         assert!(!is_page_header(&[0x15, 0, 0xe9, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0]));
     }
 }
