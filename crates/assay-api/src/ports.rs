@@ -144,13 +144,13 @@ pub trait WebhookSender: Send + Sync + fmt::Debug {
     /// it is to be kept.
     ///
     /// # Errors
-    /// What is wrong with it, for its client: a sentence that goes on after the address' name.
+    /// The reason for the client, as a clause that follows the name of the request's part ("callback_url ...").
     fn check(&self, url: &str) -> Result<Secret, String>;
 
     /// Posts the JSON text `body` with these headers and returns the status of the answer. May wait for ever.
     ///
     /// # Errors
-    /// Why there was no answer, for the client who gave the address.
+    /// The reason why no answer came, in words that the client may read.
     async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String>;
 }
 

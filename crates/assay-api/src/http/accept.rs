@@ -12,7 +12,7 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(Code::NotAcceptable, message))
 }
 
-/// Whether the client takes this content coding. One that says nothing gets none.
+/// Returns whether the client accepts this content coding. Without an `Accept-Encoding` header it accepts none.
 pub(crate) fn takes_coding(headers: &HeaderMap, coding: &str) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
     let offers: Vec<&str> = values.flat_map(|value| value.split(',')).collect();

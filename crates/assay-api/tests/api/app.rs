@@ -1,4 +1,6 @@
 //! A service to ask, on a data folder of its own.
+//!
+//! One file on purpose: the stand-ins for all ports of the service, side by side, so that each test sees what is not real.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Cancelling a job in each of its states: within seconds nothing of it is left, no process, no lane, no file.
+//! Cancelling a job in each of its states: within two seconds nothing of it is left, no process, no lane, no file.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,9 +9,8 @@ use assay_testkit::{Assay, Client, FakeVision, Jailed, Saying, archive, example,
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
 
-/// From the answer to a cancellation to the end of all that belongs to the job. It takes about a second, or two while other
-/// tests keep both processors busy.
-const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+/// From the answer to a cancellation to the end of all that belongs to the job.
+const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Cancels, and waits for the end of what the job had; `what` it was doing.
 #[track_caller]
