@@ -21,8 +21,7 @@ const STEPS: f64 = 20.0;
 
 /// A line of a board.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[schema(as = LeaderboardEntry)]
-pub(crate) struct Line {
+pub(crate) struct LeaderboardEntry {
     /// From 1; level entries share it. `null` for those that are no better than doing nothing, and where several scenarios
     /// stand together for those without a SAFE entry.
     rank: Option<u32>,
@@ -67,7 +66,7 @@ pub(crate) struct Line {
     completed_at: Timestamp,
 }
 
-impl Line {
+impl LeaderboardEntry {
     pub(crate) fn completed_at(&self) -> Timestamp {
         self.completed_at
     }
@@ -75,37 +74,37 @@ impl Line {
 
 /// Boards that were made, with what counted then; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub struct Boards(Arc<Mutex<BTreeMap<String, Kept>>>);
+pub struct Boards(Arc<Mutex<BTreeMap<String, CachedBoard>>>);
 
 /// A board, and the runs that counted when it was made.
 #[derive(Debug)]
-struct Kept {
+struct CachedBoard {
     runs: Vec<JobId>,
-    lines: Arc<Vec<Line>>,
+    lines: Arc<Vec<LeaderboardEntry>>,
 }
 
 impl Boards {
-    fn kept(&self, name: &str, runs: &[JobId]) -> Option<Arc<Vec<Line>>> {
+    fn kept(&self, name: &str, runs: &[JobId]) -> Option<Arc<Vec<LeaderboardEntry>>> {
         let boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         boards.get(name).filter(|kept| kept.runs == runs).map(|kept| Arc::clone(&kept.lines))
     }
 
-    fn keep(&self, name: String, runs: Vec<JobId>, lines: &Arc<Vec<Line>>) {
+    fn keep(&self, name: String, runs: Vec<JobId>, lines: &Arc<Vec<LeaderboardEntry>>) {
         let mut boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if boards.len() >= MAX_BOARDS {
             boards.pop_first();
         }
-        boards.insert(name, Kept { runs, lines: Arc::clone(lines) });
+        boards.insert(name, CachedBoard { runs, lines: Arc::clone(lines) });
     }
 }
 
 /// What one season contributes.
-struct Contest {
+struct SeasonResults {
     season: Season,
     counted: Vec<Counted>,
 }
 
-impl Contest {
+impl SeasonResults {
     async fn of(app: &App, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Self>, ApiError> {
         let Some(season) = app.records.season(scenario, number).await? else { return Ok(None) };
         let counted = counted(&*app.records, &season, Some(app.clock.now())).await?;
@@ -127,8 +126,8 @@ pub(crate) async fn scenario_board(
     app: &App,
     scenario: &ScenarioId,
     number: Option<u32>,
-) -> Result<(Option<u32>, Arc<Vec<Line>>), ApiError> {
-    let Some(contest) = Contest::of(app, scenario, number).await? else { return Ok((None, Arc::default())) };
+) -> Result<(Option<u32>, Arc<Vec<LeaderboardEntry>>), ApiError> {
+    let Some(contest) = SeasonResults::of(app, scenario, number).await? else { return Ok((None, Arc::default())) };
     let season = contest.season.number;
     let name = format!("scenario {scenario} {season} {}", contest.stage());
     let runs: Vec<JobId> = contest.runs().collect();
@@ -150,13 +149,17 @@ pub(crate) async fn scenario_board(
 }
 
 /// The board `name` of several scenarios: each account's mean share of the scores on the seasons' own worlds.
-pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) -> Result<Arc<Vec<Line>>, ApiError> {
+pub(crate) async fn together(
+    app: &App,
+    name: &str,
+    scenarios: Vec<ScenarioId>,
+) -> Result<Arc<Vec<LeaderboardEntry>>, ApiError> {
     let mut contests = Vec::with_capacity(scenarios.len());
     for scenario in &scenarios {
-        contests.push(Contest::of(app, scenario, None).await?);
+        contests.push(SeasonResults::of(app, scenario, None).await?);
     }
-    let runs: Vec<JobId> = contests.iter().flatten().flat_map(Contest::runs).collect();
-    let stages: Vec<_> = contests.iter().map(|contest| contest.as_ref().map_or("none", Contest::stage)).collect();
+    let runs: Vec<JobId> = contests.iter().flatten().flat_map(SeasonResults::runs).collect();
+    let stages: Vec<_> = contests.iter().map(|contest| contest.as_ref().map_or("none", SeasonResults::stage)).collect();
     let name = format!("{name} {}", stages.join(" "));
     if let Some(lines) = app.boards.kept(&name, &runs) {
         return Ok(lines);
@@ -164,7 +167,7 @@ pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) 
     let mut boards = Vec::with_capacity(contests.len());
     for contest in &contests {
         boards.push(match contest {
-            Some(Contest { season, counted }) => {
+            Some(SeasonResults { season, counted }) => {
                 (season.pins.idle_progress, season_entrants(&*app.records, season, counted).await?)
             }
             None => (0.0, Vec::new()),
@@ -175,7 +178,7 @@ pub(crate) async fn together(app: &App, name: &str, scenarios: Vec<ScenarioId>) 
     Ok(lines)
 }
 
-fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec<Line> {
+fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) -> Vec<LeaderboardEntry> {
     let mut members: BTreeMap<&AccountId, Vec<Option<usize>>> = BTreeMap::new();
     for (board, contest) in contests.iter().enumerate() {
         for (index, entry) in contest.iter().flat_map(|contest| &contest.counted).enumerate() {
@@ -189,14 +192,15 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
         let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
         let entry = |entry: &Counted| {
             let line = line(entry, &entry.submission, place, 1.0, is_open)?;
-            Some(Line { verdict: entry.gravest_verdict()?, ..line })
+            Some(LeaderboardEntry { verdict: entry.gravest_verdict()?, ..line })
         };
-        let entries: Vec<Line> = found.filter_map(entry).collect();
+        let entries: Vec<LeaderboardEntry> = found.filter_map(entry).collect();
         #[expect(clippy::cast_precision_loss, reason = "scenarios are counted in tens")]
-        let mean =
-            |of: &dyn Fn(&Line) -> f64| round4(entries.iter().map(of).sum::<f64>() / contests.len().max(1) as f64);
+        let mean = |of: &dyn Fn(&LeaderboardEntry) -> f64| {
+            round4(entries.iter().map(of).sum::<f64>() / contests.len().max(1) as f64)
+        };
         let worst = entries.iter().map(|line| line.verdict).max_by_key(|verdict| verdict.gravity())?;
-        Some(Line {
+        Some(LeaderboardEntry {
             submission_id: None,
             policy_name: None,
             account: account.clone(),
@@ -215,16 +219,16 @@ fn combined(contests: &[Option<Contest>], boards: &[(f64, Vec<Entrant>)]) -> Vec
 }
 
 /// The line of an entry on the board of its scenario.
-fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
+fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
     let line = line(entry, entry.run(), place, max_score, is_open)?;
     let season_score = match entry.worlds() {
         Worlds::Fresh => round4(max_score * round4(entry.submission.conclusion()?.0.score)),
         Worlds::Season => line.score,
     };
-    Some(Line { worlds: Some(entry.worlds()), season_score: Some(season_score), ..line })
+    Some(LeaderboardEntry { worlds: Some(entry.worlds()), season_score: Some(season_score), ..line })
 }
 
-fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: bool) -> Option<Line> {
+fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
     let (header, (found, _)) = (&entry.submission.header, of.conclusion()?);
     let run = of.report(&[]);
     let completed_at = match of.header.kind() {
@@ -235,7 +239,7 @@ fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: 
         true => outward(place.score_low, place.score_high),
         false => (place.score_low, place.score_high),
     };
-    Some(Line {
+    Some(LeaderboardEntry {
         rank: place.rank,
         rank_low: place.rank_low,
         rank_high: place.rank_high,
@@ -264,12 +268,14 @@ fn outward(low: f64, high: f64) -> (f64, f64) {
 }
 
 /// Best first; those without a rank last, and those that are level in the order in which they came.
-fn sorted(mut lines: Vec<Line>) -> Vec<Line> {
+fn sorted(mut lines: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
     lines.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
     lines
 }
 
-async fn blocking(work: impl FnOnce() -> Vec<Line> + Send + 'static) -> Result<Arc<Vec<Line>>, ApiError> {
+async fn blocking(
+    work: impl FnOnce() -> Vec<LeaderboardEntry> + Send + 'static,
+) -> Result<Arc<Vec<LeaderboardEntry>>, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map(Arc::new).map_err(|e| ApiError::internal("ranking panicked", &e))
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_model::AccountId;
 
 use crate::ApiSettings;
-use crate::http::{ApiError, Code, OverLimit};
+use crate::http::{ApiError, ErrorCode, OverLimit};
 use crate::state::App;
 
 /// When to try again, in s: space is freed by a person, or by the removal of old evidence.
@@ -24,7 +24,7 @@ pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected unt
 
 /// Bodies that are on their way to the disk, or lie there until their request is answered; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub struct UploadRoom(Arc<Mutex<Ledger>>);
+pub struct UploadSpace(Arc<Mutex<Ledger>>);
 
 #[derive(Debug, Default)]
 struct Ledger {
@@ -44,7 +44,7 @@ struct InFlight {
 /// Room for one body; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    room: UploadRoom,
+    room: UploadSpace,
     account: AccountId,
     announced_bytes: u64,
     /// Not written yet.
@@ -67,10 +67,10 @@ fn available(app: &App) -> Result<u64, ApiError> {
 
 /// The answer to a request that would have to store something.
 pub(crate) fn full() -> ApiError {
-    ApiError::try_again(Code::Unavailable, FULL, FULL_RETRY_S)
+    ApiError::try_again(ErrorCode::Unavailable, FULL, FULL_RETRY_S)
 }
 
-impl UploadRoom {
+impl UploadSpace {
     /// Reserves room for a body of `announced_bytes` of `account`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl UploadRoom {
                 left / MIB,
                 announced_bytes.div_ceil(MIB)
             );
-            return Err(ApiError::try_again(Code::Unavailable, &message, FULL_RETRY_S));
+            return Err(ApiError::try_again(ErrorCode::Unavailable, &message, FULL_RETRY_S));
         }
         ledger.pending_bytes += announced_bytes;
         let own = ledger.accounts.entry(account.clone()).or_default();

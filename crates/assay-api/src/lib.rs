@@ -10,15 +10,15 @@
 //!
 //! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
 
-mod artifacts;
+mod account_slots;
 mod boards;
 mod disk;
 mod events;
+mod forecast;
 mod http;
 pub mod keys;
 mod linger;
-mod outlook;
-mod places;
+mod maintenance;
 mod ports;
 mod published;
 mod quota;
@@ -28,30 +28,30 @@ mod seasons;
 mod server;
 mod sessions;
 mod settings;
+mod signed_urls;
 mod state;
-mod upkeep;
 mod upload;
 mod webhooks;
 
-pub use artifacts::{SignerError, UrlSigner};
+pub use account_slots::AccountSlots;
 pub use boards::Boards;
-pub use disk::UploadRoom;
+pub use disk::UploadSpace;
 pub use events::EventHub;
+pub use forecast::QueueForecast;
 pub use http::{RateWindows, router};
-pub use outlook::Outlook;
-pub use places::Places;
+pub use maintenance::run_maintenance;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, Intake, IntakeFailure, Metrics, OsEntropy,
+    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyIntake,
     PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
     WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BadSetting, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess,
+    AccountLimits, ApiSettings, BrowserSettings, DiskLimits, EventSettings, InvalidSetting, JobLimits, MetricsAccess,
     RateLimits, Retention, Seconds, Uploads, WebhookSettings,
 };
+pub use signed_urls::{SignerError, UrlSigner};
 pub use state::{AppState, Readiness};
-pub use upkeep::upkeep;
 pub use upload::{PrepareError, prepare_folders};
 pub use webhooks::deliver_webhooks;

@@ -25,11 +25,11 @@ const MAX_TURN: usize = 64;
 pub(crate) struct Lingering<T> {
     stream: T,
     /// Once our side is closed.
-    end: Option<End>,
+    end: Option<LingerDeadline>,
 }
 
 #[derive(Debug)]
-struct End {
+struct LingerDeadline {
     last: Instant,
     pause: Pin<Box<Sleep>>,
 }
@@ -65,7 +65,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<T> {
         let this = &mut *self;
         if this.end.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
-            this.end = Some(End { last: Instant::now() + MAX_TIME, pause: Box::pin(sleep(MAX_PAUSE)) });
+            this.end = Some(LingerDeadline { last: Instant::now() + MAX_TIME, pause: Box::pin(sleep(MAX_PAUSE)) });
         }
         let Some(end) = &mut this.end else { return Poll::Ready(Ok(())) };
         let mut bytes = [0; BUFFER_BYTES];

@@ -77,7 +77,7 @@ pub trait Metrics: Send + Sync + fmt::Debug {
 }
 
 /// Looks at a policy before it is accepted.
-pub trait Intake: Send + Sync + fmt::Debug {
+pub trait PolicyIntake: Send + Sync + fmt::Debug {
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///
     /// # Errors

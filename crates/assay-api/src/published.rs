@@ -1,7 +1,7 @@
 //! Submissions as they are published: the one place that decides what anyone may see of them, and when.
 //!
 //! While its season is open, a submission's state, times and results change only at the points of its grid
-//! ([`assay_model::Grid`]); see `docs/arena.md`. Every route, list, board and stream shows what [`Published`] shows, and
+//! ([`assay_model::Grid`]); see `docs/arena.md`. Every route, list, board and stream shows what [`PublishedSubmission`] shows, and
 //! none looks at the record of a submission by itself.
 
 use assay_model::{Grid, JobId, JobStatus};
@@ -17,7 +17,7 @@ const FAILED: &str = "the service could not run the submission; its host can rea
 
 /// A submission at a moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Published {
+pub(crate) struct PublishedSubmission {
     record: JobRecord,
     is_open: bool,
     point: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Change {
     pub(crate) status: JobStatus,
 }
 
-impl Published {
+impl PublishedSubmission {
     /// The submission as it is published now.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Published {
     }
 
     /// The record, with state and times as they are published. What it holds of single episodes is not for clients
-    /// while [`Published::is_open`].
+    /// while [`PublishedSubmission::is_open`].
     pub(crate) fn record(&self) -> &JobRecord {
         &self.record
     }

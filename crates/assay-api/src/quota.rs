@@ -8,7 +8,7 @@ use crate::http::{ApiError, Caller, OverLimit};
 use crate::state::App;
 
 /// Refuses the caller's next job early, if a cap of the account stands against it already.
-pub(crate) async fn look(app: &App, caller: &Caller) -> Result<(), ApiError> {
+pub(crate) async fn precheck(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let now = app.clock.now();
     let has = app.records.account_use(&caller.key.account, now).await?;
     caps(app).over(&has, JobAsk::default(), now).map_or(Ok(()), |over| Err(over.into()))

@@ -6,7 +6,7 @@ use assay_model::{ScenarioCard, ScenarioId};
 use assay_scenario::closest;
 use assay_store::{CommunityFilter, CommunityScenario, CommunityVersion};
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 use crate::state::AppState;
 
 /// Scenarios of an account among which one with a similar name is looked for.
@@ -52,7 +52,7 @@ async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Re
         return Err(ApiError::not_found(&format!("{what}{}", suggestion(app, id).await?)));
     };
     if scenario.deleted_at.is_some() {
-        return Err(ApiError::new(Code::Gone, "its author deleted this scenario; reports that speak of it stay"));
+        return Err(ApiError::new(ErrorCode::Gone, "its author deleted this scenario; reports that speak of it stay"));
     }
     let versions = app.records.community_versions(&scenario.card.id).await?;
     if let Some(version) = version.filter(|version| *version != scenario.card.version) {
@@ -71,12 +71,12 @@ async fn kept_card(app: &AppState, id: &ScenarioId, digest: &str) -> Result<Scen
     let (publisher, id, digest) = (Arc::clone(&app.publisher), id.clone(), digest.to_owned());
     let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
     let card = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
-    card.map_err(|why| ApiError::new(Code::Conflict, why))
+    card.map_err(|why| ApiError::new(ErrorCode::Conflict, why))
 }
 
 fn no_version(id: &str, version: &str, known: &[&str]) -> ApiError {
     let version = assay_model::sanitise(version, 100);
-    ApiError::new(Code::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
+    ApiError::new(ErrorCode::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
 }
 
 /// Suggests a known scenario for an unknown id, as the end of a message: `; did you mean X?`, or empty when none is similar.

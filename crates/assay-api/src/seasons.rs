@@ -5,7 +5,7 @@ use std::sync::Arc;
 use assay_model::{ScenarioCard, SeasonSecret};
 use assay_store::{NewSeason, Season, SeasonOpened, SeasonPins, SeasonState};
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
 /// The open season of a scenario, and the scenario in the version that the season was opened with. A scenario that never had
@@ -36,7 +36,7 @@ pub(crate) async fn open_season(
          opens a new one (assay season)",
         season.number, scenario.id
     );
-    Err(ApiError::new(Code::Conflict, message))
+    Err(ApiError::new(ErrorCode::Conflict, message))
 }
 
 /// The scenario in the version that the season was opened with, which is not the newest.
@@ -52,7 +52,7 @@ pub(crate) fn not_open(season: &Season) -> ApiError {
     let (number, scenario) = (season.number, &season.scenario);
     let state = if season.is_closed() { "is closed" } else { "is closing" };
     let message = format!("season {number} of {scenario} {state}: wait until the host opens the next one");
-    ApiError::new(Code::Conflict, message)
+    ApiError::new(ErrorCode::Conflict, message)
 }
 
 async fn first(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {

@@ -17,7 +17,7 @@ const COOKIE: &str = "assay_session";
 const SECRET_BYTES: usize = 32;
 /// The two things made of the secret say nothing about each other, nor about it.
 const KEPT: &[u8] = b"assay session, as it is kept\0";
-const TOKEN: &[u8] = b"assay session, against forged requests\0";
+const TOKEN: &[u8] = b"assay session, against csrf_rejection requests\0";
 
 /// What a browser's cookie holds: a text of hexadecimal digits. Prints nowhere.
 pub(crate) struct SessionSecret(String);

@@ -8,10 +8,10 @@ use assay_scenario::Spec;
 use assay_store::{Blobs, Queue, Records, ScenarioFiles, ServerCalls, StorageHealth, StoreError};
 use uuid::Uuid;
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 use crate::{
-    ApiSettings, Boards, Catalog, EventHub, Intake, Metrics, Outlook, Places, Preflights, Publisher, RateWindows,
-    Replayer, SigningKeys, UploadRoom, UrlSigner, WebhookSender,
+    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, PolicyIntake, Preflights, Publisher, QueueForecast,
+    RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
 };
 
 /// The service's parts.
@@ -24,19 +24,19 @@ pub struct AppState {
     /// The scenarios.
     pub catalog: Arc<dyn Catalog>,
     /// Looks into archives.
-    pub intake: Arc<dyn Intake>,
+    pub intake: Arc<dyn PolicyIntake>,
     /// Tries policies.
     pub preflights: Arc<dyn Preflights>,
     /// Who may run a preflight now.
-    pub preflight_places: Places,
+    pub preflight_slots: AccountSlots,
     /// Looks at scenarios that are to be published.
     pub publisher: Arc<dyn Publisher>,
     /// Who may publish now.
-    pub publishing_places: Places,
+    pub publishing_slots: AccountSlots,
     /// What was published.
     pub scenario_files: ScenarioFiles,
     /// Bodies on their way to the disk.
-    pub upload_room: UploadRoom,
+    pub upload_space: UploadSpace,
     /// How often each key has asked.
     pub rate: RateWindows,
     /// The time.
@@ -66,7 +66,7 @@ pub struct AppState {
     /// What results of this server depend on.
     pub fingerprint: Fingerprint,
     /// What is ahead of jobs.
-    pub outlook: Outlook,
+    pub forecast: QueueForecast,
     /// What the operator chose.
     pub settings: ApiSettings,
     /// What was counted and timed, if it is.
@@ -107,7 +107,7 @@ impl AppState {
         let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest.clone());
         let read = tokio::task::spawn_blocking(move || publisher.spec(&id, &digest)).await;
         let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
-        spec.map(Arc::new).map_err(|why| ApiError::new(Code::Conflict, why))
+        spec.map(Arc::new).map_err(|why| ApiError::new(ErrorCode::Conflict, why))
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use anyhow::Context;
 use assay_api::keys::{Bootstrap, bootstrap};
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, Intake, IntakeFailure, OsEntropy, Outlook, Places,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, prepare_folders,
+    AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, EventHub, IntakeFailure, OsEntropy,
+    PolicyIntake, QueueForecast, RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
+    prepare_folders,
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
@@ -70,7 +71,7 @@ impl SigningKeys for PublicKeys {
     }
 }
 
-impl Intake for ArchiveIntake {
+impl PolicyIntake for ArchiveIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
         if self.engine.runs_policies().is_err() {
             return Err(IntakeFailure::NotRun(NOT_RUN));
@@ -176,14 +177,14 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
             tokio::task::spawn_blocking(move || service.drain(DRAIN)).await
         }
     });
-    let upkeep = tokio::spawn(assay_api::upkeep(state.clone(), stopped(stopping.clone())));
+    let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // Also when serving failed by itself.
     stop.send_replace(true);
     drained.await??;
-    upkeep.await?;
+    maintenance.await?;
     webhooks.await?;
     keeping.await?;
     watcher.abort();
@@ -237,7 +238,7 @@ fn state(
     let webhook_sender = Arc::new(GuardedSender(Guard::new(networks)));
     let settings = api_settings(settings, engine);
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
-    let outlook = Outlook::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
+    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
     Ok(AppState {
         replayer: Arc::new(LocalReplayer::new(
             Arc::clone(engine),
@@ -251,18 +252,18 @@ fn state(
         servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         webhook_sender,
         signer: UrlSigner::open(data, &OsEntropy)?,
-        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), outlook.clone(), live),
-        outlook,
+        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),
+        forecast,
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(ArchiveIntake { engine: Arc::clone(engine), limits }),
         preflights: Arc::new(preflights),
-        preflight_places: Places::preflights(),
+        preflight_slots: AccountSlots::preflights(),
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
-        publishing_places: Places::publications(),
+        publishing_slots: AccountSlots::publications(),
         scenario_files,
-        upload_room: UploadRoom::default(),
+        upload_space: UploadSpace::default(),
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),

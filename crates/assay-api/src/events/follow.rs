@@ -8,10 +8,10 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::following::Following;
+use super::job_stream::JobStream;
 use super::progress;
-use super::update::{Frame, RETRY};
-use crate::http::{ApiError, Caller, Code, takes};
+use super::update::{EventFrame, RETRY};
+use crate::http::{ApiError, Caller, ErrorCode, accepts};
 use crate::routes::erased;
 use crate::state::App;
 
@@ -34,7 +34,7 @@ pub(crate) async fn follow(
     if hub.is_stopping() {
         return Err(stopping());
     }
-    let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
+    let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     // First the ear, then the records: what happens in between is heard twice, and told once.
     let signals = hub.subscribe(job, record.header.kind() == JobKind::Verify).await?;
     let last = app.records.last_event(job).await?.ok_or_else(|| ApiError::not_found("job"))?;
@@ -42,7 +42,7 @@ pub(crate) async fn follow(
     if last.status.is_final() && had == Some(last.number) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let mut following = Following {
+    let mut stream = JobStream {
         hub,
         job,
         told: had.unwrap_or(last.number),
@@ -51,30 +51,30 @@ pub(crate) async fn follow(
         done: false,
         signals,
         heartbeat: app.settings.events.heartbeat_s.get(),
-        place,
+        slot,
     };
     match had {
-        Some(had) if had < last.number => following.catch_up().await?,
+        Some(had) if had < last.number => stream.catch_up().await?,
         Some(_) => {
             let now = app.clock.now();
-            following.tell(Frame::progress(&last, progress::expected(&app.outlook, &last).await?, None, now));
+            stream.tell(EventFrame::progress(&last, progress::estimate(&app.forecast, &last).await?, None, now));
         }
-        None => following.tell(Frame::kept(&last, progress::expected(&app.outlook, &last).await?)),
+        None => stream.tell(EventFrame::kept(&last, progress::estimate(&app.forecast, &last).await?)),
     }
-    Ok(response(following.into_body()))
+    Ok(response(stream.into_body()))
 }
 
 /// Refuses a client that does not take a stream.
 pub(super) fn accept(headers: &HeaderMap) -> Result<(), ApiError> {
-    if takes(headers, KIND) {
+    if accepts(headers, KIND) {
         return Ok(());
     }
     let message = "the answer would be text/event-stream, which the Accept header excludes";
-    Err(ApiError::new(Code::NotAcceptable, message))
+    Err(ApiError::new(ErrorCode::NotAcceptable, message))
 }
 
 pub(super) fn stopping() -> ApiError {
-    ApiError::try_again(Code::Unavailable, "the service is stopping; try again", 1)
+    ApiError::try_again(ErrorCode::Unavailable, "the service is stopping; try again", 1)
 }
 
 /// What the client had last. Whatever is no number is no id of ours, and the stream begins as if there were none.

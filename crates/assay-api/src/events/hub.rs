@@ -9,88 +9,88 @@ use assay_store::{EventRecord, Live, Records, StoreError};
 use tokio::sync::{Mutex, Notify, broadcast};
 use tokio::time::Instant;
 
-use super::places::Places;
 use super::progress;
+use super::stream_slots::StreamSlots;
 use super::tail;
-use super::update::{Expected, Frame};
-use crate::Outlook;
+use super::update::{EventFrame, JobEstimate};
+use crate::QueueForecast;
 
 /// Frames of a job that are kept for slow readers; one that is further behind reads the records.
 const CAPACITY: usize = 16;
 
 /// Passes events on within this process; shared by all its clones.
 #[derive(Debug, Clone)]
-pub struct EventHub(pub(super) Arc<Inner>);
+pub struct EventHub(pub(super) Arc<HubState>);
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct HubState {
     pub(super) records: Arc<dyn Records>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) outlook: Outlook,
+    pub(super) forecast: QueueForecast,
     pub(super) live: Arc<dyn Live>,
-    pub(super) jobs: Mutex<Jobs>,
-    pub(super) places: Places,
+    pub(super) jobs: Mutex<FollowedJobs>,
+    pub(super) slots: StreamSlots,
     /// Somebody wants open streams to be looked at: a key was revoked, or the service stops.
-    pub(super) look: Notify,
+    pub(super) recheck: Notify,
     pub(super) stopping: AtomicBool,
 }
 
 /// Those that are followed.
 #[derive(Debug, Default)]
-pub(super) struct Jobs {
-    pub(super) channels: HashMap<JobId, Channel>,
+pub(super) struct FollowedJobs {
+    pub(super) channels: HashMap<JobId, JobChannel>,
     /// A task reads events for them.
     pub(super) tailed: bool,
 }
 
 /// A job that is followed.
 #[derive(Debug)]
-pub(super) struct Channel {
-    pub(super) sender: broadcast::Sender<Signal>,
+pub(super) struct JobChannel {
+    pub(super) sender: broadcast::Sender<StreamMessage>,
     /// What happened last, as far as was passed on.
     pub(super) last: Option<EventRecord>,
-    /// What was said of it between events.
-    pub(super) said: Said,
+    /// What was last_progress of it between events.
+    pub(super) last_progress: LastProgress,
     /// How far its running episodes are may be told.
     pub(super) with_steps: bool,
 }
 
 /// Progress, as it was told.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
-    pub(super) expected: Expected,
+pub(super) struct LastProgress {
+    pub(super) estimate: JobEstimate,
     pub(super) message: Option<String>,
     pub(super) at: Instant,
 }
 
 /// What a stream hears.
 #[derive(Debug, Clone)]
-pub(super) enum Signal {
+pub(super) enum StreamMessage {
     /// Something to send.
-    Frame(Frame),
+    Event(EventFrame),
     /// To look whether it may go on.
-    Look,
+    Recheck,
 }
 
-impl Said {
+impl LastProgress {
     /// By the event itself.
-    pub(super) fn of(expected: Expected) -> Self {
-        Self { expected, message: None, at: Instant::now() }
+    pub(super) fn of(estimate: JobEstimate) -> Self {
+        Self { estimate, message: None, at: Instant::now() }
     }
 }
 
 impl EventHub {
     /// Nobody follows anything yet.
     #[must_use]
-    pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, outlook: Outlook, live: Arc<dyn Live>) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, forecast: QueueForecast, live: Arc<dyn Live>) -> Self {
+        Self(Arc::new(HubState {
             records,
             clock,
-            outlook,
+            forecast,
             live,
             jobs: Mutex::default(),
-            places: Places::default(),
-            look: Notify::new(),
+            slots: StreamSlots::default(),
+            recheck: Notify::new(),
             stopping: AtomicBool::new(false),
         }))
     }
@@ -98,12 +98,12 @@ impl EventHub {
     /// Ends all streams and opens no more.
     pub(crate) fn stop(&self) {
         self.0.stopping.store(true, Ordering::Relaxed);
-        self.0.look.notify_one();
+        self.0.recheck.notify_one();
     }
 
     /// A key was revoked, or somebody signed out: streams that were opened with it end now.
-    pub(crate) fn look_at_streams(&self) {
-        self.0.look.notify_one();
+    pub(crate) fn recheck_streams(&self) {
+        self.0.recheck.notify_one();
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -116,7 +116,7 @@ impl EventHub {
         &self,
         job: JobId,
         with_steps: bool,
-    ) -> Result<broadcast::Receiver<Signal>, StoreError> {
+    ) -> Result<broadcast::Receiver<StreamMessage>, StoreError> {
         let mut jobs = self.0.jobs.lock().await;
         if !jobs.tailed {
             let newest = self.0.records.newest_event().await?;
@@ -128,11 +128,11 @@ impl EventHub {
         }
         let (sender, receiver) = broadcast::channel(CAPACITY);
         let last = self.0.records.last_event(job).await?;
-        let expected = match &last {
-            Some(event) => progress::expected(&self.0.outlook, event).await?,
-            None => Expected::default(),
+        let estimate = match &last {
+            Some(event) => progress::estimate(&self.0.forecast, event).await?,
+            None => JobEstimate::default(),
         };
-        jobs.channels.insert(job, Channel { sender, last, said: Said::of(expected), with_steps });
+        jobs.channels.insert(job, JobChannel { sender, last, last_progress: LastProgress::of(estimate), with_steps });
         Ok(receiver)
     }
 }

@@ -1,4 +1,4 @@
-//! Following a job: server-sent events of what happens to it.
+//! Server-sent events of a job: its changes of state, episodes and progress.
 //!
 //! The records are the truth: every change of state and every end of an episode is an event there, written with the change
 //! itself. A stream begins with what the records say and goes on with what [`EventHub`] passes on as it appears there; where
@@ -7,18 +7,18 @@
 //!
 //! Submissions have streams of their own ([`follow_submission`]), with events at the points of a grid.
 //!
-//! Where to begin: [`follow`], then `following.rs`; `tail.rs` is the one task that reads for everybody.
+//! Where to begin: [`follow`], then `job_stream.rs`; `tail.rs` is the one task that reads new events for all streams.
 
 mod follow;
-mod following;
-mod grid;
 mod hub;
-mod places;
+mod job_stream;
 mod progress;
+mod stream_slots;
+mod submission_stream;
 mod tail;
 mod update;
 
 pub(crate) use follow::follow;
-pub(crate) use grid::follow_submission;
 pub use hub::EventHub;
+pub(crate) use submission_stream::follow_submission;
 pub(crate) use update::JobUpdate;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use assay_store::StoreError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::hub::{Channel, Inner, Said, Signal};
-use super::places::Credential;
+use super::hub::{HubState, JobChannel, LastProgress, StreamMessage};
 use super::progress;
-use super::update::Frame;
+use super::stream_slots::StreamCredential;
+use super::update::EventFrame;
 
 /// Longest time between two looks into the records, for changes that no hint tells of.
 const POLL: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const PROGRESS: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
 
 /// Passes on what happens after the event `cursor`.
-pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
+pub(super) async fn run(hub: Arc<HubState>, mut cursor: u64) {
     let mut changes = hub.records.changes();
     let (mut looked, mut told) = (Instant::now(), Instant::now());
     loop {
@@ -36,7 +36,7 @@ pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
                 Ok(Err(_)) => sleep(POLL).await,
                 Err(_) => {}
             },
-            () = hub.look.notified() => looked = Instant::now() - CREDENTIALS,
+            () = hub.recheck.notified() => looked = Instant::now() - CREDENTIALS,
         }
         if hub.stopping.load(Ordering::Relaxed) {
             return end(&hub).await;
@@ -47,19 +47,19 @@ pub(super) async fn run(hub: Arc<Inner>, mut cursor: u64) {
         }
         if looked.elapsed() >= CREDENTIALS {
             looked = Instant::now();
-            look_at_credentials(&hub).await;
+            recheck_credentials(&hub).await;
         }
         if told.elapsed() >= PROGRESS {
             told = Instant::now();
             progress::tell(&hub).await;
         }
-        if nobody_follows(&hub).await {
+        if drop_unfollowed(&hub).await {
             return;
         }
     }
 }
 
-async fn pass_on(hub: &Inner, cursor: &mut u64) -> Result<(), StoreError> {
+async fn pass_on(hub: &HubState, cursor: &mut u64) -> Result<(), StoreError> {
     loop {
         let events = hub.records.events_after(*cursor, PAGE).await?;
         let mut jobs = hub.jobs.lock().await;
@@ -67,10 +67,10 @@ async fn pass_on(hub: &Inner, cursor: &mut u64) -> Result<(), StoreError> {
             *cursor = event.event;
             if let Some(channel) = jobs.channels.get_mut(&event.job_id) {
                 // That nothing is known of what will be is no reason to keep back what has been.
-                let expected = progress::expected(&hub.outlook, event).await.unwrap_or_default();
-                channel.send(Signal::Frame(Frame::kept(event, expected)));
+                let estimate = progress::estimate(&hub.forecast, event).await.unwrap_or_default();
+                channel.send(StreamMessage::Event(EventFrame::kept(event, estimate)));
                 channel.last = Some(event.clone());
-                channel.said = Said::of(expected);
+                channel.last_progress = LastProgress::of(estimate);
             }
         }
         if events.len() < PAGE as usize {
@@ -79,21 +79,21 @@ async fn pass_on(hub: &Inner, cursor: &mut u64) -> Result<(), StoreError> {
     }
 }
 
-async fn look_at_credentials(hub: &Inner) {
+async fn recheck_credentials(hub: &HubState) {
     let mut ended = false;
-    for credential in hub.places.credentials() {
+    for credential in hub.slots.credentials() {
         // One that can't be read now is looked at again soon.
         if let Ok(false) = is_good(hub, &credential).await {
-            hub.places.end(&credential);
+            hub.slots.end(&credential);
             ended = true;
         }
     }
     if ended {
-        hub.jobs.lock().await.channels.values().for_each(|channel| channel.send(Signal::Look));
+        hub.jobs.lock().await.channels.values().for_each(|channel| channel.send(StreamMessage::Recheck));
     }
 }
 
-async fn is_good(hub: &Inner, Credential { key, session }: &Credential) -> Result<bool, StoreError> {
+async fn is_good(hub: &HubState, StreamCredential { key, session }: &StreamCredential) -> Result<bool, StoreError> {
     let now = hub.clock.now();
     let key = hub.records.key(key).await?;
     let key_is_good = key.is_some_and(|key| key.revoked_at.is_none() && key.is_valid(now));
@@ -102,7 +102,7 @@ async fn is_good(hub: &Inner, Credential { key, session }: &Credential) -> Resul
 }
 
 /// Forgets jobs that nobody follows any more; with the last one, this task ends.
-async fn nobody_follows(hub: &Inner) -> bool {
+async fn drop_unfollowed(hub: &HubState) -> bool {
     let mut jobs = hub.jobs.lock().await;
     jobs.channels.retain(|_, channel| channel.sender.receiver_count() > 0);
     jobs.tailed = !jobs.channels.is_empty();
@@ -110,14 +110,14 @@ async fn nobody_follows(hub: &Inner) -> bool {
 }
 
 /// Closes all channels, and with them the streams.
-async fn end(hub: &Inner) {
+async fn end(hub: &HubState) {
     let mut jobs = hub.jobs.lock().await;
     jobs.channels.clear();
     jobs.tailed = false;
 }
 
-impl Channel {
-    pub(super) fn send(&self, signal: Signal) {
+impl JobChannel {
+    pub(super) fn send(&self, signal: StreamMessage) {
         // Nobody may be left; then nobody misses it.
         let _ = self.sender.send(signal);
     }

@@ -8,8 +8,8 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::outlook::Forecast;
-use crate::published::{Change, Published};
+use crate::forecast::JobForecast;
+use crate::published::{Change, PublishedSubmission};
 
 /// Keeps a connection that has nothing to say; clients ignore it. No empty line: some take that for an event without data.
 pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
@@ -38,54 +38,58 @@ pub(crate) struct JobUpdate {
     at: Timestamp,
 }
 
-/// What is expected of a job, beside what happened.
+/// What is estimate of a job, beside what happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Expected {
+pub(super) struct JobEstimate {
     pub(super) queue_position: Option<u32>,
     pub(super) eta_s: Option<f64>,
     pub(super) eta_reason: Option<&'static str>,
 }
 
-impl Expected {
+impl JobEstimate {
     /// As the forecast says of a job in this state.
-    pub(super) fn of(ahead: &Forecast, status: JobStatus) -> Self {
+    pub(super) fn of(ahead: &JobForecast, status: JobStatus) -> Self {
         Self { queue_position: ahead.position, eta_s: ahead.eta_s, eta_reason: ahead.eta_reason(status) }
     }
 }
 
 /// An event as it is sent, shared by all who follow the job.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub(super) struct EventFrame {
     /// Of an event that is kept; progress in between has none.
     pub(super) number: Option<u32>,
     pub(super) done: bool,
     pub(super) bytes: Bytes,
 }
 
-impl Frame {
+impl EventFrame {
     /// An event that is kept.
-    pub(super) fn kept(event: &EventRecord, expected: Expected) -> Self {
-        let update = JobUpdate::new(event, expected, message(event), event.at);
+    pub(super) fn kept(event: &EventRecord, estimate: JobEstimate) -> Self {
+        let update = JobUpdate::new(event, estimate, message(event), event.at);
         Self { number: Some(event.number), done: update.done, bytes: encode(Some(event.number), &update) }
     }
 
     /// Returns the published update of a submission: a change of its state, or a new estimate where the state is the same.
-    pub(super) fn published(submission: &Published, change: Option<Change>, ahead: Option<Forecast>) -> Self {
+    pub(super) fn published(
+        submission: &PublishedSubmission,
+        change: Option<Change>,
+        ahead: Option<JobForecast>,
+    ) -> Self {
         let (point, status) = match change {
             Some(Change { point, status }) => (point, status),
             None => (submission.point(), submission.status()),
         };
         let report = submission.record().report(&[]);
-        let expected = ahead.map(|ahead| Expected::of(&ahead, status)).unwrap_or_default();
+        let estimate = ahead.map(|ahead| JobEstimate::of(&ahead, status)).unwrap_or_default();
         let (done, total) = (submission.episodes_done(), report.progress.episodes_total);
         let update = JobUpdate {
             status,
             done: status.is_final(),
             verdict: report.verdict.filter(|_| status == JobStatus::Completed),
             progress: PublishedProgress::new(status, done.filter(|_| status.is_final()), total),
-            queue_position: expected.queue_position.filter(|_| status == JobStatus::Queued),
-            eta_s: expected.eta_s,
-            eta_reason: expected.eta_reason.map(str::to_owned),
+            queue_position: estimate.queue_position.filter(|_| status == JobStatus::Queued),
+            eta_s: estimate.eta_s,
+            eta_reason: estimate.eta_reason.map(str::to_owned),
             message: published_message(status, report.verdict, report.error_message),
             at: submission.grid().time(point),
         };
@@ -94,23 +98,23 @@ impl Frame {
     }
 
     /// How a job whose last event is `event` stands at the time `at`.
-    pub(super) fn progress(event: &EventRecord, expected: Expected, message: Option<String>, at: Timestamp) -> Self {
+    pub(super) fn progress(event: &EventRecord, estimate: JobEstimate, message: Option<String>, at: Timestamp) -> Self {
         let text = message.unwrap_or_else(|| self::message(event));
-        let update = JobUpdate::new(event, expected, text, at);
+        let update = JobUpdate::new(event, estimate, text, at);
         Self { number: None, done: update.done, bytes: encode(None, &update) }
     }
 }
 
 impl JobUpdate {
-    fn new(event: &EventRecord, expected: Expected, message: String, at: Timestamp) -> Self {
+    fn new(event: &EventRecord, estimate: JobEstimate, message: String, at: Timestamp) -> Self {
         Self {
             status: event.status,
             done: event.status.is_final(),
             verdict: event.verdict,
             progress: PublishedProgress::new(event.status, Some(event.episodes_done), event.episodes_total),
-            queue_position: expected.queue_position.filter(|_| event.status == JobStatus::Queued),
-            eta_s: expected.eta_s.filter(|_| !event.status.is_final()),
-            eta_reason: expected.eta_reason.filter(|_| !event.status.is_final()).map(str::to_owned),
+            queue_position: estimate.queue_position.filter(|_| event.status == JobStatus::Queued),
+            eta_s: estimate.eta_s.filter(|_| !event.status.is_final()),
+            eta_reason: estimate.eta_reason.filter(|_| !event.status.is_final()).map(str::to_owned),
             message,
             at,
         }
@@ -176,16 +180,16 @@ mod tests {
 
     #[test]
     fn an_event_is_two_lines_and_an_empty_one() {
-        let expected = Expected { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
-        let kept = Frame::kept(&event(JobStatus::Failed), expected);
+        let estimate = JobEstimate { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
+        let kept = EventFrame::kept(&event(JobStatus::Failed), estimate);
         let text = std::str::from_utf8(&kept.bytes).unwrap();
         assert!(kept.done && text.starts_with("id: 4\ndata: {") && text.ends_with("}\n\n"), "{text}");
         assert_eq!(text.lines().count(), 3, "a message of two lines is still one line of data: {text}");
         assert!(
             text.contains("\"queue_position\":null,\"eta_s\":null"),
-            "nothing is expected of what has ended: {text}"
+            "nothing is estimate of what has ended: {text}"
         );
-        let progress = Frame::progress(&event(JobStatus::Queued), expected, None, event(JobStatus::Queued).at);
+        let progress = EventFrame::progress(&event(JobStatus::Queued), estimate, None, event(JobStatus::Queued).at);
         let text = std::str::from_utf8(&progress.bytes).unwrap();
         assert!(text.starts_with("data: {\"status\":\"QUEUED\",\"done\":false"), "{text}");
         assert!(text.contains("\"queue_position\":2,\"eta_s\":1.5"), "{text}");

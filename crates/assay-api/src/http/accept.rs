@@ -2,18 +2,18 @@
 
 use axum::http::{HeaderMap, header};
 
-use super::error::{ApiError, Code};
+use super::error::{ApiError, ErrorCode};
 
 pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
-    if takes(headers, "application/json") {
+    if accepts(headers, "application/json") {
         return Ok(());
     }
     let message = "the answer would be application/json, which the Accept header excludes";
-    Err(ApiError::new(Code::NotAcceptable, message))
+    Err(ApiError::new(ErrorCode::NotAcceptable, message))
 }
 
 /// Returns whether the client accepts this content coding. Without an `Accept-Encoding` header it accepts none.
-pub(crate) fn takes_coding(headers: &HeaderMap, coding: &str) -> bool {
+pub(crate) fn accepts_encoding(headers: &HeaderMap, coding: &str) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
     let offers: Vec<&str> = values.flat_map(|value| value.split(',')).collect();
     let quality = |wanted: &str| offers.iter().find_map(|offer| quality_of(offer, wanted));
@@ -21,7 +21,7 @@ pub(crate) fn takes_coding(headers: &HeaderMap, coding: &str) -> bool {
 }
 
 /// Whether the client takes this media type.
-pub(crate) fn takes(headers: &HeaderMap, kind: &str) -> bool {
+pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
     // The most specific range decides (RFC 9110, 12.5.1); none at all takes everything.
     if ranges.peek().is_none() {
@@ -58,9 +58,9 @@ mod tests {
             ("identity", false),
         ] {
             let headers = [(header::ACCEPT_ENCODING, accept.parse().unwrap())].into_iter().collect();
-            assert_eq!(takes_coding(&headers, "gzip"), takes, "{accept:?}");
+            assert_eq!(accepts_encoding(&headers, "gzip"), takes, "{accept:?}");
         }
-        assert!(!takes_coding(&HeaderMap::new(), "gzip"));
+        assert!(!accepts_encoding(&HeaderMap::new(), "gzip"));
     }
 
     #[test]
@@ -76,8 +76,8 @@ mod tests {
             ("", false),
         ] {
             let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();
-            assert_eq!(super::takes(&headers, "application/json"), takes, "{accept:?}");
+            assert_eq!(super::accepts(&headers, "application/json"), takes, "{accept:?}");
         }
-        assert!(super::takes(&HeaderMap::new(), "application/json"));
+        assert!(super::accepts(&HeaderMap::new(), "application/json"));
     }
 }

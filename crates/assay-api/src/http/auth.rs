@@ -10,9 +10,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 
-use super::error::{ApiError, Code};
+use super::error::{ApiError, ErrorCode};
 use super::rate;
-use crate::keys::{KeyText, Presented, hashes_equal};
+use crate::keys::{KeyText, PresentedKey, hashes_equal};
 use crate::routes::{self, RateClass};
 use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
@@ -34,7 +34,7 @@ impl Caller {
     }
 
     /// Looks again whether its key is good: it may have been revoked, or have expired, while the request's body came in.
-    pub(crate) async fn look_again(&self, app: &App) -> Result<(), ApiError> {
+    pub(crate) async fn revalidate(&self, app: &App) -> Result<(), ApiError> {
         let key = app.records.key(&self.key.id).await?.ok_or_else(|| refused("the API key is not known"))?;
         caller(app, key, self.session, app.clock.now()).map(drop)
     }
@@ -43,17 +43,17 @@ impl Caller {
         if self.has(scope) {
             return Ok(());
         }
-        Err(ApiError::new(Code::Forbidden, format!("the key lacks the scope {scope}")))
+        Err(ApiError::new(ErrorCode::Forbidden, format!("the key lacks the scope {scope}")))
     }
 
     /// Whose jobs it may see: `None` is everybody's.
-    pub(crate) fn sees(&self) -> Option<&AccountId> {
+    pub(crate) fn read_scope(&self) -> Option<&AccountId> {
         let all = self.key.scopes.has(Scope::Review) || self.key.scopes.has(Scope::Admin);
         (!all).then_some(&self.key.account)
     }
 
     /// Whose jobs it may stop or change.
-    pub(crate) fn rules(&self) -> Option<&AccountId> {
+    pub(crate) fn write_scope(&self) -> Option<&AccountId> {
         (!self.key.scopes.has(Scope::Admin)).then_some(&self.key.account)
     }
 
@@ -92,16 +92,19 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
 /// The header counts where there is one; without it, the cookie of a browser that signed in.
 async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let secret = SessionSecret::of(headers).filter(|_| !headers.contains_key(header::AUTHORIZATION));
-    let Some(secret) = secret else { return Ok(key_of(app, bearer(headers)?.into()).await?.0) };
-    let (caller, _) = session_of(app, &secret).await?;
+    let Some(secret) = secret else { return Ok(authenticate_key(app, bearer(headers)?.into()).await?.0) };
+    let (caller, _) = authenticate_session(app, &secret).await?;
     if !method.is_safe() && !secret.is_shown_in(headers) {
-        return Err(forged());
+        return Err(csrf_rejection());
     }
     Ok(caller)
 }
 
 /// Whose key this is, and when it ends.
-pub(crate) async fn key_of(app: &App, presented: Presented) -> Result<(Caller, Option<Timestamp>), ApiError> {
+pub(crate) async fn authenticate_key(
+    app: &App,
+    presented: PresentedKey,
+) -> Result<(Caller, Option<Timestamp>), ApiError> {
     let found = app.records.key(&presented.id).await?;
     let now = app.clock.now();
     let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
@@ -113,7 +116,7 @@ pub(crate) async fn key_of(app: &App, presented: Presented) -> Result<(Caller, O
 }
 
 /// Who signed in with this secret, and when the session ends.
-pub(crate) async fn session_of(app: &App, secret: &SessionSecret) -> Result<(Caller, Timestamp), ApiError> {
+pub(crate) async fn authenticate_session(app: &App, secret: &SessionSecret) -> Result<(Caller, Timestamp), ApiError> {
     let ended = || refused("the session has ended; sign in again");
     let hash = secret.hash();
     let now = app.clock.now();
@@ -123,10 +126,10 @@ pub(crate) async fn session_of(app: &App, secret: &SessionSecret) -> Result<(Cal
 }
 
 /// The answer to a change that a browser sent, but perhaps not the page that it belongs to.
-pub(crate) fn forged() -> ApiError {
+pub(crate) fn csrf_rejection() -> ApiError {
     let message =
         format!("a browser's session changes things only with the header {CSRF_HEADER}; GET /session tells it");
-    ApiError::new(Code::Forbidden, message)
+    ApiError::new(ErrorCode::Forbidden, message)
 }
 
 fn caller(app: &App, key: Arc<KeyRecord>, session: Option<SessionHash>, now: Timestamp) -> Result<Caller, ApiError> {
@@ -148,7 +151,7 @@ fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
         } else {
             "an API key is needed: Authorization: Bearer assay_<id>_<secret>"
         };
-        let error = ApiError::new(Code::Unauthorized, text);
+        let error = ApiError::new(ErrorCode::Unauthorized, text);
         return Err(error.with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"assay\"")));
     };
     let key = value.to_str().ok().and_then(|text| {

@@ -11,9 +11,9 @@ use http_body_util::BodyExt;
 
 /// Two handles on one body: the handler's, and the one that [`super::drain`] keeps.
 #[derive(Clone)]
-pub(super) struct SharedBody(Arc<Mutex<Inner>>);
+pub(super) struct SharedBody(Arc<Mutex<BodyState>>);
 
-struct Inner {
+struct BodyState {
     body: Body,
     touched: bool,
     ended: bool,
@@ -21,21 +21,21 @@ struct Inner {
 
 impl SharedBody {
     pub(super) fn new(body: Body) -> Self {
-        Self(Arc::new(Mutex::new(Inner { body, touched: false, ended: false })))
+        Self(Arc::new(Mutex::new(BodyState { body, touched: false, ended: false })))
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut BodyState) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Somebody began to read.
     pub(super) fn is_touched(&self) -> bool {
-        self.with(|inner| inner.touched)
+        self.with(|state| state.touched)
     }
 
     /// There is nothing more to read.
     pub(super) fn is_ended(&self) -> bool {
-        self.with(|inner| inner.ended)
+        self.with(|state| state.ended)
     }
 
     /// Reads on, up to about `limit` bytes, and throws away what comes.
@@ -54,19 +54,19 @@ impl http_body::Body for SharedBody {
     type Error = axum::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.with(|inner| {
-            inner.touched = true;
-            let polled = Pin::new(&mut inner.body).poll_frame(cx);
-            inner.ended |= matches!(polled, Poll::Ready(None | Some(Err(_)))) || inner.body.is_end_stream();
+        self.with(|state| {
+            state.touched = true;
+            let polled = Pin::new(&mut state.body).poll_frame(cx);
+            state.ended |= matches!(polled, Poll::Ready(None | Some(Err(_)))) || state.body.is_end_stream();
             polled
         })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.with(|inner| inner.body.is_end_stream())
+        self.with(|state| state.body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.with(|inner| inner.body.size_hint())
+        self.with(|state| state.body.size_hint())
     }
 }

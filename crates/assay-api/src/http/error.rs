@@ -15,7 +15,7 @@ const MAX_VALUE_CHARS: usize = 100;
 
 /// The machine-readable word of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum ErrorCode {
     Validation,
     Unauthorized,
     Forbidden,
@@ -33,7 +33,7 @@ pub(crate) enum Code {
     Unavailable,
 }
 
-impl Code {
+impl ErrorCode {
     fn status_and_name(self) -> (StatusCode, &'static str) {
         match self {
             Self::Validation => (StatusCode::BAD_REQUEST, "VALIDATION_ERROR"),
@@ -134,14 +134,14 @@ pub(crate) struct ErrorDetails {
 /// An answer that is an error. Becomes a body in `observe`, which knows the request's id.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
-    code: Code,
+    code: ErrorCode,
     message: String,
     details: Option<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None, headers: Vec::new() }
     }
 
@@ -150,13 +150,13 @@ impl ApiError {
         let value =
             value.map(|v| assay_model::sanitise(v, usize::MAX).chars().take(MAX_VALUE_CHARS).collect::<String>());
         let details = Some(json!({ "field": field, "value": value }));
-        Self { details, ..Self::new(Code::Validation, message) }
+        Self { details, ..Self::new(ErrorCode::Validation, message) }
     }
 
     /// A key or session that is good for nothing.
     pub(crate) fn unauthorized(message: &str) -> Self {
         let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
-        Self::new(Code::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
+        Self::new(ErrorCode::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
     }
 
     /// The same, where in the file that the field holds.
@@ -169,7 +169,7 @@ impl ApiError {
     }
 
     pub(crate) fn not_found(what: &str) -> Self {
-        Self::new(Code::NotFound, format!("there is no such {what}"))
+        Self::new(ErrorCode::NotFound, format!("there is no such {what}"))
     }
 
     /// Our fault: `context` goes to the log, not to the client.
@@ -180,23 +180,23 @@ impl ApiError {
 
     /// Our fault, of which the log has been told.
     fn broken() -> Self {
-        Self::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
+        Self::new(ErrorCode::Internal, "something went wrong on our side; the request id helps to find out what")
     }
 
     /// What can't be done now, and when to ask again.
-    pub(crate) fn try_again(code: Code, message: &str, seconds: u64) -> Self {
+    pub(crate) fn try_again(code: ErrorCode, message: &str, seconds: u64) -> Self {
         Self::new(code, message).with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
     /// A limit that is used up, and when to try again.
     pub(crate) fn over_limit(over: &OverLimit, message: impl Into<String>, seconds: u64) -> Self {
-        let error = Self { details: Some(json!(over)), ..Self::new(Code::RateLimited, message) };
+        let error = Self { details: Some(json!(over)), ..Self::new(ErrorCode::RateLimited, message) };
         error.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
     /// More than a limit that does not change by waiting.
     pub(crate) fn too_large(over: &OverLimit, message: impl Into<String>) -> Self {
-        Self { details: Some(json!(over)), ..Self::new(Code::PayloadTooLarge, message) }
+        Self { details: Some(json!(over)), ..Self::new(ErrorCode::PayloadTooLarge, message) }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -227,16 +227,18 @@ impl ApiError {
     /// The error for an answer that a library made.
     pub(super) fn of_status(status: StatusCode) -> Self {
         let (code, message) = match status {
-            StatusCode::UNAUTHORIZED => (Code::Unauthorized, "a key is needed"),
-            StatusCode::FORBIDDEN => (Code::Forbidden, "the key may not do this"),
-            StatusCode::NOT_FOUND => (Code::NotFound, "there is nothing at this path"),
-            StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "this path does not take this method"),
-            StatusCode::REQUEST_TIMEOUT => (Code::Timeout, "the request took too long"),
-            StatusCode::PAYLOAD_TOO_LARGE => (Code::PayloadTooLarge, "the request's body is too large"),
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => (Code::UnsupportedMediaType, "the body has the wrong content type"),
-            StatusCode::TOO_MANY_REQUESTS => (Code::RateLimited, "too many requests"),
-            StatusCode::SERVICE_UNAVAILABLE => (Code::Unavailable, "try again later"),
-            s if s.is_server_error() => (Code::Internal, "something went wrong on our side"),
+            StatusCode::UNAUTHORIZED => (ErrorCode::Unauthorized, "a key is needed"),
+            StatusCode::FORBIDDEN => (ErrorCode::Forbidden, "the key may not do this"),
+            StatusCode::NOT_FOUND => (ErrorCode::NotFound, "there is nothing at this path"),
+            StatusCode::METHOD_NOT_ALLOWED => (ErrorCode::MethodNotAllowed, "this path does not take this method"),
+            StatusCode::REQUEST_TIMEOUT => (ErrorCode::Timeout, "the request took too long"),
+            StatusCode::PAYLOAD_TOO_LARGE => (ErrorCode::PayloadTooLarge, "the request's body is too large"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                (ErrorCode::UnsupportedMediaType, "the body has the wrong content type")
+            }
+            StatusCode::TOO_MANY_REQUESTS => (ErrorCode::RateLimited, "too many requests"),
+            StatusCode::SERVICE_UNAVAILABLE => (ErrorCode::Unavailable, "try again later"),
+            s if s.is_server_error() => (ErrorCode::Internal, "something went wrong on our side"),
             _ => return Self::invalid("request", None, "the request is not well-formed"),
         };
         Self::new(code, message)
@@ -251,7 +253,7 @@ impl From<StoreError> for ApiError {
         if error.is_transient() || matches!(error, StoreError::Closed) {
             error.log("the records are not available");
             let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
-            return Self::new(Code::Unavailable, "the service can't take this now; try again")
+            return Self::new(ErrorCode::Unavailable, "the service can't take this now; try again")
                 .with_header(retry.0, retry.1);
         }
         error.log("the records failed");

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ApiError, Caller, Code, OnceOnly};
+use super::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::state::App;
 
 /// Longest body, in bytes.
@@ -39,7 +39,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
     if !is_json(&request) {
         return Err(not_json());
     }
-    let once = OnceOnly::of(&request);
+    let once = IdempotencyGuard::of(&request);
     let value = parse(&read_whole(app, request).await?)?;
     if let Some(once) = once {
         once.begin(|content| content.add_json(&value)).await?;
@@ -50,7 +50,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
 /// The same of a request that may have no body at all; `null` is none.
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
     let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
-    let once = OnceOnly::of(&request);
+    let once = IdempotencyGuard::of(&request);
     let body = read_whole(app, request).await?;
     let value = match &*body {
         b"" if is_silent => None,
@@ -68,7 +68,7 @@ async fn read_whole(app: &App, request: Request) -> Result<Bytes, ApiError> {
     let caller = request.extensions().get::<Caller>().cloned();
     let body = read(app, request.into_body()).await?;
     if let Some(caller) = caller {
-        caller.look_again(app).await?;
+        caller.revalidate(app).await?;
     }
     Ok(body)
 }
@@ -79,12 +79,12 @@ fn is_json(request: &Request) -> bool {
 }
 
 fn not_json() -> ApiError {
-    ApiError::new(Code::UnsupportedMediaType, "send the request as application/json")
+    ApiError::new(ErrorCode::UnsupportedMediaType, "send the request as application/json")
 }
 
 /// A request that needs no body: whatever comes is left unread.
 pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
-    match OnceOnly::of(&request) {
+    match IdempotencyGuard::of(&request) {
         Some(once) => once.begin(|_| ()).await,
         None => Ok(()),
     }
@@ -92,9 +92,12 @@ pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
 
 async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
     let body = tokio::time::timeout(app.settings.uploads.idle_s.get(), to_bytes(body, MAX_BODY_BYTES)).await;
-    let body = body.map_err(|_| ApiError::new(Code::Timeout, "the body did not come in time"))?;
+    let body = body.map_err(|_| ApiError::new(ErrorCode::Timeout, "the body did not come in time"))?;
     body.map_err(|_| {
-        ApiError::new(Code::PayloadTooLarge, format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"))
+        ApiError::new(
+            ErrorCode::PayloadTooLarge,
+            format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"),
+        )
     })
 }
 

@@ -13,9 +13,9 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::auth::Caller;
-use super::counted::Counted;
 use super::drain::drain;
 use super::error::ApiError;
+use super::request_metrics::RequestMetrics;
 use crate::state::App;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -24,7 +24,7 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
     let id = given(request.headers()).unwrap_or_else(|| app.new_id());
     let mut text = Uuid::encode_buffer();
     let text = &*id.hyphenated().encode_lower(&mut text);
-    let counted = Counted::of(&request);
+    let metrics = RequestMetrics::of(&request);
     let span = tracing::info_span!(
         "request",
         request.id = text,
@@ -34,7 +34,7 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
     let start = Instant::now();
     let response = drain(request, next).instrument(span.clone()).await;
     let mut response = shaped(response, id);
-    counted.answered(&response, start);
+    metrics.record(&response, start);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(X_REQUEST_ID, value);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedRange {
     /// Everything: no range, one that is not understood, or several.
     All,
     /// These bytes.
@@ -14,9 +14,9 @@ pub(crate) enum Wanted {
 }
 
 /// Reads the header's value for something of `length` bytes.
-pub(crate) fn wanted(header: Option<&str>, length: u64) -> Wanted {
-    let Some(range) = header.and_then(|text| text.strip_prefix("bytes=")) else { return Wanted::All };
-    let Some((first, last)) = range.trim().split_once('-') else { return Wanted::All };
+pub(crate) fn parse_range(header: Option<&str>, length: u64) -> RequestedRange {
+    let Some(range) = header.and_then(|text| text.strip_prefix("bytes=")) else { return RequestedRange::All };
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::All };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         // A number past all bounds is past the end.
@@ -26,37 +26,37 @@ pub(crate) fn wanted(header: Option<&str>, length: u64) -> Wanted {
         (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(length),
         (Some(first), None) if last.is_empty() => first..length,
         (None, Some(count)) if first.is_empty() => length.saturating_sub(count)..length,
-        _ => return Wanted::All,
+        _ => return RequestedRange::All,
     };
-    if part.is_empty() { Wanted::Nothing } else { Wanted::Part(part) }
+    if part.is_empty() { RequestedRange::Nothing } else { RequestedRange::Part(part) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Wanted, wanted};
+    use super::{RequestedRange, parse_range};
 
     #[test]
     fn ranges() {
         for (header, expected) in [
-            ("bytes=0-0", Wanted::Part(0..1)),
-            ("bytes=2-5", Wanted::Part(2..6)),
-            ("bytes=7-", Wanted::Part(7..10)),
-            ("bytes=-3", Wanted::Part(7..10)),
-            ("bytes=-99", Wanted::Part(0..10)),
-            ("bytes=5-99999999999999999999999", Wanted::Part(5..10)),
-            ("bytes=10-", Wanted::Nothing),
-            ("bytes=99999999999999999999999-", Wanted::Nothing),
-            ("bytes=-0", Wanted::Nothing),
-            ("bytes=5-2", Wanted::All),
-            ("bytes=0-1,4-5", Wanted::All),
-            ("bytes=+1-2", Wanted::All),
-            ("bytes=-", Wanted::All),
-            ("lines=0-1", Wanted::All),
-            ("", Wanted::All),
+            ("bytes=0-0", RequestedRange::Part(0..1)),
+            ("bytes=2-5", RequestedRange::Part(2..6)),
+            ("bytes=7-", RequestedRange::Part(7..10)),
+            ("bytes=-3", RequestedRange::Part(7..10)),
+            ("bytes=-99", RequestedRange::Part(0..10)),
+            ("bytes=5-99999999999999999999999", RequestedRange::Part(5..10)),
+            ("bytes=10-", RequestedRange::Nothing),
+            ("bytes=99999999999999999999999-", RequestedRange::Nothing),
+            ("bytes=-0", RequestedRange::Nothing),
+            ("bytes=5-2", RequestedRange::All),
+            ("bytes=0-1,4-5", RequestedRange::All),
+            ("bytes=+1-2", RequestedRange::All),
+            ("bytes=-", RequestedRange::All),
+            ("lines=0-1", RequestedRange::All),
+            ("", RequestedRange::All),
         ] {
-            assert_eq!(wanted(Some(header), 10), expected, "{header}");
+            assert_eq!(parse_range(Some(header), 10), expected, "{header}");
         }
-        assert_eq!(wanted(None, 10), Wanted::All);
-        assert_eq!(wanted(Some("bytes=0-"), 0), Wanted::Nothing);
+        assert_eq!(parse_range(None, 10), RequestedRange::All);
+        assert_eq!(parse_range(Some("bytes=0-"), 0), RequestedRange::Nothing);
     }
 }

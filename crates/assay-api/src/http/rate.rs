@@ -23,10 +23,10 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The counts of the current window; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub struct RateWindows(Arc<Mutex<Window>>);
+pub struct RateWindows(Arc<Mutex<RateWindow>>);
 
 #[derive(Debug, Default)]
-struct Window {
+struct RateWindow {
     /// Minutes since 1970.
     number: i64,
     admitted: HashMap<(KeyId, RateClass), u32>,
@@ -62,7 +62,7 @@ impl RateWindows {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.number != number {
             // Also when the clock was set back: that costs a window, and never keeps anybody out for long.
-            *window = Window { number, admitted: HashMap::new() };
+            *window = RateWindow { number, admitted: HashMap::new() };
         }
         let count = window.admitted.entry((key.clone(), class)).or_default();
         let admitted = *count < limit;

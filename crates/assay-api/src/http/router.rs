@@ -15,10 +15,10 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use super::auth::authenticate;
 use super::cors::cors;
-use super::enter::{Rules, enter};
-use super::error::{ApiError, Code};
+use super::endpoint_policy::{EndpointPolicy, apply_endpoint_policy};
+use super::error::{ApiError, ErrorCode};
+use super::idempotency::idempotency;
 use super::observe::observe;
-use super::once::once;
 use crate::AppState;
 use crate::routes::table;
 use crate::state::App;
@@ -34,20 +34,21 @@ pub fn router(state: AppState) -> Router {
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
         let handler = if endpoint.method == "POST" && endpoint.needs_key {
-            handler.route_layer(from_fn_with_state(app.clone(), once))
+            handler.route_layer(from_fn_with_state(app.clone(), idempotency))
         } else {
             handler
         };
-        let rules = Rules::of(&endpoint);
-        let handler =
-            handler.route_layer(from_fn(move |request: Request, next: Next| enter(rules.clone(), request, next)));
+        let policy = EndpointPolicy::of(&endpoint);
+        let handler = handler.route_layer(from_fn(move |request: Request, next: Next| {
+            apply_endpoint_policy(policy.clone(), request, next)
+        }));
         router.route(endpoint.path, handler)
     });
     let limit = usize::try_from(app.settings.uploads.max_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
     Router::new()
         .nest("/v1", routes.clone())
         .merge(routes)
-        .fallback(async || ApiError::new(Code::NotFound, "there is nothing at this path"))
+        .fallback(async || ApiError::new(ErrorCode::NotFound, "there is nothing at this path"))
         .method_not_allowed_fallback(not_taken)
         // Together: each layer of its own would cost every request a box.
         .layer(
@@ -68,7 +69,7 @@ pub fn router(state: AppState) -> Router {
 async fn not_taken(method: Method) -> Response {
     match method {
         Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-        _ => ApiError::new(Code::MethodNotAllowed, "this path does not take this method").into_response(),
+        _ => ApiError::new(ErrorCode::MethodNotAllowed, "this path does not take this method").into_response(),
     }
 }
 
@@ -87,6 +88,6 @@ fn worth_compressing() -> impl Predicate {
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     tracing::error!("a handler panicked");
-    ApiError::new(Code::Internal, "something went wrong on our side; the request id helps to find out what")
+    ApiError::new(ErrorCode::Internal, "something went wrong on our side; the request id helps to find out what")
         .into_response()
 }

@@ -9,7 +9,7 @@ use assay_model::{AccountId, Entropy, IdError, Scopes};
 use assay_store::{Records, StoreError};
 use jiff::Timestamp;
 
-use super::format::{KeyText, NotAKey, mint, record};
+use super::format::{InvalidKeyText, KeyText, mint, record};
 
 /// The file in the data folder that the first key is written to.
 pub const BOOTSTRAP_FILE: &str = "bootstrap-key";
@@ -32,7 +32,7 @@ pub enum Bootstrap {
 pub enum BootstrapError {
     /// The environment's key is none.
     #[error("ASSAY_BOOTSTRAP_KEY is not usable")]
-    Environment(#[source] NotAKey),
+    Environment(#[source] InvalidKeyText),
     /// The file could not be written.
     #[error("the first key could not be written to {}", path.display())]
     File {

@@ -50,30 +50,30 @@ impl fmt::Debug for KeyText {
 /// A text that is not a key. Says nothing about the text itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not of the form assay_<id>_<secret> with an id of a-z and 0-9 and a secret of 64 hexadecimal digits")]
-pub struct NotAKey;
+pub struct InvalidKeyText;
 
 impl FromStr for KeyText {
-    type Err = NotAKey;
+    type Err = InvalidKeyText;
 
-    fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let (id, secret) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).ok_or(NotAKey)?;
+    fn from_str(text: &str) -> Result<Self, InvalidKeyText> {
+        let (id, secret) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).ok_or(InvalidKeyText)?;
         let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         if secret.len() != 2 * SECRET_BYTES || !secret.bytes().all(hexadecimal) {
-            return Err(NotAKey);
+            return Err(InvalidKeyText);
         }
-        let id = KeyId::parse(id).ok_or(NotAKey)?;
+        let id = KeyId::parse(id).ok_or(InvalidKeyText)?;
         Ok(Self { id, text: text.to_owned() })
     }
 }
 
 /// A key as a client sent it: its id, and the hash to compare.
 #[derive(Debug)]
-pub(crate) struct Presented {
+pub(crate) struct PresentedKey {
     pub(crate) id: KeyId,
     pub(crate) hash: [u8; 32],
 }
 
-impl From<KeyText> for Presented {
+impl From<KeyText> for PresentedKey {
     fn from(key: KeyText) -> Self {
         Self { hash: key.hash(), id: key.id }
     }

@@ -7,5 +7,5 @@ mod bootstrap;
 mod format;
 
 pub use bootstrap::{BOOTSTRAP_FILE, Bootstrap, BootstrapError, bootstrap};
-pub use format::{KeyText, NotAKey, mint};
-pub(crate) use format::{Presented, hashes_equal};
+pub use format::{InvalidKeyText, KeyText, mint};
+pub(crate) use format::{PresentedKey, hashes_equal};

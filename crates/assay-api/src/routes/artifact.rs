@@ -13,9 +13,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::erased;
-use crate::artifacts::LIFETIME;
-use crate::http::range::{Wanted, wanted};
-use crate::http::{ApiError, Code};
+use crate::http::range::{RequestedRange, parse_range};
+use crate::http::{ApiError, ErrorCode};
+use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
 /// What is signed, beside the path.
@@ -66,7 +66,10 @@ pub(super) async fn handle(
         return Err(unsigned());
     }
     if expires <= app.clock.now().as_second() {
-        return Err(ApiError::new(Code::Forbidden, "this address has expired; ask for the job again to get a new one"));
+        return Err(ApiError::new(
+            ErrorCode::Forbidden,
+            "this address has expired; ask for the job again to get a new one",
+        ));
     }
     let length = match app.blobs.size(job, &sha256).await {
         Err(BlobError::Missing) => return Err(missing(&app, job).await),
@@ -85,15 +88,15 @@ pub(super) async fn handle(
     }
     // A range of something else than the client has begun to read would not fit.
     let fits = text(&request, &header::IF_RANGE).is_none_or(|known| known == etag);
-    let range = match wanted(text(&request, &header::RANGE).filter(|_| fits), length) {
-        Wanted::Nothing => {
+    let range = match parse_range(text(&request, &header::RANGE).filter(|_| fits), length) {
+        RequestedRange::Nothing => {
             let all =
                 HeaderValue::from_str(&format!("bytes */{length}")).unwrap_or(HeaderValue::from_static("bytes */*"));
             let message = format!("the file has {length} bytes, none of them in this range");
-            return Err(ApiError::new(Code::RangeNotSatisfiable, message).with_header(header::CONTENT_RANGE, all));
+            return Err(ApiError::new(ErrorCode::RangeNotSatisfiable, message).with_header(header::CONTENT_RANGE, all));
         }
-        Wanted::All => 0..length,
-        Wanted::Part(part) => {
+        RequestedRange::All => 0..length,
+        RequestedRange::Part(part) => {
             let content = format!("bytes {}-{}/{length}", part.start, part.end - 1);
             response = response.status(StatusCode::PARTIAL_CONTENT).header(header::CONTENT_RANGE, content);
             part
@@ -141,7 +144,7 @@ fn matches_etag(known: &str, etag: &str) -> bool {
 }
 
 pub(super) fn unsigned() -> ApiError {
-    ApiError::new(Code::Forbidden, "this address is not one that the service gave out")
+    ApiError::new(ErrorCode::Forbidden, "this address is not one that the service gave out")
 }
 
 /// Why there is no such artifact.

@@ -25,7 +25,7 @@ pub(super) async fn handle(
     let missing = || ApiError::not_found("published scenario");
     let id = id.parse().map_err(|_| missing())?;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
-    if !app.records.delete_scenario(caller.rules(), &id, app.clock.now()).await? {
+    if !app.records.delete_scenario(caller.write_scope(), &id, app.clock.now()).await? {
         // Everybody may see whose it is, so nothing is hidden by calling it missing; but that is what it is called
         // elsewhere.
         return Err(missing());

@@ -11,11 +11,11 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
 use super::community::{Detail, detail};
+use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
 use crate::disk;
-use crate::http::{ApiError, Caller, Code, Json, OnceOnly, OverLimit};
-use crate::places::{PUBLISH_RETRY_S, Place};
+use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
 use crate::state::App;
-use crate::upload::{self, Form, SCENARIO_PARTS};
+use crate::upload::{self, SCENARIO_PARTS, UploadForm};
 use crate::{Draft, DraftFailure};
 
 /// The part of the form that errors speak of.
@@ -57,14 +57,14 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Response, ApiError> {
     // Before the body: who has to wait is told so at once.
-    app.publishing_places.precheck(&caller.key.account)?;
-    if OnceOnly::of(&request).is_none() {
+    app.publishing_slots.precheck(&caller.key.account)?;
+    if IdempotencyGuard::of(&request).is_none() {
         // A request that is sent again gets its first answer, whatever the account has by now.
         look_at_failures(&app, &caller.key.account).await?;
     }
     let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
     let tags = tags(&form)?;
-    let place = app.publishing_places.enter(&caller.key.account)?;
+    let place = app.publishing_slots.acquire(&caller.key.account)?;
     // With the place: nothing of this account comes between looking and noting.
     look_at_failures(&app, &caller.key.account).await?;
     // On a task of its own: a client that goes away does not leave a scenario half published.
@@ -112,7 +112,7 @@ async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError
 }
 
 /// The tags of the form, checked.
-fn tags(form: &Form) -> Result<Vec<String>, ApiError> {
+fn tags(form: &UploadForm) -> Result<Vec<String>, ApiError> {
     let text = form.text("tags").unwrap_or_default();
     let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
     check_tags(&tags).map_err(|problem| ApiError::invalid("tags", Some(text), format!("tags: {problem}")))?;
@@ -123,7 +123,7 @@ fn tags(form: &Form) -> Result<Vec<String>, ApiError> {
 async fn publish(
     app: &App,
     account: AccountId,
-    (form, place): (Form, Place),
+    (form, place): (UploadForm, AccountSlot),
     tags: Vec<String>,
 ) -> Result<ScenarioId, NotPublished> {
     let archive = form.archive().ok_or_else(|| {
@@ -182,7 +182,7 @@ fn failed(failure: DraftFailure) -> ApiError {
         DraftFailure::Busy => {
             let message = "the scenario could not be checked in 20 s: the machine may be too busy, or the world too large; \
                            try again later (this try counts against failed_publications_per_day)";
-            ApiError::try_again(Code::Unavailable, message, PUBLISH_RETRY_S)
+            ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
         }
         DraftFailure::Full => disk::full(),
         DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
@@ -227,5 +227,5 @@ fn refuse(
             return Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)));
         }
     };
-    Err(ApiError::new(Code::Conflict, message))
+    Err(ApiError::new(ErrorCode::Conflict, message))
 }

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use crate::http::{ApiError, takes_coding};
+use crate::http::{ApiError, accepts_encoding};
 
 /// Scripts are the bundled files only; the renderer writes style elements and attributes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -51,7 +51,7 @@ impl Renderer {
     fn response(&self, headers: &HeaderMap) -> Response {
         let described =
             [(header::CONTENT_TYPE, JAVASCRIPT), (header::CACHE_CONTROL, FOREVER), (header::VARY, "accept-encoding")];
-        if takes_coding(headers, "gzip") {
+        if accepts_encoding(headers, "gzip") {
             return (described, [(header::CONTENT_ENCODING, "gzip")], self.gzip.clone()).into_response();
         }
         (described, self.plain.clone()).into_response()

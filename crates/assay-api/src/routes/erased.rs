@@ -3,7 +3,7 @@
 use assay_store::JobRecord;
 use jiff::Timestamp;
 
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 
 /// Refuses to speak of a job that was erased.
 pub(crate) fn none(job: &JobRecord) -> Result<(), ApiError> {
@@ -17,5 +17,5 @@ pub(super) fn erased(at: Timestamp) -> ApiError {
 
 /// What is answered about something that was removed.
 pub(super) fn gone(what: &str, at: Timestamp) -> ApiError {
-    ApiError::new(Code::Gone, format!("{what} at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    ApiError::new(ErrorCode::Gone, format!("{what} at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
 }

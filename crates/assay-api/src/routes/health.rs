@@ -4,7 +4,7 @@ use assay_model::Isolation;
 use axum::extract::State;
 use serde::Serialize;
 
-use crate::http::{ApiError, Code, Json};
+use crate::http::{ApiError, ErrorCode, Json};
 use crate::state::App;
 use crate::{ApiSettings, disk};
 
@@ -41,14 +41,14 @@ pub(super) async fn alive() -> Json<Health> {
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
 pub(super) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {
-        return Err(ApiError::new(Code::Unavailable, format!("not ready: {reason}")));
+        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {reason}")));
     }
     if let Err(error) = app.records.ping().await {
         error.log("the records do not answer");
-        return Err(ApiError::new(Code::Unavailable, "not ready: the records do not answer"));
+        return Err(ApiError::new(ErrorCode::Unavailable, "not ready: the records do not answer"));
     }
     if disk::ensure_free_space(&app).is_err() {
-        return Err(ApiError::new(Code::Unavailable, format!("not ready: {}", disk::FULL)));
+        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {}", disk::FULL)));
     }
     let ApiSettings { isolation, runs_uploads, .. } = app.settings;
     Ok(Json(Ready { status: "ready", isolation, runs_uploads }))

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, Json, KeepInstead, json_body, read_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
 use crate::keys::{KeyText, mint};
 use crate::state::App;
 
@@ -34,7 +34,7 @@ pub(super) struct NewKey {
 }
 
 /// A new key with its secret, and what is kept of it.
-pub(super) type Answer = (StatusCode, Extension<KeepInstead>, Json<CreatedKey>);
+pub(super) type Answer = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
 
 /// A new key.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -71,7 +71,10 @@ pub(super) async fn handle(
         return Err(ApiError::invalid("scopes", None, "scopes is empty: name at least one"));
     }
     if let Some(lacking) = scopes.iter().find(|scope| !caller.has(*scope)) {
-        return Err(ApiError::new(Code::Forbidden, format!("the key lacks the scope {lacking}, so it can't give it")));
+        return Err(ApiError::new(
+            ErrorCode::Forbidden,
+            format!("the key lacks the scope {lacking}, so it can't give it"),
+        ));
     }
     if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
         return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at has passed already"));
@@ -89,5 +92,5 @@ pub(super) fn answer(key: &KeyText, shown: Shown) -> Result<Answer, ApiError> {
     let hidden = CreatedKey { key: None, shown };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
     let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };
-    Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
+    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
 }

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
 
 /// Revoke an API key
@@ -29,8 +29,8 @@ pub(super) async fn handle(
     caller.audit(&key.account, "revoked a key");
     if app.records.revoke_key_of_many(&id, app.clock.now()).await? == Revocation::LastAdmin {
         let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
-        return Err(ApiError::new(Code::Conflict, message));
+        return Err(ApiError::new(ErrorCode::Conflict, message));
     }
-    app.events.look_at_streams();
+    app.events.recheck_streams();
     Ok(StatusCode::NO_CONTENT)
 }

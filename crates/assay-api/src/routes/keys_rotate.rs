@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 
 use super::keys_create::{Answer, CreatedKey, answer};
 use super::keys_list::Shown;
-use crate::http::{ApiError, Caller, Code, OnceOnly};
+use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::keys::mint;
 use crate::state::App;
 
@@ -26,9 +26,9 @@ pub(super) async fn handle(
 ) -> Result<Answer, ApiError> {
     if caller.session.is_some() {
         let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
-        return Err(ApiError::new(Code::Forbidden, message));
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
-    if let Some(once) = OnceOnly::of(&request) {
+    if let Some(once) = IdempotencyGuard::of(&request) {
         // Another key of the account that uses the same text asks for something else.
         once.begin(|content| content.add(caller.key.id.as_str().as_bytes())).await?;
     }
@@ -41,6 +41,6 @@ pub(super) async fn handle(
     }
     app.rate.carry_over(id, key.id());
     tracing::info!(key.id = %id, key.new = %key.id(), "a key was rotated");
-    app.events.look_at_streams();
+    app.events.recheck_streams();
     answer(&key, shown)
 }

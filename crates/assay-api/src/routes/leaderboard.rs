@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::query::Query;
-use crate::boards::{Line, scenario_board, together};
+use crate::boards::{LeaderboardEntry, scenario_board, together};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -29,7 +29,7 @@ pub(super) struct Page {
     /// for means of bounded values (Waudby-Smith and Ramdas 2024).
     #[schema(value_type = String)]
     interval_method: &'static str,
-    entries: Vec<Line>,
+    entries: Vec<LeaderboardEntry>,
     total: usize,
     limit: u32,
     offset: u32,
@@ -93,6 +93,6 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
         total: lines.len(),
         limit,
         offset,
-        updated_at: lines.iter().map(Line::completed_at).max(),
+        updated_at: lines.iter().map(LeaderboardEntry::completed_at).max(),
     }))
 }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::MetricsAccess;
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
 /// The text format of Prometheus.
@@ -46,9 +46,9 @@ fn admit(access: MetricsAccess, peer: Option<SocketAddr>, headers: &HeaderMap) -
         MetricsAccess::Loopback if local && !by_proxy => Ok(()),
         MetricsAccess::Loopback => {
             let message = "metrics are for clients on the same machine; the setting server.metrics opens them";
-            Err(ApiError::new(Code::Forbidden, message))
+            Err(ApiError::new(ErrorCode::Forbidden, message))
         }
-        MetricsAccess::Off => Err(ApiError::new(Code::NotFound, "there is nothing at this path")),
+        MetricsAccess::Off => Err(ApiError::new(ErrorCode::NotFound, "there is nothing at this path")),
     }
 }
 

@@ -5,8 +5,8 @@ use axum::Extension;
 use axum::extract::{Request, State};
 
 use super::verify_create::VerifyForm;
-use crate::http::{ApiError, Caller, Code, Json};
-use crate::places::PREFLIGHT_RETRY_S;
+use crate::account_slots::PREFLIGHT_RETRY_S;
+use crate::http::{ApiError, Caller, ErrorCode, Json};
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
 use crate::{PreflightFailure, PreflightRequest};
@@ -32,10 +32,10 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Preflight>, ApiError> {
     // Before the body: who has to wait is told so at once.
-    app.preflight_places.precheck(&caller.key.account)?;
+    app.preflight_slots.precheck(&caller.key.account)?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
-    let place = app.preflight_places.enter(&caller.key.account)?;
+    let place = app.preflight_slots.acquire(&caller.key.account)?;
     let runner = app.clone();
     let task = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when the client goes away.
@@ -44,7 +44,7 @@ pub(super) async fn handle(
             scenario: wish.scenario.id.clone(),
             scenario_digest: wish.scenario.digest.clone(),
             archive: form.archive(),
-            server: wish.server.map(|server| (server.call(), wish.replan_steps)),
+            server: wish.server.map(|server| (server.credentials(), wish.replan_steps)),
             policy_name: wish.policy_name,
         };
         runner.preflights.run(&request)
@@ -53,7 +53,7 @@ pub(super) async fn handle(
         Ok(found) => Ok(Json(found)),
         Err(PreflightFailure::Policy(failure)) => Err(upload::refusal(&app, failure)),
         Err(PreflightFailure::Stopping) => {
-            Err(ApiError::try_again(Code::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
+            Err(ApiError::try_again(ErrorCode::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
         }
         Err(PreflightFailure::Broken(message)) => {
             Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))

@@ -4,8 +4,8 @@ use assay_model::{EpisodeResult, JobId, JobReport, JobStatus, LogType, ScenarioC
 use assay_store::JobRecord;
 use serde::Serialize;
 
-use crate::artifacts;
 use crate::http::ApiError;
+use crate::signed_urls;
 use crate::state::App;
 
 /// The job object, with what was drawn since its verdict, and with addresses of its evidence that are good for a while.
@@ -19,7 +19,7 @@ pub(crate) async fn job(app: &App, record: &JobRecord, episodes: &[EpisodeResult
             }
         }
     }
-    let ahead = app.outlook.of(record).await?;
+    let ahead = app.forecast.for_job(record).await?;
     (report.queue_position, report.eta_s) = (ahead.position, ahead.eta_s);
     report.eta_reason = ahead.eta_reason(report.status).map(str::to_owned);
     report.waiting_for = ahead.waiting_for(report.status, &app.settings).map(str::to_owned);
@@ -44,7 +44,7 @@ fn sign(app: &App, report: &mut JobReport) {
 pub(super) fn sign_episode(app: &App, id: JobId, kept: bool, episode: &mut EpisodeResult) {
     let now = app.clock.now();
     for file in &mut episode.evidence {
-        let name = artifacts::file_name(&file.name);
+        let name = signed_urls::file_name(&file.name);
         // What was removed has no address.
         file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
     }

@@ -7,7 +7,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::http::{ApiError, Caller, Json, json_body, key_of, read_body, session_of};
+use crate::http::{ApiError, Caller, Json, authenticate_key, authenticate_session, json_body, read_body};
 use crate::keys::KeyText;
 use crate::sessions::SessionSecret;
 use crate::state::App;
@@ -50,7 +50,7 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
     let wish: SignIn = read_body(&value, true)?;
     // A text that is no key is refused as one that nobody has.
     let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
-    let (caller, expiry) = key_of(&app, key.into()).await?;
+    let (caller, expiry) = authenticate_key(&app, key.into()).await?;
     let now = app.clock.now();
     let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
     let end = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
@@ -75,7 +75,7 @@ pub(super) async fn handle(State(app): State<App>, request: Request) -> Result<R
 )]
 pub(super) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
     let secret = SessionSecret::of(&headers).ok_or_else(|| ApiError::unauthorized("nobody is signed in here"))?;
-    let (caller, expires_at) = session_of(&app, &secret).await?;
+    let (caller, expires_at) = authenticate_session(&app, &secret).await?;
     Ok(Json(shown(&caller, &secret, expires_at)))
 }
 

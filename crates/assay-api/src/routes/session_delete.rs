@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
-use crate::http::{ApiError, forged};
+use crate::http::{ApiError, csrf_rejection};
 use crate::sessions::{SessionSecret, no_cookie};
 use crate::state::App;
 
@@ -20,10 +20,10 @@ use crate::state::App;
 pub(super) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
     if let Some(secret) = SessionSecret::of(&headers) {
         if !secret.is_shown_in(&headers) {
-            return Err(forged());
+            return Err(csrf_rejection());
         }
         app.records.end_session(&secret.hash()).await?;
-        app.events.look_at_streams();
+        app.events.recheck_streams();
     }
     let cookie = no_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
     Ok((StatusCode::NO_CONTENT, AppendHeaders(cookie)).into_response())

@@ -12,8 +12,8 @@ use super::erased;
 use super::present::sign_episode;
 use super::query::Query;
 use super::verify_report::with_result;
-use crate::http::{ApiError, Caller, Code};
-use crate::published::Published;
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::published::PublishedSubmission;
 use crate::state::App;
 
 /// Episodes of a submission: as many as a scenario may ask for, and the showcase.
@@ -109,16 +109,20 @@ impl SubmissionStatistics {
 }
 
 /// A submission (of `account`) that was not erased, as it is published.
-pub(super) async fn submission(app: &App, account: Option<&AccountId>, id: &str) -> Result<Published, ApiError> {
+pub(super) async fn submission(
+    app: &App,
+    account: Option<&AccountId>,
+    id: &str,
+) -> Result<PublishedSubmission, ApiError> {
     let missing = || ApiError::not_found("submission");
     let id: JobId = id.parse().map_err(|_| missing())?;
     let found = app.records.job(account, id).await?;
     let found = found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)?;
     erased::none(&found)?;
-    Ok(Published::of(app, found).await?)
+    Ok(PublishedSubmission::of(app, found).await?)
 }
 
-pub(super) fn entry(published: &Published) -> Entry {
+pub(super) fn entry(published: &PublishedSubmission) -> Entry {
     let record = published.record();
     let report = record.report(&[]);
     let arena = record.header.arena.as_ref();
@@ -138,10 +142,10 @@ pub(super) fn entry(published: &Published) -> Entry {
     }
 }
 
-pub(crate) async fn detail(app: &App, published: &Published) -> Result<Detail, ApiError> {
+pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result<Detail, ApiError> {
     let (record, is_open) = (published.record(), published.is_open());
     let report = record.report(&[]);
-    let ahead = app.outlook.published(record.header.job_id, report.status, published.point()).await?;
+    let ahead = app.forecast.published(record.header.job_id, report.status, published.point()).await?;
     let (mut error_message, mut reason, mut showcase) = (report.error_message, report.reason, None);
     if let JobState::Completed { outcome, .. } = &record.state {
         let found = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
@@ -205,13 +209,13 @@ pub(super) async fn released(
     run: Run,
     what: &str,
 ) -> Result<JobRecord, ApiError> {
-    let published = submission(app, caller.sees(), id).await?;
+    let published = submission(app, caller.read_scope(), id).await?;
     let is_open = published.is_open();
     let record = published.into_record();
     if is_open {
         let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
         let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
-        return Err(ApiError::new(Code::Forbidden, message));
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
     caller.audit(&record.account, "read a submission's evidence");
     match run {

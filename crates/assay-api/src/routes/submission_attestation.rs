@@ -68,7 +68,7 @@ pub(super) async fn handle(
         let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }
-    let published = submission(&app, caller.sees(), &id).await?;
+    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "read a statement");
     let is_open = published.is_open();
     let job = with_result(published.into_record(), THERE_IS_ONE)?;

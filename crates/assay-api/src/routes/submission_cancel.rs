@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller, Code, Json, no_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::state::App;
 
 /// Cancel a submission
@@ -26,13 +26,13 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Detail>, ApiError> {
     no_body(request).await?;
-    let job = submission(&app, caller.rules(), &id).await?.record().header.job_id;
-    match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
+    let job = submission(&app, caller.write_scope(), &id).await?.record().header.job_id;
+    match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
-            detail(&app, &submission(&app, caller.rules(), &id).await?).await.map(Json)
+            detail(&app, &submission(&app, caller.write_scope(), &id).await?).await.map(Json)
         }
         Cancelled::Already(status) => {
-            Err(ApiError::new(Code::Conflict, format!("the submission is {} already", status.as_str())))
+            Err(ApiError::new(ErrorCode::Conflict, format!("the submission is {} already", status.as_str())))
         }
         Cancelled::NotFound => Err(ApiError::not_found("submission")),
     }

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use super::submission::{Detail, detail, submission};
-use crate::http::{ApiError, Caller, Code, Json, no_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::state::App;
 
 /// Choose the submission that counts
@@ -28,15 +28,16 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<Detail>, ApiError> {
     no_body(request).await?;
-    let published = submission(&app, caller.rules(), &id).await?;
-    let without_result = || ApiError::new(Code::Conflict, "only a COMPLETED submission can count: wait for its result");
+    let published = submission(&app, caller.write_scope(), &id).await?;
+    let without_result =
+        || ApiError::new(ErrorCode::Conflict, "only a COMPLETED submission can count: wait for its result");
     if published.status() != JobStatus::Completed {
         return Err(without_result());
     }
-    match app.records.choose(caller.rules(), published.record().header.job_id).await? {
+    match app.records.choose(caller.write_scope(), published.record().header.job_id).await? {
         Chosen::Done => detail(&app, &published).await.map(Json),
         Chosen::NotCompleted => Err(without_result()),
-        Chosen::NotOpen => Err(ApiError::new(Code::Conflict, "its season takes no changes any more")),
+        Chosen::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season takes no changes any more")),
         Chosen::NotFound => Err(ApiError::not_found("submission")),
     }
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 
 use super::submission::submission;
 use super::verify_erase::erase;
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
 
 /// Erase a submission
@@ -28,10 +28,10 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let published = submission(&app, caller.rules(), &id).await?;
+    let published = submission(&app, caller.write_scope(), &id).await?;
     if published.is_open() {
         let message = "the submission's season is not closed, and its end may have to run the policy again";
-        return Err(ApiError::new(Code::Conflict, message));
+        return Err(ApiError::new(ErrorCode::Conflict, message));
     }
     erase(&app, &caller, published.record().header.job_id).await
 }

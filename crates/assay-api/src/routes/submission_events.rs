@@ -38,7 +38,7 @@ pub(super) async fn handle(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let published = submission(&app, caller.sees(), &id).await?;
+    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "followed a submission");
     follow_submission(&app, &caller, &published, &headers).await
 }

@@ -20,7 +20,7 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Detail>, ApiError> {
-    let published = submission(&app, caller.sees(), &id).await?;
+    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "read a submission");
     detail(&app, &published).await.map(Json)
 }

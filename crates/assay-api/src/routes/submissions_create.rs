@@ -12,11 +12,11 @@ use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::http::{self, ApiError, Caller, Json, OnceOnly, OverLimit};
+use crate::http::{self, ApiError, Caller, IdempotencyGuard, Json, OverLimit};
 use crate::quota;
 use crate::seasons::{not_open, open_season};
 use crate::state::App;
-use crate::upload::{self, KeptPolicy, SubmissionRequest};
+use crate::upload::{self, StoredPolicy, SubmissionRequest};
 
 /// Confidence level of a submission's bounds.
 const CONFIDENCE: f64 = 0.95;
@@ -77,10 +77,10 @@ pub(super) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let once = OnceOnly::of(&request);
+    let once = IdempotencyGuard::of(&request);
     if once.is_none() {
         // A request that is sent again gets its first answer, whatever the account has by now.
-        quota::look(&app, &caller).await?;
+        quota::precheck(&app, &caller).await?;
     }
     let form = upload::receive(&app, &caller, request, upload::SUBMISSION_PARTS).await?;
     let wish = SubmissionRequest::read(&app, &form).await?;
@@ -116,9 +116,9 @@ async fn fits(app: &App, wish: &SubmissionRequest, season: &Season) -> Result<()
 async fn submit(
     app: &App,
     caller: &Caller,
-    (job_id, place, once): (JobId, &str, Option<OnceOnly>),
+    (job_id, place, once): (JobId, &str, Option<IdempotencyGuard>),
     (wish, callback_url): (SubmissionRequest, Option<Secret>),
-    policy: KeptPolicy,
+    policy: StoredPolicy,
     season: &Season,
 ) -> Result<Created, ApiError> {
     let now = app.clock.now();
@@ -167,7 +167,7 @@ fn too_many(daily: u32, season: &Season, day: Timestamp, now: Timestamp) -> ApiE
     ApiError::over_limit(&over, message, wait)
 }
 
-fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &KeptPolicy, season: &Season) -> JobHeader {
+fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &StoredPolicy, season: &Season) -> JobHeader {
     let pins = &season.pins;
     JobHeader {
         job_id: id,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::job_filter::{self, Wanted};
 use super::submission::{self, Entry};
 use crate::http::{ApiError, Caller, Json};
-use crate::published::Published;
+use crate::published::PublishedSubmission;
 use crate::state::App;
 
 /// A page of submissions, newest first.
@@ -50,7 +50,7 @@ pub(super) async fn handle(
         let (records, matching) = app.records.jobs(&filter).await?;
         total = matching;
         for record in records {
-            submissions.push(submission::entry(&Published::read(&*app.records, record, now).await?));
+            submissions.push(submission::entry(&PublishedSubmission::read(&*app.records, record, now).await?));
         }
     }
     Ok(Json(Page { submissions, total, limit, offset }))

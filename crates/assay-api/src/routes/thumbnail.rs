@@ -8,8 +8,8 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
 use super::artifact::{Signature, unsigned};
-use crate::artifacts::LIFETIME;
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
+use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
 /// Get the picture of a published scenario
@@ -35,7 +35,7 @@ pub(super) async fn handle(
     }
     if expires <= app.clock.now().as_second() {
         let message = "this address has expired; ask for the scenario again to get a new one";
-        return Err(ApiError::new(Code::Forbidden, message));
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
     let path = app.scenario_files.picture(&digest).ok_or_else(|| ApiError::not_found("picture"))?;
     let picture = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a picture could not be read", &e))?;

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use super::verify_get;
-use crate::http::{ApiError, Caller, Code, Json, no_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::state::App;
 
 /// Cancel a verification
@@ -26,8 +26,8 @@ pub(super) async fn handle(
     no_body(request).await?;
     let missing = || ApiError::not_found("job");
     let job: JobId = id.parse().map_err(|_| missing())?;
-    verify_get::verification(&app, caller.rules(), job).await?;
-    match app.records.cancel_job(caller.rules(), job, app.clock.now()).await? {
+    verify_get::verification(&app, caller.write_scope(), job).await?;
+    match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.forget(job) {
                 // The worker's upkeep tries again.
@@ -36,7 +36,7 @@ pub(super) async fn handle(
             verify_get::show(&app, &caller, &id).await.map(Json)
         }
         Cancelled::Already(status) => {
-            Err(ApiError::new(Code::Conflict, format!("the job is {} already", status.as_str())))
+            Err(ApiError::new(ErrorCode::Conflict, format!("the job is {} already", status.as_str())))
         }
         Cancelled::NotFound => Err(missing()),
     }

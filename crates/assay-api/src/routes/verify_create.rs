@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
 use super::present;
-use crate::http::{self, ApiError, Caller, Json, OnceOnly};
+use crate::http::{self, ApiError, Caller, IdempotencyGuard, Json};
 use crate::quota;
 use crate::state::App;
-use crate::upload::{self, KeptPolicy, ServerWish, VerifyRequest};
+use crate::upload::{self, PolicyServerRequest, StoredPolicy, VerifyRequest};
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -86,10 +86,10 @@ pub(super) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let once = OnceOnly::of(&request);
+    let once = IdempotencyGuard::of(&request);
     if once.is_none() {
         // A request that is sent again gets its first answer, whatever the account has by now.
-        quota::look(&app, &caller).await?;
+        quota::precheck(&app, &caller).await?;
     }
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
@@ -115,9 +115,9 @@ pub(super) async fn handle(
 async fn accept(
     app: &App,
     caller: &Caller,
-    (job_id, place, once): (JobId, &str, Option<OnceOnly>),
+    (job_id, place, once): (JobId, &str, Option<IdempotencyGuard>),
     (wish, callback_url): (VerifyRequest, Option<Secret>),
-    policy: Option<KeptPolicy>,
+    policy: Option<StoredPolicy>,
 ) -> Result<JobReport, ApiError> {
     let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
     let bytes = policy.as_ref().map_or(0, |policy| policy.size_bytes);
@@ -153,7 +153,7 @@ async fn accept(
     }
 }
 
-fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&KeptPolicy>) -> JobHeader {
+fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&StoredPolicy>) -> JobHeader {
     let noticed = policy.map_or_else(Vec::new, |policy| policy.warnings.clone());
     JobHeader {
         job_id,
@@ -175,8 +175,8 @@ fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&K
 }
 
 /// Puts the server's address and key on the disk, before there is a job that needs them.
-async fn keep_call(app: &App, job_id: JobId, server: ServerWish) -> Result<(), ApiError> {
-    let call = server.call();
+async fn keep_call(app: &App, job_id: JobId, server: PolicyServerRequest) -> Result<(), ApiError> {
+    let call = server.credentials();
     let servers = app.servers.clone();
     let kept = tokio::task::spawn_blocking(move || servers.put(job_id, &call)).await;
     let kept = kept.map_err(|e| ApiError::internal("keeping a call panicked", &e))?;

@@ -47,7 +47,7 @@ pub(super) async fn handle(
 ) -> Result<Json<Page>, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(&app, caller.sees(), id).await?;
+    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job's episodes");
     page(&app, &record, query.as_deref()).await
 }

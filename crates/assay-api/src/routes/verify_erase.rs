@@ -8,9 +8,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
 use super::{erased, verify_get};
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::maintenance;
 use crate::state::App;
-use crate::upkeep;
 
 /// Erase a verification
 ///
@@ -32,19 +32,19 @@ pub(super) async fn handle(
 ) -> Result<StatusCode, ApiError> {
     let missing = || ApiError::not_found("job");
     let job: JobId = id.parse().map_err(|_| missing())?;
-    verify_get::verification(&app, caller.rules(), job).await?;
+    verify_get::verification(&app, caller.write_scope(), job).await?;
     erase(&app, &caller, job).await
 }
 
 /// Erases a job that has ended, a verification or a submission.
 pub(super) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<StatusCode, ApiError> {
     let missing = || ApiError::not_found("job");
-    match app.records.erase_job(caller.rules(), job, app.clock.now()).await? {
+    match app.records.erase_job(caller.write_scope(), job, app.clock.now()).await? {
         Erased::Done => {}
         Erased::Already(at) => return Err(erased::erased(at)),
         Erased::Open(status) => {
             let message = format!("the job is {}: cancel it first, or wait for its end", status.as_str());
-            return Err(ApiError::new(Code::Conflict, message));
+            return Err(ApiError::new(ErrorCode::Conflict, message));
         }
         Erased::NotFound => return Err(missing()),
     }
@@ -52,7 +52,7 @@ pub(super) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<Stat
     caller.audit(&record.account, "erased a job");
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
     let removal = Removal { job_id: job, erased: true, evidence: true, policy_path: record.policy_path };
-    if let Err(error) = upkeep::remove(app, &removal).await {
+    if let Err(error) = maintenance::remove(app, &removal).await {
         // It is decided: the upkeep tries again until the files are gone.
         tracing::warn!(job.id = %job, %error, "files of an erased job could not be removed yet");
     }

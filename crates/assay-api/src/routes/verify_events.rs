@@ -39,7 +39,7 @@ pub(super) async fn handle(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id: JobId = id.parse().map_err(|_| ApiError::not_found("job"))?;
-    let record = verification(&app, caller.sees(), id).await?;
+    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "followed a job");
     follow(&app, &caller, &record, &headers).await
 }

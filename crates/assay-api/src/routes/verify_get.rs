@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::{erased, present};
-use crate::artifacts::LIFETIME;
 use crate::http::{ApiError, Caller, Json, is_known, mark, not_modified, tag};
+use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
 /// Episodes in the job object.
@@ -33,7 +33,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(&app, caller.sees(), id).await?;
+    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job");
     let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
     if let Some(tag) = tag.as_ref().filter(|tag| is_known(headers.get_all(header::IF_NONE_MATCH), tag)) {
@@ -58,7 +58,7 @@ fn tag_of(app: &App, record: &JobRecord) -> String {
 pub(super) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(app, caller.sees(), id).await?;
+    let record = verification(app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job");
     with_episodes(app, &record).await
 }

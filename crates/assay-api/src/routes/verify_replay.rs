@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::erased;
 use super::verify_report::completed;
 use crate::ReplayFailure;
-use crate::http::{ApiError, Caller, Code, Json, optional_json_body, read_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, optional_json_body, read_body};
 use crate::state::App;
 
 /// Seconds after which to ask again while another replay runs.
@@ -71,9 +71,9 @@ pub(super) async fn replay(app: &App, job: JobRecord, wish: NewReplay) -> Result
         return Err(ApiError::invalid("episode", Some(&wish.episode.to_string()), message));
     };
     app.replayer.replay(job, episode).await.map(Json).map_err(|failure| match failure {
-        ReplayFailure::Refused(message) => ApiError::new(Code::Conflict, message),
+        ReplayFailure::Refused(message) => ApiError::new(ErrorCode::Conflict, message),
         ReplayFailure::Unavailable(message) => {
-            ApiError::new(Code::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
+            ApiError::new(ErrorCode::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
         }
         ReplayFailure::Broken(error) => ApiError::internal("a replay", &*error),
     })

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::present;
 use super::verify_get::verification;
-use crate::http::{ApiError, Caller, Code};
+use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
 
 /// Episodes in a report: as many as a job may have.
@@ -90,16 +90,17 @@ pub(super) async fn document(
 pub(super) async fn completed(app: &App, caller: &Caller, id: &str, what: &str) -> Result<JobRecord, ApiError> {
     let missing = || ApiError::not_found("job");
     let job_id: JobId = id.parse().map_err(|_| missing())?;
-    with_result(verification(app, caller.sees(), job_id).await?, what)
+    with_result(verification(app, caller.read_scope(), job_id).await?, what)
 }
 
 /// The job, if it has a result.
 pub(super) fn with_result(record: JobRecord, what: &str) -> Result<JobRecord, ApiError> {
     match record.state.status() {
         JobStatus::Completed => Ok(record),
-        other => {
-            Err(ApiError::new(Code::Conflict, format!("{what} once the job is COMPLETED; it is {}", other.as_str())))
-        }
+        other => Err(ApiError::new(
+            ErrorCode::Conflict,
+            format!("{what} once the job is COMPLETED; it is {}", other.as_str()),
+        )),
     }
 }
 

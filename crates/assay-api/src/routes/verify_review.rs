@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::verify_get;
-use crate::http::{ApiError, Caller, Code, Json, json_body, read_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::state::App;
 
 /// A decision.
@@ -55,15 +55,15 @@ pub(super) async fn handle(
         reviewer: caller.key.account.to_string(),
         at: app.clock.now(),
     };
-    verify_get::verification(&app, caller.sees(), job).await?;
-    match app.records.review_job(caller.sees(), job, &caller.key.id, review).await? {
+    verify_get::verification(&app, caller.read_scope(), job).await?;
+    match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {
         Reviewed::Done => {}
         Reviewed::Not(status) => {
             let message = format!("there is nothing to review: the job is {}", status.as_str());
-            return Err(ApiError::new(Code::Conflict, message));
+            return Err(ApiError::new(ErrorCode::Conflict, message));
         }
         Reviewed::TooMany => {
-            return Err(ApiError::new(Code::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
+            return Err(ApiError::new(ErrorCode::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
         }
         Reviewed::NotFound => return Err(missing()),
     }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::http::{ApiError, Caller, Code, Json, KeepInstead, no_body};
+use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, no_body};
 use crate::state::App;
 use crate::webhooks::new_secret;
 
@@ -37,10 +37,10 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<(StatusCode, Extension<KeepInstead>, Json<Created>), ApiError> {
+) -> Result<(StatusCode, Extension<RedactedBody>, Json<Created>), ApiError> {
     if !caller.has(Scope::Verify) && !caller.has(Scope::Submit) {
         return Err(ApiError::new(
-            Code::Forbidden,
+            ErrorCode::Forbidden,
             "the key lacks the scopes verify and submit, and needs one of them",
         ));
     }
@@ -55,5 +55,5 @@ pub(super) async fn handle(
     let hidden = Created { secret: None, created_at: now, previous_until: had_one.then_some(until) };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
     let created = Created { secret: Some(secret.reveal().to_owned()), ..hidden };
-    Ok((StatusCode::CREATED, Extension(KeepInstead(kept.into())), Json(created)))
+    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BadSetting;
+use super::InvalidSetting;
 
 /// The section `[limits.account]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -52,18 +52,18 @@ impl AccountLimits {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
-        BadSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;
-        BadSetting::unless_in("publications_per_day", self.publications_per_day, &(0..=1_000_000_000))?;
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
+        InvalidSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;
+        InvalidSetting::unless_in("publications_per_day", self.publications_per_day, &(0..=1_000_000_000))?;
         let failed = self.failed_publications_per_day;
-        BadSetting::unless_in("failed_publications_per_day", failed, &(1..=1_000_000_000))?;
-        BadSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
-        BadSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
-        BadSetting::unless_in("uploads", self.uploads, &(1..=1_000_000))?;
-        BadSetting::unless_in("uploading_mib", self.uploading_mib, &(1..=1 << 40))?;
-        BadSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;
-        BadSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))
+        InvalidSetting::unless_in("failed_publications_per_day", failed, &(1..=1_000_000_000))?;
+        InvalidSetting::unless_in("active_jobs", self.active_jobs, &(1..=1_000_000_000))?;
+        InvalidSetting::unless_in("streams", self.streams, &(1..=1_000_000))?;
+        InvalidSetting::unless_in("uploads", self.uploads, &(1..=1_000_000))?;
+        InvalidSetting::unless_in("uploading_mib", self.uploading_mib, &(1..=1 << 40))?;
+        InvalidSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;
+        InvalidSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// The section `[browsers]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -25,14 +25,14 @@ impl BrowserSettings {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("session_s", self.session_s, &(Seconds::new(60)..=Seconds::new(90 * 86400)))?;
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("session_s", self.session_s, &(Seconds::new(60)..=Seconds::new(90 * 86400)))?;
         match self.origins.iter().find(|origin| !is_origin(origin)) {
             None => Ok(()),
             Some(origin) => {
                 let allowed = "scheme, host and port if any, as in https://lab.example.org or http://127.0.0.1:3000";
-                Err(BadSetting::new("origins", origin, allowed))
+                Err(InvalidSetting::new("origins", origin, allowed))
             }
         }
     }

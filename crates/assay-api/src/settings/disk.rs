@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BadSetting;
+use super::InvalidSetting;
 
 /// The section `[limits.disk]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -27,9 +27,9 @@ impl DiskLimits {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))?;
-        BadSetting::unless_in("records_reserve_mib", self.records_reserve_mib, &(0..=64))
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))?;
+        InvalidSetting::unless_in("records_reserve_mib", self.records_reserve_mib, &(0..=64))
     }
 }

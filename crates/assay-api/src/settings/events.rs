@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// The section `[events]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -25,10 +25,10 @@ impl EventSettings {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
         let least = Seconds::from(std::time::Duration::from_millis(10));
-        BadSetting::unless_in("heartbeat_s", self.heartbeat_s, &(least..=Seconds::new(3600)))?;
-        BadSetting::unless_in("max_streams", self.max_streams, &(1..=1_000_000))
+        InvalidSetting::unless_in("heartbeat_s", self.heartbeat_s, &(least..=Seconds::new(3600)))?;
+        InvalidSetting::unless_in("max_streams", self.max_streams, &(1..=1_000_000))
     }
 }

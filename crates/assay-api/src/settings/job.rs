@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// The section `[limits.job]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -32,11 +32,11 @@ impl JobLimits {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("max_episodes", self.max_episodes, &(1..=1_000_000))?;
-        BadSetting::unless_in("cpu_s", self.cpu_s, &(1..=1 << 50))?;
-        BadSetting::unless_in("wall_budget_s", self.wall_budget_s, &(Seconds::new(1)..=Seconds::new(86_400)))?;
-        BadSetting::unless_in("wall_budget_per_simulated_s", self.wall_budget_per_simulated_s, &(0..=10_000))
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("max_episodes", self.max_episodes, &(1..=1_000_000))?;
+        InvalidSetting::unless_in("cpu_s", self.cpu_s, &(1..=1 << 50))?;
+        InvalidSetting::unless_in("wall_budget_s", self.wall_budget_s, &(Seconds::new(1)..=Seconds::new(86_400)))?;
+        InvalidSetting::unless_in("wall_budget_per_simulated_s", self.wall_budget_per_simulated_s, &(0..=10_000))
     }
 }

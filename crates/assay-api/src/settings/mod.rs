@@ -7,10 +7,10 @@
 
 mod account;
 mod api;
-mod bad;
 mod browsers;
 mod disk;
 mod events;
+mod invalid;
 mod job;
 mod metrics;
 mod rate;
@@ -21,10 +21,10 @@ mod webhooks;
 
 pub use account::AccountLimits;
 pub use api::ApiSettings;
-pub use bad::BadSetting;
 pub use browsers::BrowserSettings;
 pub use disk::DiskLimits;
 pub use events::EventSettings;
+pub use invalid::InvalidSetting;
 pub use job::JobLimits;
 pub use metrics::MetricsAccess;
 pub use rate::RateLimits;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BadSetting;
+use super::InvalidSetting;
 
 /// The section `[limits.rate]`: requests of a key in a fixed window of 60 s, by kind.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -49,8 +49,8 @@ impl RateLimits {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
         for (key, value) in [
             ("verify_per_minute", self.verify_per_minute),
             ("submissions_per_minute", self.submissions_per_minute),
@@ -58,7 +58,7 @@ impl RateLimits {
             ("write_per_minute", self.write_per_minute),
             ("pages_per_minute", self.pages_per_minute),
         ] {
-            BadSetting::unless_in(key, value, &(1..=1_000_000_000))?;
+            InvalidSetting::unless_in(key, value, &(1..=1_000_000_000))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// Most days of an age: a hundred years.
 const MAX_DAYS: f64 = 36_525.0;
@@ -34,13 +34,13 @@ impl Retention {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("evidence_days", self.evidence_days, &(0.0..=MAX_DAYS))?;
-        BadSetting::unless_in("evidence_max_mib", self.evidence_max_mib, &(0..=1 << 40))?;
-        BadSetting::unless_in("policy_days", self.policy_days, &(0.0..=MAX_DAYS))?;
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("evidence_days", self.evidence_days, &(0.0..=MAX_DAYS))?;
+        InvalidSetting::unless_in("evidence_max_mib", self.evidence_max_mib, &(0..=1 << 40))?;
+        InvalidSetting::unless_in("policy_days", self.policy_days, &(0.0..=MAX_DAYS))?;
         let (least, most) = (std::time::Duration::from_millis(100).into(), Seconds::new(86_400));
-        BadSetting::unless_in("every_s", self.every_s, &(least..=most))
+        InvalidSetting::unless_in("every_s", self.every_s, &(least..=most))
     }
 
     /// An age from days; `None` is for ever.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// The section `[uploads]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -38,14 +38,14 @@ impl Uploads {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
-        BadSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
-        BadSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=32 << 20))?;
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
+        InvalidSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=32 << 20))?;
         let day = Seconds::new(86_400);
         let least = Seconds::from(std::time::Duration::from_millis(10));
-        BadSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;
-        BadSetting::unless_in("total_s", self.total_s, &(least..=day))?;
-        BadSetting::unless_in("min_bytes_per_s", self.min_bytes_per_s, &(0..=1 << 40))
+        InvalidSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;
+        InvalidSetting::unless_in("total_s", self.total_s, &(least..=day))?;
+        InvalidSetting::unless_in("min_bytes_per_s", self.min_bytes_per_s, &(0..=1 << 40))
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BadSetting, Seconds};
+use super::{InvalidSetting, Seconds};
 
 /// The section `[webhooks]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -28,11 +28,11 @@ impl WebhookSettings {
     /// Checks what the types can't.
     ///
     /// # Errors
-    /// [`BadSetting`] names the first that can't be.
-    pub fn validate(&self) -> Result<(), BadSetting> {
+    /// [`InvalidSetting`] names the first that can't be.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
         const MONTH_S: u64 = 31 * 24 * 60 * 60;
-        BadSetting::unless_in("answer_s", self.answer_s, &(Seconds::new(1)..=Seconds::new(30)))?;
-        BadSetting::unless_in("retry_for_s", self.retry_for_s, &(Seconds::new(0)..=Seconds::new(MONTH_S)))?;
-        BadSetting::unless_in("overlap_s", self.overlap_s, &(Seconds::new(0)..=Seconds::new(MONTH_S)))
+        InvalidSetting::unless_in("answer_s", self.answer_s, &(Seconds::new(1)..=Seconds::new(30)))?;
+        InvalidSetting::unless_in("retry_for_s", self.retry_for_s, &(Seconds::new(0)..=Seconds::new(MONTH_S)))?;
+        InvalidSetting::unless_in("overlap_s", self.overlap_s, &(Seconds::new(0)..=Seconds::new(MONTH_S)))
     }
 }

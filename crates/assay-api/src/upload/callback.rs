@@ -2,7 +2,7 @@
 
 use assay_model::{AccountId, Secret};
 
-use super::receive::Form;
+use super::form::UploadForm;
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -10,7 +10,7 @@ use crate::state::App;
 const PART: &str = "callback_url";
 
 /// The address, if the client gave one: its form is good, and messages to it can be signed.
-pub(crate) async fn callback(app: &App, account: &AccountId, form: &Form) -> Result<Option<Secret>, ApiError> {
+pub(crate) async fn callback(app: &App, account: &AccountId, form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
     // The address is not repeated: it may hold a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use assay_model::ScenarioCard;
 
-use super::fields::{policy_name, scenario};
-use super::receive::Form;
+use super::form::UploadForm;
+use super::verification::{policy_name, scenario};
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -21,7 +21,7 @@ pub(crate) struct SubmissionRequest {
 }
 
 impl SubmissionRequest {
-    pub(crate) async fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+    pub(crate) async fn read(app: &App, form: &UploadForm) -> Result<Self, ApiError> {
         if form.policy.is_none() {
             let message = "policy is missing: send a zip archive with policy.py in it";
             return Err(ApiError::invalid("policy", None, message));
@@ -31,7 +31,7 @@ impl SubmissionRequest {
     }
 }
 
-fn description(form: &Form) -> Result<Option<String>, ApiError> {
+fn description(form: &UploadForm) -> Result<Option<String>, ApiError> {
     let Some(text) = form.texts.get("description") else { return Ok(None) };
     let clean = assay_model::sanitise(text.trim(), usize::MAX);
     if clean.chars().count() > MAX_DESCRIPTION_CHARS {

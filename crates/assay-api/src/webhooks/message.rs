@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::ApiError;
-use crate::published::Published;
+use crate::published::PublishedSubmission;
 use crate::routes::{SubmissionDetail, job_object, submission_object};
 use crate::state::App;
 
@@ -40,7 +40,7 @@ impl WebhookMessage {
             let data = WebhookData::Verification(Box::new(job_object(app, &record, &[]).await?));
             return Ok(Some(Self { kind: format!("verification.{status}"), timestamp: ended_at, data }));
         }
-        let published = Published::of(app, record).await?;
+        let published = PublishedSubmission::of(app, record).await?;
         let (status, ended_at) = end(published.record());
         let data = WebhookData::Submission(Box::new(submission_object(app, &published).await?));
         Ok(Some(Self { kind: format!("submission.{status}"), timestamp: ended_at, data }))

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, Intake, IntakeFailure, Outlook,
-    Places, PreflightFailure, PreflightRequest, Preflights, Publisher, RateLimits, RateWindows, Readiness,
-    ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadRoom, UrlSigner, WebhookSender, prepare_folders, router,
+    AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, IntakeFailure,
+    PolicyIntake, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits, RateWindows,
+    Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
+    prepare_folders, router,
 };
 use assay_model::lane::Fault;
 use assay_model::{
@@ -81,21 +82,21 @@ impl TestApp {
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
         let storage = records.health();
         storage.keep_free(settings.disk.min_free_mib << 20);
-        let outlook = Outlook::new(records.clone(), clock.clone(), settings.lanes);
+        let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
         let live = Arc::new(LocalLive::default());
         let state = AppState {
-            events: EventHub::new(records.clone(), clock.clone(), outlook.clone(), live.clone()),
-            outlook,
+            events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
+            forecast,
             records,
             queue: Arc::new(LocalQueue::new()),
             catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),
             preflights: Arc::new(Gated::default()),
-            preflight_places: Places::preflights(),
+            preflight_slots: AccountSlots::preflights(),
             publisher: Arc::new(Renamed),
-            publishing_places: Places::publications(),
+            publishing_slots: AccountSlots::publications(),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
-            upload_room: UploadRoom::default(),
+            upload_space: UploadSpace::default(),
             storage,
             rate: RateWindows::default(),
             clock: clock.clone(),
@@ -284,7 +285,7 @@ impl Entropy for Counter {
 #[derive(Debug)]
 struct MagicIntake;
 
-impl Intake for MagicIntake {
+impl PolicyIntake for MagicIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
         let bytes = std::fs::read(zip).map_err(IntakeFailure::Broken)?;
         if bytes.starts_with(b"PK") {

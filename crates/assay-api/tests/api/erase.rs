@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use assay_api::{ApiSettings, Retention, Seconds, endpoints, upkeep};
+use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes};
 use assay_store::{Removal, SETTLED};
 use axum::body::Body;
@@ -60,7 +60,7 @@ fn files(app: &TestApp) -> Vec<String> {
     found
 }
 
-/// Lets the upkeep run until nothing is due.
+/// Runs the maintenance until nothing is due.
 async fn look_after(app: &TestApp) {
     let done = async {
         loop {
@@ -72,7 +72,7 @@ async fn look_after(app: &TestApp) {
     };
     let limit = tokio::time::timeout(Duration::from_secs(20), done);
     let stopped = async { limit.await.expect("removals that are done") };
-    upkeep(app.state.clone(), stopped).await;
+    run_maintenance(app.state.clone(), stopped).await;
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn an_archive_without_a_job_goes_at_the_next_start() {
         }
     };
     let limit = tokio::time::timeout(Duration::from_secs(20), gone);
-    upkeep(app.state.clone(), async { limit.await.expect("an orphan that is gone") }).await;
+    run_maintenance(app.state.clone(), async { limit.await.expect("an orphan that is gone") }).await;
     assert_eq!(files(&app).len(), 1, "a job's stays: {:?}", files(&app));
 }
 
@@ -282,7 +282,7 @@ async fn looked_after(app: &TestApp, until: impl AsyncFn() -> bool) {
         }
     };
     let limit = tokio::time::timeout(Duration::from_secs(20), gone);
-    upkeep(app.state.clone(), async { limit.await.expect("old evidence that is gone") }).await;
+    run_maintenance(app.state.clone(), async { limit.await.expect("old evidence that is gone") }).await;
 }
 
 #[tokio::test]

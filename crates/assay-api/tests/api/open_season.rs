@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_api::{AccountLimits, ApiSettings, EventHub, Outlook};
+use assay_api::{AccountLimits, ApiSettings, EventHub, QueueForecast};
 use assay_model::{Artifact, Blame, EpisodeResult, JobId, Scopes};
 use assay_store::testing::{episode, outcome, signed};
 use assay_store::{Failure, LaneStep, Live};
@@ -94,8 +94,8 @@ impl Arena {
     fn renew(&mut self) {
         let state = &mut self.app.state;
         let records = state.records.clone();
-        state.outlook = Outlook::new(records.clone(), state.clock.clone(), state.settings.lanes);
-        state.events = EventHub::new(records, state.clock.clone(), state.outlook.clone(), self.app.live.clone());
+        state.forecast = QueueForecast::new(records.clone(), state.clock.clone(), state.settings.lanes);
+        state.events = EventHub::new(records, state.clock.clone(), state.forecast.clone(), self.app.live.clone());
         self.app.router = assay_api::router(state.clone());
     }
 
@@ -441,7 +441,7 @@ async fn a_missing_estimate_has_its_reason() {
 
     let mut app = TestApp::with(ApiSettings { runs_uploads: false, ..ApiSettings::default() });
     let records = app.state.records.clone();
-    app.state.outlook = Outlook::with_uploads(records, app.state.clock.clone(), app.state.settings.lanes, false);
+    app.state.forecast = QueueForecast::with_uploads(records, app.state.clock.clone(), app.state.settings.lanes, false);
     app.router = assay_api::router(app.state.clone());
     let key = app.key("lab", "verify,read").await;
     let path = verify(&app, &key).await;

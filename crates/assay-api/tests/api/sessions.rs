@@ -133,12 +133,12 @@ async fn wrong_ways_to_sign_in() {
         assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{body}");
         assert!(!answer.headers.contains_key("set-cookie"));
     }
-    let forged = Browser {
+    let csrf_rejection = Browser {
         cookie: format!("assay_session={}", "0".repeat(64)),
         token: String::new(),
         answer: app.get("/", "").await,
     };
-    assert_eq!(forged.send(&app, "GET", "/verify", None).await.status, 401);
+    assert_eq!(csrf_rejection.send(&app, "GET", "/verify", None).await.status, 401);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use assay_api::BadSetting;
+use assay_api::InvalidSetting;
 use assay_judge::JudgeOptions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,15 +48,15 @@ impl Default for JudgeSettings {
 }
 
 impl JudgeSettings {
-    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         if self.url.is_some() && self.model.is_none() {
-            return Err(BadSetting::new("model", "(not set)", "set together with judge.url"));
+            return Err(InvalidSetting::new("model", "(not set)", "set together with judge.url"));
         }
         if self.key.is_some() && self.key_file.is_some() {
-            return Err(BadSetting::new("key_file", "(set)", "left out where judge.key is set"));
+            return Err(InvalidSetting::new("key_file", "(set)", "left out where judge.key is set"));
         }
-        BadSetting::unless_in("frames", self.frames, &(1..=JudgeOptions::MAX_FRAMES))?;
-        BadSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))
+        InvalidSetting::unless_in("frames", self.frames, &(1..=JudgeOptions::MAX_FRAMES))?;
+        InvalidSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))
     }
 
     /// As the command line has them.

@@ -1,6 +1,6 @@
 //! `[limits.*]`: how much clients may ask for.
 
-use assay_api::{AccountLimits, BadSetting, DiskLimits, JobLimits, RateLimits};
+use assay_api::{AccountLimits, DiskLimits, InvalidSetting, JobLimits, RateLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.rate.validate().map_err(|bad| bad.within("rate"))?;
         self.account.validate().map_err(|bad| bad.within("account"))?;
         self.job.validate().map_err(|bad| bad.within("job"))?;

@@ -18,7 +18,7 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BadSetting, BrowserSettings, EventSettings, Retention, Uploads, WebhookSettings};
+use assay_api::{BrowserSettings, EventSettings, InvalidSetting, Retention, Uploads, WebhookSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// What no section's types can check.
-    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;

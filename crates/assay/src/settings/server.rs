@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use assay_api::{BadSetting, MetricsAccess, Seconds};
+use assay_api::{InvalidSetting, MetricsAccess, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,27 +76,27 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    pub(crate) fn validate(&self) -> Result<(), BadSetting> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         if let Some(url) = &self.public_url {
             let scheme = url.starts_with("http://") || url.starts_with("https://");
             if !scheme || url.contains(['?', '#', ' ']) {
                 let allowed = "an address that starts with http:// or https://, without a query";
-                return Err(BadSetting::new("public_url", url, allowed));
+                return Err(InvalidSetting::new("public_url", url, allowed));
             }
         }
         if let Some(lanes) = self.lanes {
-            BadSetting::unless_in("lanes", lanes, &(1..=256))?;
+            InvalidSetting::unless_in("lanes", lanes, &(1..=256))?;
         }
-        BadSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=1 << 20))?;
-        BadSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;
-        BadSetting::unless_in("max_connections", self.max_connections, &(1..=1_000_000))?;
-        BadSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
+        InvalidSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=1 << 20))?;
+        InvalidSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;
+        InvalidSetting::unless_in("max_connections", self.max_connections, &(1..=1_000_000))?;
+        InvalidSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
     }
 
     /// The folder of everything that is kept.
-    pub(crate) fn data(&self) -> Result<&PathBuf, BadSetting> {
+    pub(crate) fn data(&self) -> Result<&PathBuf, InvalidSetting> {
         let allowed = "the folder for database, policies and evidence: --data DIR, ASSAY_DATA, or data in [server]";
-        self.data.as_ref().ok_or_else(|| BadSetting::new("server.data", "(not set)", allowed))
+        self.data.as_ref().ok_or_else(|| InvalidSetting::new("server.data", "(not set)", allowed))
     }
 
     /// What the operator puts up with where user namespaces do not work.

@@ -13,14 +13,14 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
 
 use crate::Uploads;
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
 
 /// A rate slower than a byte in this time is none.
 const NEVER: Duration = Duration::from_secs(86_400);
 
 /// The clock of one body.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct BodyTimer {
     began: Instant,
     received: Arc<AtomicU64>,
     /// Of the pause between two pieces; as long, the rate is not looked at in the beginning.
@@ -29,11 +29,11 @@ pub(super) struct Pace {
     least_rate: u64,
 }
 
-impl Pace {
+impl BodyTimer {
     /// Begins to time `body`, of `announced_bytes` if that is known; the body to read in its place.
     pub(super) fn of(body: Body, announced_bytes: Option<u64>, settings: &Uploads) -> (Self, Body) {
         let received = Arc::default();
-        let counted = Counted { body, received: Arc::clone(&received) };
+        let counted = CountedBody { body, received: Arc::clone(&received) };
         let total_s = settings.total_s.get().as_secs().max(1);
         // What is announced has to come within `total_s`: a slower body is told at once, not when that time is over.
         let least_rate = announced_bytes.map_or(0, |bytes| bytes / total_s).max(settings.min_bytes_per_s);
@@ -56,11 +56,11 @@ impl Pace {
                 let message = format!(
                     "the body came too slowly: after {grace} s it has to come at {rate} bytes per second on the average"
                 );
-                return Err(ApiError::new(Code::Timeout, message));
+                return Err(ApiError::new(ErrorCode::Timeout, message));
             }
             if now >= idle_end {
                 let message = format!("nothing came for {} s", self.idle.as_secs_f64());
-                return Err(ApiError::new(Code::Timeout, message));
+                return Err(ApiError::new(ErrorCode::Timeout, message));
             }
         }
     }
@@ -74,12 +74,12 @@ impl Pace {
 }
 
 /// A body whose bytes are counted.
-struct Counted {
+struct CountedBody {
     body: Body,
     received: Arc<AtomicU64>,
 }
 
-impl http_body::Body for Counted {
+impl http_body::Body for CountedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -114,15 +114,15 @@ mod tests {
         Uploads { idle_s: idle.into(), total_s: Seconds::new(900), min_bytes_per_s: 100, ..Uploads::default() }
     }
 
-    /// Lets `pace` see `bytes` more.
-    fn came(pace: &Pace, bytes: u64) {
-        pace.received.fetch_add(bytes, Ordering::Relaxed);
+    /// Lets `timer` see `bytes` more.
+    fn came(timer: &BodyTimer, bytes: u64) {
+        timer.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
     #[test]
     fn what_came_buys_time() {
-        let of = |announced| Pace::of(Body::empty(), announced, &settings(Duration::from_secs(30))).0;
-        let allowed = |pace: &Pace| (pace.too_slow_at() - pace.began).as_secs();
+        let of = |announced| BodyTimer::of(Body::empty(), announced, &settings(Duration::from_secs(30))).0;
+        let allowed = |timer: &BodyTimer| (timer.too_slow_at() - timer.began).as_secs();
         let unknown = of(None);
         assert_eq!(allowed(&unknown), 30);
         came(&unknown, 10_000);
@@ -132,18 +132,18 @@ mod tests {
         came(&announced, 10_000);
         assert_eq!(allowed(&announced), 40);
         let free = Uploads { min_bytes_per_s: 0, ..settings(Duration::from_secs(30)) };
-        assert!(allowed(&Pace::of(Body::empty(), None, &free).0) > 80_000);
+        assert!(allowed(&BodyTimer::of(Body::empty(), None, &free).0) > 80_000);
     }
 
     #[tokio::test]
     async fn a_pause_and_a_drip_end_differently() {
         let idle = Duration::from_millis(100);
-        let (silent, _body) = Pace::of(Body::empty(), None, &settings(idle));
+        let (silent, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
         came(&silent, 1_000_000);
         let error = silent.next(pending::<()>()).await.unwrap_err();
         assert!(format!("{error:?}").contains("nothing came for 0.1 s"), "{error:?}");
 
-        let (dripping, _body) = Pace::of(Body::empty(), None, &settings(idle));
+        let (dripping, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
         let error = loop {
             // A piece in each tenth of the pause is no silence.
             let piece = dripping.next(tokio::time::sleep(idle / 10)).await;

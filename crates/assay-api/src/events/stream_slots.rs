@@ -7,58 +7,58 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use assay_model::AccountId;
 use assay_store::{KeyId, SessionHash};
 
-use crate::http::{ApiError, Caller, Code, OverLimit};
+use crate::http::{ApiError, Caller, ErrorCode, OverLimit};
 
 /// When to ask again for a stream that there was no room for, in s.
 const RETRY_S: u64 = 10;
 
 /// Shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Open>>);
+pub(super) struct StreamSlots(Arc<Mutex<OpenStreams>>);
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenStreams {
     total: usize,
     accounts: HashMap<AccountId, usize>,
-    credentials: HashMap<Credential, Opened>,
+    credentials: HashMap<StreamCredential, CredentialStreams>,
 }
 
 /// What a stream was opened with: a key, or a session of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Credential {
+pub(super) struct StreamCredential {
     pub(super) key: KeyId,
     pub(super) session: Option<SessionHash>,
 }
 
 #[derive(Debug, Default)]
-struct Opened {
+struct CredentialStreams {
     streams: usize,
     ended: Arc<AtomicBool>,
 }
 
 /// A stream's place; free again when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Places,
+pub(super) struct StreamSlot {
+    slots: StreamSlots,
     account: AccountId,
-    credential: Credential,
+    credential: StreamCredential,
     ended: Arc<AtomicBool>,
 }
 
-impl Place {
+impl StreamSlot {
     /// What the stream was opened with is good no more.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
-impl Places {
+impl StreamSlots {
     /// A place for the caller, or why there is none.
-    pub(super) fn enter(&self, caller: &Caller, of_account: usize, in_all: usize) -> Result<Place, ApiError> {
+    pub(super) fn acquire(&self, caller: &Caller, of_account: usize, in_all: usize) -> Result<StreamSlot, ApiError> {
         let mut open = self.lock();
         if open.total >= in_all {
             let message = "too many streams are open; ask for the job itself, or try again";
-            return Err(ApiError::try_again(Code::Unavailable, message, RETRY_S));
+            return Err(ApiError::try_again(ErrorCode::Unavailable, message, RETRY_S));
         }
         let streams = open.accounts.entry(caller.key.account.clone()).or_default();
         if *streams >= of_account {
@@ -66,26 +66,26 @@ impl Places {
         }
         *streams += 1;
         open.total += 1;
-        let credential = Credential { key: caller.key.id.clone(), session: caller.session };
+        let credential = StreamCredential { key: caller.key.id.clone(), session: caller.session };
         let opened = open.credentials.entry(credential.clone()).or_default();
         opened.streams += 1;
         let ended = Arc::clone(&opened.ended);
-        Ok(Place { places: self.clone(), account: caller.key.account.clone(), credential, ended })
+        Ok(StreamSlot { slots: self.clone(), account: caller.key.account.clone(), credential, ended })
     }
 
     /// What open streams were opened with.
-    pub(super) fn credentials(&self) -> Vec<Credential> {
+    pub(super) fn credentials(&self) -> Vec<StreamCredential> {
         self.lock().credentials.keys().cloned().collect()
     }
 
     /// Streams that were opened with it are to end.
-    pub(super) fn end(&self, credential: &Credential) {
+    pub(super) fn end(&self, credential: &StreamCredential) {
         if let Some(opened) = self.lock().credentials.get(credential) {
             opened.ended.store(true, Ordering::Relaxed);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenStreams> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,9 +98,9 @@ fn too_many(open: usize, most: usize) -> ApiError {
     ApiError::over_limit(&over, message, RETRY_S)
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
-        let mut open = self.places.lock();
+        let mut open = self.slots.lock();
         open.total -= 1;
         let left = open.accounts.get_mut(&self.account).map(|streams| {
             *streams -= 1;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
 
-use crate::http::{ApiError, Code, OverLimit};
+use crate::http::{ApiError, ErrorCode, OverLimit};
 
 /// Things of one kind that are tried at the same time.
 const MAX_AT_ONCE: usize = 2;
@@ -17,7 +17,7 @@ pub(crate) const PUBLISH_RETRY_S: u64 = 10;
 
 /// The accounts whose things are tried; shared by all its clones.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct AccountSlots {
     running: Arc<Mutex<BTreeSet<AccountId>>>,
     what: &'static str,
     /// Its name where it is used up.
@@ -27,12 +27,12 @@ pub struct Places {
 
 /// A place; free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Places,
+pub(crate) struct AccountSlot {
+    slots: AccountSlots,
     account: AccountId,
 }
 
-impl Places {
+impl AccountSlots {
     /// For preflights.
     #[must_use]
     pub fn preflights() -> Self {
@@ -49,7 +49,7 @@ impl Places {
     /// sends one for nothing. A body takes as long as its client likes, so no place is held for one.
     ///
     /// # Errors
-    /// As [`Self::enter`].
+    /// As [`Self::acquire`].
     pub(crate) fn precheck(&self, account: &AccountId) -> Result<(), ApiError> {
         self.admit(&self.lock(), account)
     }
@@ -58,11 +58,11 @@ impl Places {
     ///
     /// # Errors
     /// 429: the account has one; 503: all are taken. Both say when to try again.
-    pub(crate) fn enter(&self, account: &AccountId) -> Result<Place, ApiError> {
+    pub(crate) fn acquire(&self, account: &AccountId) -> Result<AccountSlot, ApiError> {
         let mut running = self.lock();
         self.admit(&running, account)?;
         running.insert(account.clone());
-        Ok(Place { places: self.clone(), account: account.clone() })
+        Ok(AccountSlot { slots: self.clone(), account: account.clone() })
     }
 
     fn admit(&self, running: &BTreeSet<AccountId>, account: &AccountId) -> Result<(), ApiError> {
@@ -74,7 +74,7 @@ impl Places {
         }
         if running.len() >= MAX_AT_ONCE {
             let message = format!("other {what}s are running; try again");
-            return Err(ApiError::try_again(Code::Unavailable, &message, self.retry_s));
+            return Err(ApiError::try_again(ErrorCode::Unavailable, &message, self.retry_s));
         }
         Ok(())
     }
@@ -84,8 +84,8 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for AccountSlot {
     fn drop(&mut self) {
-        self.places.lock().remove(&self.account);
+        self.slots.lock().remove(&self.account);
     }
 }

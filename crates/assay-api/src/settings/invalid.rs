@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// A setting that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value}: must be {allowed}")]
-pub struct BadSetting {
+pub struct InvalidSetting {
     /// Its path, such as `limits.rate.get_per_minute`.
     pub key: String,
     /// What it was set to.
@@ -15,7 +15,7 @@ pub struct BadSetting {
     pub allowed: String,
 }
 
-impl BadSetting {
+impl InvalidSetting {
     /// `key` of a section has a `value` that is not `allowed`.
     pub fn new(key: &str, value: impl Display, allowed: impl Into<String>) -> Self {
         Self { key: key.to_owned(), value: value.to_string(), allowed: allowed.into() }

@@ -13,11 +13,11 @@ use http_body::Body as _;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use super::keep::{UPLOADS, disk_error};
-use super::pace::Pace;
-use crate::artifacts::Content;
+use super::body_timer::BodyTimer;
+use super::policy_archives::{UPLOADS, disk_error};
 use crate::disk::Reservation;
-use crate::http::{ApiError, Caller, Code, OnceOnly};
+use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
+use crate::signed_urls::ContentHasher;
 use crate::state::App;
 
 /// Longest text part, in bytes.
@@ -53,7 +53,7 @@ const NO_SERVERS: &str = "a submission is an archive: a policy server would see 
 
 /// The parts that a form may have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parts {
+pub(crate) struct FormParts {
     /// The archive's.
     file: &'static str,
     texts: &'static [&'static str],
@@ -62,22 +62,22 @@ pub(crate) struct Parts {
 }
 
 /// Of `POST /verify`.
-pub(crate) const VERIFY_PARTS: Parts =
-    Parts { file: "policy", texts: VERIFY_TEXTS, max_bytes: |app| app.settings.uploads.max_bytes };
+pub(crate) const VERIFY_PARTS: FormParts =
+    FormParts { file: "policy", texts: VERIFY_TEXTS, max_bytes: |app| app.settings.uploads.max_bytes };
 
 /// Of `POST /submissions`.
-pub(crate) const SUBMISSION_PARTS: Parts =
-    Parts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
+pub(crate) const SUBMISSION_PARTS: FormParts =
+    FormParts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
 
 /// Of `POST /community/scenarios`.
-pub(crate) const SCENARIO_PARTS: Parts =
-    Parts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
+pub(crate) const SCENARIO_PARTS: FormParts =
+    FormParts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
 
 /// A form that came in whole. Its file is deleted with it, unless it is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Form {
+pub(crate) struct UploadForm {
     /// The archive, whatever it holds.
-    pub(super) policy: Option<Upload>,
+    pub(super) policy: Option<UploadedFile>,
     pub(super) texts: BTreeMap<&'static str, String>,
     /// What the policy server wants to see.
     pub(super) api_key: Option<Secret>,
@@ -85,15 +85,15 @@ pub(crate) struct Form {
     room: Option<Reservation>,
 }
 
-impl Form {
+impl UploadForm {
     /// Where the archive lies, as long as the form lives.
     pub(crate) fn archive(&self) -> Option<PathBuf> {
         self.policy.as_ref().map(|upload| upload.file.path().to_owned())
     }
 
     /// Takes the request's idempotency key for these parts.
-    async fn begin(&self, once: &OnceOnly) -> Result<(), ApiError> {
-        let parts = |content: &mut Content| {
+    async fn begin(&self, once: &IdempotencyGuard) -> Result<(), ApiError> {
+        let parts = |content: &mut ContentHasher| {
             for (name, value) in &self.texts {
                 content.add(name.as_bytes());
                 content.add(value.as_bytes());
@@ -117,7 +117,7 @@ impl Form {
 }
 
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(super) struct UploadedFile {
     /// Of the file's content.
     sha256: [u8; 32],
     pub(super) size_bytes: u64,
@@ -128,41 +128,46 @@ pub(super) struct Upload {
 
 /// Reads the whole form, or says which part is wrong. Room for all of it is reserved before its first byte is read, and
 /// kept as long as the form.
-pub(crate) async fn receive(app: &App, caller: &Caller, request: Request, parts: Parts) -> Result<Form, ApiError> {
+pub(crate) async fn receive(
+    app: &App,
+    caller: &Caller,
+    request: Request,
+    parts: FormParts,
+) -> Result<UploadForm, ApiError> {
     let parts = &parts;
     check_headers(app, request.headers(), parts)?;
     let announced = request.body().size_hint().exact();
     let reserved = announced.unwrap_or_else(|| most_bytes(app, parts));
-    let room = app.upload_room.reserve(app, &caller.key.account, reserved)?;
-    let (pace, request) = timed(app, announced, request);
+    let room = app.upload_space.reserve(app, &caller.key.account, reserved)?;
+    let (timer, request) = timed(app, announced, request);
     let limit = app.settings.uploads.total_s;
-    let form = tokio::time::timeout(limit.get(), read(Receiving { app, parts, pace, room }, request)).await;
-    let late = |_| ApiError::new(Code::Timeout, format!("the whole request did not come within {limit} s"));
+    let form = tokio::time::timeout(limit.get(), read(FormReader { app, parts, timer, room }, request)).await;
+    let late = |_| ApiError::new(ErrorCode::Timeout, format!("the whole request did not come within {limit} s"));
     let form = form.map_err(late)??;
-    caller.look_again(app).await?;
+    caller.revalidate(app).await?;
     Ok(form)
 }
 
-fn timed(app: &App, announced: Option<u64>, request: Request) -> (Pace, Request) {
+fn timed(app: &App, announced: Option<u64>, request: Request) -> (BodyTimer, Request) {
     let (head, body) = request.into_parts();
-    let (pace, body) = Pace::of(body, announced, &app.settings.uploads);
-    (pace, Request::from_parts(head, body))
+    let (timer, body) = BodyTimer::of(body, announced, &app.settings.uploads);
+    (timer, Request::from_parts(head, body))
 }
 
 /// A form that is being read.
-struct Receiving<'a> {
+struct FormReader<'a> {
     app: &'a App,
-    parts: &'a Parts,
-    pace: Pace,
+    parts: &'a FormParts,
+    timer: BodyTimer,
     room: Reservation,
 }
 
-async fn read(mut receiving: Receiving<'_>, request: Request) -> Result<Form, ApiError> {
+async fn read(mut receiving: FormReader<'_>, request: Request) -> Result<UploadForm, ApiError> {
     let parts = receiving.parts;
-    let once = OnceOnly::of(&request);
+    let once = IdempotencyGuard::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
-    let mut form = Form::default();
+    let mut form = UploadForm::default();
     while let Some(field) = receiving.in_time(multipart.next_field()).await? {
         let name = field.name().map(str::to_owned).unwrap_or_default();
         if name == parts.file {
@@ -197,15 +202,15 @@ async fn read(mut receiving: Receiving<'_>, request: Request) -> Result<Form, Ap
 }
 
 /// Bytes that a form with these parts may have.
-fn most_bytes(app: &App, parts: &Parts) -> u64 {
+fn most_bytes(app: &App, parts: &FormParts) -> u64 {
     let texts = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
     (parts.max_bytes)(app).saturating_add(texts)
 }
 
-fn check_headers(app: &App, headers: &HeaderMap, parts: &Parts) -> Result<(), ApiError> {
+fn check_headers(app: &App, headers: &HeaderMap, parts: &FormParts) -> Result<(), ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().is_some_and(|k| k.trim().eq_ignore_ascii_case("multipart/form-data")) {
-        return Err(ApiError::new(Code::UnsupportedMediaType, "send the request as multipart/form-data"));
+        return Err(ApiError::new(ErrorCode::UnsupportedMediaType, "send the request as multipart/form-data"));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|n| n > most_bytes(app, parts)) {
@@ -214,15 +219,15 @@ fn check_headers(app: &App, headers: &HeaderMap, parts: &Parts) -> Result<(), Ap
     Ok(())
 }
 
-fn too_large(app: &App, parts: &Parts) -> ApiError {
+fn too_large(app: &App, parts: &FormParts) -> ApiError {
     let limit = (parts.max_bytes)(app);
-    ApiError::new(Code::PayloadTooLarge, format!("the {} archive may have at most {limit} bytes", parts.file))
+    ApiError::new(ErrorCode::PayloadTooLarge, format!("the {} archive may have at most {limit} bytes", parts.file))
 }
 
-impl Receiving<'_> {
-    async fn file(&mut self, mut field: Field<'_>) -> Result<Upload, ApiError> {
+impl FormReader<'_> {
+    async fn file(&mut self, mut field: Field<'_>) -> Result<UploadedFile, ApiError> {
         let name = field.file_name().map(str::to_owned);
-        let mut sink = Sink { folder: self.app.data.join(UPLOADS), file: None, held: Vec::new() };
+        let mut sink = FileSink { folder: self.app.data.join(UPLOADS), file: None, held: Vec::new() };
         let (mut size, mut hash) = (0_u64, Sha256::new());
         while let Some(chunk) = self.in_time(field.chunk()).await? {
             size = size.saturating_add(chunk.len() as u64);
@@ -235,10 +240,15 @@ impl Receiving<'_> {
                 sink.file = Some(self.written(&mut sink).await?);
             }
         }
-        Ok(Upload { file: self.written(&mut sink).await?, name, sha256: hash.finalize().into(), size_bytes: size })
+        Ok(UploadedFile {
+            file: self.written(&mut sink).await?,
+            name,
+            sha256: hash.finalize().into(),
+            size_bytes: size,
+        })
     }
 
-    async fn written(&mut self, sink: &mut Sink) -> Result<NamedTempFile, ApiError> {
+    async fn written(&mut self, sink: &mut FileSink) -> Result<NamedTempFile, ApiError> {
         self.room.write(self.app, sink.held.len() as u64)?;
         sink.written(self.app).await
     }
@@ -254,9 +264,9 @@ impl Receiving<'_> {
         String::from_utf8(bytes).map_err(|_| ApiError::invalid(name, None, format!("{name} is not UTF-8 text")))
     }
 
-    /// Waits for the next piece, as long as the body's pace allows.
+    /// Waits for the next piece, as long as the body's timer allows.
     async fn in_time<T>(&self, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
-        match self.pace.next(next).await? {
+        match self.timer.next(next).await? {
             Ok(value) => Ok(value),
             Err(e) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(self.app, self.parts)),
             Err(e) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
@@ -265,13 +275,13 @@ impl Receiving<'_> {
 }
 
 /// A file that is being received. What came last is held, so that a small file is written in one go.
-struct Sink {
+struct FileSink {
     folder: PathBuf,
     file: Option<NamedTempFile>,
     held: Vec<u8>,
 }
 
-impl Sink {
+impl FileSink {
     /// The file with all that is held; made if there is none yet.
     async fn written(&mut self, app: &App) -> Result<NamedTempFile, ApiError> {
         let (folder, file, held) = (self.folder.clone(), self.file.take(), std::mem::take(&mut self.held));

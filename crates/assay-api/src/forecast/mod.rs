@@ -3,9 +3,9 @@
 //! Where to begin: `forecast.rs` plays the line to its end as workers will claim it; `cache.rs` does so at most now and
 //! then, for everybody who asks.
 
-mod cache;
-mod forecast;
-mod stand_ins;
+mod placeholders;
+mod queue_forecast;
+mod simulation;
 
-pub use cache::Outlook;
-pub(crate) use forecast::Forecast;
+pub use queue_forecast::QueueForecast;
+pub(crate) use simulation::JobForecast;

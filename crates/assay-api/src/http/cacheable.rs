@@ -12,7 +12,7 @@ use super::error::ApiError;
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// The answer with its tag, or 304 if the tag is among those that the client named.
-pub(super) async fn tagged(response: Response, known: &[HeaderValue]) -> Response {
+pub(super) async fn with_etag(response: Response, known: &[HeaderValue]) -> Response {
     if response.status() != StatusCode::OK {
         return response;
     }

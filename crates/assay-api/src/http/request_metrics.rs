@@ -10,12 +10,12 @@ use axum::response::Response;
 use super::error::ApiError;
 
 /// What a request is counted under.
-pub(super) struct Counted {
+pub(super) struct RequestMetrics {
     method: &'static str,
     route: String,
 }
 
-impl Counted {
+impl RequestMetrics {
     pub(super) fn of(request: &Request) -> Self {
         let method = match *request.method() {
             Method::GET => "GET",
@@ -31,7 +31,7 @@ impl Counted {
         Self { method, route: if route.is_empty() { "/".to_owned() } else { route.to_owned() } }
     }
 
-    pub(super) fn answered(self, response: &Response, start: Instant) {
+    pub(super) fn record(self, response: &Response, start: Instant) {
         let Self { method, route } = self;
         let status = response.status().as_str().to_owned();
         if let Some(error) = response.extensions().get::<Arc<ApiError>>() {

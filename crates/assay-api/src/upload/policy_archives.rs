@@ -9,11 +9,11 @@ use assay_store::is_disk_full;
 use tempfile::NamedTempFile;
 use tokio::sync::{RwLock, RwLockReadGuard, Semaphore};
 
-use super::receive::Form;
+use super::form::UploadForm;
 use crate::disk;
-use crate::http::{ApiError, Code};
+use crate::http::{ApiError, ErrorCode};
+use crate::maintenance;
 use crate::state::App;
-use crate::upkeep;
 use crate::{CheckedPolicy, IntakeFailure};
 
 pub(super) const UPLOADS: &str = "uploads";
@@ -28,7 +28,7 @@ pub(crate) static POLICIES_IN_USE: RwLock<()> = RwLock::const_new(());
 
 /// An archive that is on the disk for good, once a job needs it: to be held until then.
 #[derive(Debug)]
-pub(crate) struct KeptPolicy {
+pub(crate) struct StoredPolicy {
     _in_use: RwLockReadGuard<'static, ()>,
     /// Relative to the data folder.
     pub(crate) path: String,
@@ -66,7 +66,7 @@ pub fn prepare_folders(data: &Path) -> Result<(), PrepareError> {
 }
 
 /// Checks the form's archive and keeps it.
-pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError> {
+pub(crate) async fn accept(app: &App, form: UploadForm) -> Result<StoredPolicy, ApiError> {
     let Some(upload) = form.policy else {
         return Err(ApiError::invalid("policy", None, "policy is missing"));
     };
@@ -83,7 +83,7 @@ pub(crate) async fn accept(app: &App, form: Form) -> Result<KeptPolicy, ApiError
 pub(crate) fn refusal(app: &App, failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
-        IntakeFailure::NotRun(why) => ApiError::new(Code::Unavailable, why),
+        IntakeFailure::NotRun(why) => ApiError::new(ErrorCode::Unavailable, why),
         IntakeFailure::Broken(error) => disk_error(app, &error),
     }
 }
@@ -94,7 +94,7 @@ fn keep(
     file: NamedTempFile,
     checked: CheckedPolicy,
     in_use: RwLockReadGuard<'static, ()>,
-) -> Result<KeptPolicy, ApiError> {
+) -> Result<StoredPolicy, ApiError> {
     let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     if checked.sha256.len() != 64 || !checked.sha256.bytes().all(hexadecimal) {
         let error = std::io::Error::other("not a SHA-256 in hexadecimal");
@@ -103,7 +103,7 @@ fn keep(
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
     put(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
-    Ok(KeptPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
+    Ok(StoredPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
 }
 
 /// Puts the file at its place in `folder`, and both on the disk. A new one gets its name first, so that the file system has
@@ -122,12 +122,12 @@ fn put(file: NamedTempFile, place: &Path, folder: &Path) -> std::io::Result<()> 
 }
 
 /// Removes the archive of a job that was not accepted, unless another job needs it. To be called when nobody holds the
-/// [`KeptPolicy`] any more; goes on when its caller goes away.
+/// [`StoredPolicy`] any more; goes on when its caller goes away.
 pub(crate) async fn forget(app: &App, path: Option<String>) {
     let Some(path) = path else { return };
     let app = app.clone();
     let removal = tokio::spawn(async move {
-        if let Err(error) = upkeep::remove_policy(&app, &path).await {
+        if let Err(error) = maintenance::remove_policy(&app, &path).await {
             tracing::warn!(%error, path, "the archive of a job that was not accepted could not be removed");
         }
     });

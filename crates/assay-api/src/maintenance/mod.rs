@@ -19,7 +19,7 @@ use crate::state::App;
 const BATCH: u32 = 1000;
 
 /// Looks after what is kept, at once and then every [`crate::Retention::every_s`], until `stopped` is ready.
-pub async fn upkeep(state: AppState, stopped: impl Future<Output = ()>) {
+pub async fn run_maintenance(state: AppState, stopped: impl Future<Output = ()>) {
     let app: App = Arc::new(state);
     let rounds = async {
         if let Err(error) = orphans::policies(&app).await {

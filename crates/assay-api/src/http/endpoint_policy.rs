@@ -13,12 +13,12 @@ use axum::response::{IntoResponse, Response};
 
 use super::auth::Caller;
 use super::error::ApiError;
-use super::{accept, envelope, steady, unknown_query};
+use super::{accept, cacheable, envelope, unknown_query};
 use crate::routes::{Endpoint, query_parameters};
 
 /// What the table says of an endpoint.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub(super) struct EndpointPolicy {
     scope: Option<Scope>,
     needs_key: bool,
     json: bool,
@@ -27,7 +27,7 @@ pub(super) struct Rules {
     query: Option<Arc<BTreeSet<String>>>,
 }
 
-impl Rules {
+impl EndpointPolicy {
     pub(super) fn of(endpoint: &Endpoint) -> Self {
         let query = query_parameters(endpoint).map(Arc::new);
         let Endpoint { scope, needs_key, json, steady, .. } = *endpoint;
@@ -50,16 +50,16 @@ impl Rules {
     }
 }
 
-pub(super) async fn enter(rules: Rules, request: Request, next: Next) -> Response {
-    let wraps = match rules.check(&request) {
+pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Request, next: Next) -> Response {
+    let wraps = match policy.check(&request) {
         Ok(wraps) => wraps,
         Err(error) => return error.into_response(),
     };
-    let known: Vec<HeaderValue> = match rules.steady {
+    let known: Vec<HeaderValue> = match policy.steady {
         true => request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
         false => Vec::new(),
     };
-    let asked = rules.query.map(|known| (known, request.uri().clone()));
+    let asked = policy.query.map(|known| (known, request.uri().clone()));
     let mut response = next.run(request).await;
     if wraps {
         response = envelope::wrap(response).await;
@@ -67,5 +67,5 @@ pub(super) async fn enter(rules: Rules, request: Request, next: Next) -> Respons
     if let Some((known, uri)) = asked {
         unknown_query::warn(&mut response, &uri, &known);
     }
-    if rules.steady { steady::tagged(response, &known).await } else { response }
+    if policy.steady { cacheable::with_etag(response, &known).await } else { response }
 }

@@ -8,7 +8,7 @@ use assay_model::{AccountId, JobId, ScenarioId};
 use assay_store::{Line, OpenShard};
 use jiff::Timestamp;
 
-use super::stand_ins::with_stand_ins;
+use super::placeholders::with_placeholders;
 
 /// Jobs of policy servers that a process works on at a time; see the worker.
 const SERVER_PLACES: usize = 4;
@@ -17,12 +17,12 @@ const UNKNOWN_S: f64 = 1.0;
 
 /// What is ahead of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Forecast {
+pub(crate) struct JobForecast {
     /// How many QUEUED jobs are begun before it, itself included; while it is one.
     pub(crate) position: Option<u32>,
     /// Seconds until its end.
     pub(crate) eta_s: Option<f64>,
-    /// Reason for a missing estimate that the forecast knows of; see [`Forecast::eta_reason`].
+    /// Reason for a missing estimate that the forecast knows of; see [`JobForecast::eta_reason`].
     pub(super) no_estimate: Option<NoEstimate>,
     /// Its policy is a server.
     pub(crate) remote: bool,
@@ -61,7 +61,7 @@ impl NoEstimate {
 type Moment = (u64, bool);
 
 /// All jobs of the line, in the order of their ids.
-pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, Forecast)> {
+pub(super) fn simulate_queue(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
     let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
     let conclusion = line.conclusion_s.unwrap_or(0.0);
     let mut jobs = Vec::new();
@@ -74,12 +74,12 @@ pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(J
             of_kind.collect()
         } else {
             let pace = |scenario: &ScenarioId| paces.get(scenario).copied();
-            known = with_stand_ins(of_kind.cloned().collect(), &line.hidden, lanes, now, pace);
+            known = with_placeholders(of_kind.cloned().collect(), &line.hidden, lanes, now, pace);
             known.iter().collect()
         };
         let pace = |shard: &OpenShard| paces.get(&*shard.scenario).copied();
-        let played = Play::new(&shards, lanes, now, &pace).run(&pace);
-        jobs.extend(played.into_iter().map(|(job, course)| (job, course.forecast(remote, conclusion))));
+        let simulated = QueueSimulation::new(&shards, lanes, now, &pace).run(&pace);
+        jobs.extend(simulated.into_iter().map(|(job, projection)| (job, projection.forecast(remote, conclusion))));
     }
     jobs.sort_unstable_by_key(|(job, _)| *job);
     jobs
@@ -87,14 +87,14 @@ pub(super) fn forecast(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(J
 
 /// How a job goes on.
 #[derive(Default)]
-struct Course {
+struct JobProjection {
     /// Nobody has begun it.
     is_queued: bool,
     /// Somebody works on it now.
     has_lane: bool,
     /// How many queued jobs are begun before it, itself included.
     place: Option<u32>,
-    /// The end of its last shard, once all of them were played; it is measured if all are.
+    /// The end of its last shard, once all of them were simulated; it is measured if all are.
     end: Option<Moment>,
     /// No episode of its own scenario was measured.
     is_unmeasured: bool,
@@ -102,13 +102,13 @@ struct Course {
     slowest_s: f64,
 }
 
-impl Course {
+impl JobProjection {
     fn ends(&mut self, (at, measured): Moment) {
         let (last, all) = self.end.unwrap_or((0, true));
         self.end = Some((last.max(at), all && measured));
     }
 
-    fn forecast(self, remote: bool, conclusion_s: f64) -> Forecast {
+    fn forecast(self, remote: bool, conclusion_s: f64) -> JobForecast {
         let measured = self.end.filter(|(_, measured)| *measured);
         let no_estimate = match self.end {
             Some((_, true)) => None,
@@ -116,7 +116,7 @@ impl Course {
             Some(_) => Some(NoEstimate::BehindUnmeasured),
             None => Some(NoEstimate::FarBack),
         };
-        Forecast {
+        JobForecast {
             position: self.place,
             eta_s: measured.map(|(millis, _)| tenths(millis as f64 / 1000.0 + conclusion_s)),
             no_estimate,
@@ -127,7 +127,7 @@ impl Course {
 }
 
 /// The state of the play.
-struct Play<'a> {
+struct QueueSimulation<'a> {
     /// When lanes are free again, the next first, with the account whose shard they had.
     lanes: BinaryHeap<Reverse<(u64, bool, Option<&'a AccountId>)>>,
     held: BTreeMap<&'a AccountId, u32>,
@@ -137,10 +137,10 @@ struct Play<'a> {
     /// When each account was last given a shard, and the last time that any was.
     given: BTreeMap<&'a AccountId, u64>,
     last_given: u64,
-    jobs: HashMap<JobId, Course>,
+    jobs: HashMap<JobId, JobProjection>,
 }
 
-impl<'a> Play<'a> {
+impl<'a> QueueSimulation<'a> {
     fn new(shards: &[&'a OpenShard], lanes: usize, now: Timestamp, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> Self {
         let mut play = Self {
             lanes: BinaryHeap::new(),
@@ -152,8 +152,8 @@ impl<'a> Play<'a> {
             jobs: HashMap::with_capacity(shards.len()),
         };
         for shard in shards {
-            let course = play.jobs.entry(shard.job_id).or_default();
-            course.is_queued = shard.is_queued_job;
+            let projection = play.jobs.entry(shard.job_id).or_default();
+            projection.is_queued = shard.is_queued_job;
             let Some(since) = shard.since else {
                 play.waiting.entry(&shard.account).or_default().push_back(shard);
                 continue;
@@ -166,12 +166,12 @@ impl<'a> Play<'a> {
             let (first, next) = if begun <= usual { (usual - begun, usual) } else { (begun, begun) };
             let others = f64::from(shard.episodes_left.saturating_sub(1)) * next;
             let end = (millis(first + others), each.is_some());
-            course.has_lane = true;
-            course.is_unmeasured |= each.is_none();
+            projection.has_lane = true;
+            projection.is_unmeasured |= each.is_none();
             if begun > usual {
-                course.slowest_s = course.slowest_s.max(begun);
+                projection.slowest_s = projection.slowest_s.max(begun);
             }
-            course.ends(end);
+            projection.ends(end);
             play.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
         for _ in play.lanes.len()..lanes {
@@ -185,7 +185,7 @@ impl<'a> Play<'a> {
     }
 
     /// Plays to the end.
-    fn run(mut self, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> HashMap<JobId, Course> {
+    fn run(mut self, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> HashMap<JobId, JobProjection> {
         let mut begun = 0;
         while let Some(&Reverse((at, measured, had))) = self.lanes.peek() {
             if self.turns.is_empty() {
@@ -197,15 +197,15 @@ impl<'a> Play<'a> {
             }
             let Some(shard) = self.take() else { break };
             let each = pace(shard);
-            let course = self.jobs.entry(shard.job_id).or_default();
-            let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(course.slowest_s);
+            let projection = self.jobs.entry(shard.job_id).or_default();
+            let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(projection.slowest_s);
             let end = (at.saturating_add(millis(takes)), measured && each.is_some());
-            course.is_unmeasured |= each.is_none();
-            if shard.is_queued_job && course.place.is_none() {
+            projection.is_unmeasured |= each.is_none();
+            if shard.is_queued_job && projection.place.is_none() {
                 begun += 1;
-                course.place = Some(begun);
+                projection.place = Some(begun);
             }
-            course.ends(end);
+            projection.ends(end);
             self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
         self.jobs
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn told(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
-        let jobs = forecast(line, NonZeroU32::new(lanes).unwrap(), at(0));
+        let jobs = simulate_queue(line, NonZeroU32::new(lanes).unwrap(), at(0));
         jobs.into_iter().map(|(_, job)| (job.position, job.eta_s)).collect()
     }
 
@@ -325,7 +325,7 @@ mod tests {
         let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
         let line = line(vec![unknown, shard(2, "lab", 1)]);
         let gaps = |lanes| {
-            let jobs = forecast(&line, NonZeroU32::new(lanes).unwrap(), at(0));
+            let jobs = simulate_queue(&line, NonZeroU32::new(lanes).unwrap(), at(0));
             jobs.into_iter().map(|(_, job)| job.no_estimate).collect::<Vec<_>>()
         };
         assert_eq!(gaps(1), [Some(NoEstimate::Unmeasured), Some(NoEstimate::BehindUnmeasured)]);

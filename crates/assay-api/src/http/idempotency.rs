@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a request that carries one is done once, however often it is sent.
 //!
-//! The key is taken when the whole request is known, so the readers of bodies do it ([`OnceOnly::begin`]): what counts are
+//! The key is taken when the whole request is known, so the readers of bodies do it ([`IdempotencyGuard::begin`]): what counts are
 //! the names and values of parts, not how they were packed. The layer keeps what came of it. Only successes are kept: a
 //! request that was refused may be put right and sent again under the same key.
 
@@ -16,8 +16,8 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
 use super::auth::Caller;
-use super::error::{ApiError, Code};
-use crate::artifacts::Content;
+use super::error::{ApiError, ErrorCode};
+use crate::signed_urls::ContentHasher;
 use crate::state::App;
 
 /// The request's header.
@@ -29,18 +29,18 @@ const RETRY_S: u64 = 1;
 
 /// A request with a key, as an extension of the request.
 #[derive(Clone)]
-pub(crate) struct OnceOnly(Arc<Inner>);
+pub(crate) struct IdempotencyGuard(Arc<IdempotentRequest>);
 
-struct Inner {
+struct IdempotentRequest {
     app: App,
     caller: Caller,
     key: IdempotencyKey,
     /// Method and path, without `/v1`.
     route: String,
-    stage: Mutex<Stage>,
+    stage: Mutex<IdempotencyStage>,
 }
 
-enum Stage {
+enum IdempotencyStage {
     /// Nothing is done yet.
     Reading,
     /// The key is ours.
@@ -53,9 +53,9 @@ enum Stage {
 
 /// In an answer with a secret: the body that is kept instead.
 #[derive(Debug, Clone)]
-pub(crate) struct KeepInstead(pub(crate) Bytes);
+pub(crate) struct RedactedBody(pub(crate) Bytes);
 
-pub(super) async fn once(
+pub(super) async fn idempotency(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     mut request: Request,
@@ -67,10 +67,10 @@ pub(super) async fn once(
         Err(error) => return error.into_response(),
     };
     let route = format!("{} {}", request.method(), request.uri().path());
-    let stage = Mutex::new(Stage::Reading);
-    let once = OnceOnly(Arc::new(Inner { app, caller, key, route, stage }));
+    let stage = Mutex::new(IdempotencyStage::Reading);
+    let once = IdempotencyGuard(Arc::new(IdempotentRequest { app, caller, key, route, stage }));
     request.extensions_mut().insert(once.clone());
-    let freed = FreedWhenDropped(once.clone());
+    let freed = ReleaseOnDrop(once.clone());
     let response = next.run(request).await;
     let response = once.settle(response).await;
     drop(freed);
@@ -89,7 +89,7 @@ fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     })
 }
 
-impl OnceOnly {
+impl IdempotencyGuard {
     /// What the request's reader needs to know.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         request.extensions().get().cloned()
@@ -97,29 +97,29 @@ impl OnceOnly {
 
     /// Takes the key for the request with this content. An error is the way out of the handler: the layer around it
     /// knows what to answer.
-    pub(crate) async fn begin(&self, content: impl FnOnce(&mut Content)) -> Result<(), ApiError> {
-        let Inner { app, caller, key, route, .. } = &*self.0;
-        let mut hashed = app.signer.content();
+    pub(crate) async fn begin(&self, content: impl FnOnce(&mut ContentHasher)) -> Result<(), ApiError> {
+        let IdempotentRequest { app, caller, key, route, .. } = &*self.0;
+        let mut hashed = app.signer.content_hasher();
         hashed.add(route.as_bytes());
         content(&mut hashed);
         let (account, key) = (caller.key.account.clone(), key.clone());
         let once = Once { account, key, request: hashed.finish(), attempt: app.new_id() };
         match app.records.begin(once.clone(), app.clock.now()).await? {
             Begun::New => {
-                *self.stage() = Stage::Taken(once);
+                *self.stage() = IdempotencyStage::Taken(once);
                 Ok(())
             }
             Begun::Done(answer) => {
-                *self.stage() = Stage::Done(answer);
-                Err(ApiError::new(Code::Conflict, "the request was done before"))
+                *self.stage() = IdempotencyStage::Done(answer);
+                Err(ApiError::new(ErrorCode::Conflict, "the request was done before"))
             }
             Begun::Running => {
                 let message = "the first request with this Idempotency-Key is still being done; ask again";
-                Err(ApiError::try_again(Code::Conflict, message, RETRY_S))
+                Err(ApiError::try_again(ErrorCode::Conflict, message, RETRY_S))
             }
             Begun::Other => {
                 let message = "this Idempotency-Key belongs to a request with another route or content; use a new one";
-                Err(ApiError::new(Code::Conflict, message))
+                Err(ApiError::new(ErrorCode::Conflict, message))
             }
         }
     }
@@ -131,14 +131,14 @@ impl OnceOnly {
 
     fn taken(&self) -> Result<Once, ApiError> {
         match &*self.stage() {
-            Stage::Taken(once) => Ok(once.clone()),
+            IdempotencyStage::Taken(once) => Ok(once.clone()),
             _ => Err(lost()),
         }
     }
 
     async fn settle(&self, response: Response) -> Response {
         let done = match &mut *self.stage() {
-            Stage::Done(answer) => Some(answer.clone()),
+            IdempotencyStage::Done(answer) => Some(answer.clone()),
             _ => None,
         };
         match done {
@@ -149,15 +149,15 @@ impl OnceOnly {
     }
 
     async fn keep(&self, response: Response) -> Response {
-        let taken = std::mem::replace(&mut *self.stage(), Stage::Kept);
-        let Stage::Taken(once) = taken else { return response };
+        let taken = std::mem::replace(&mut *self.stage(), IdempotencyStage::Kept);
+        let IdempotencyStage::Taken(once) = taken else { return response };
         let (parts, body) = response.into_parts();
         // Our own answer: its size is bounded where it is made.
         let body = match axum::body::to_bytes(body, usize::MAX).await {
             Ok(body) => body,
             Err(error) => return ApiError::internal("an answer broke off", &error).into_response(),
         };
-        let kept = parts.extensions.get::<KeepInstead>().map_or(&body, |instead| &instead.0);
+        let kept = parts.extensions.get::<RedactedBody>().map_or(&body, |instead| &instead.0);
         let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         let answer = answer(parts.status, location, kept);
         if let Err(error) = self.0.app.records.finish(once, answer).await {
@@ -167,7 +167,7 @@ impl OnceOnly {
         Response::from_parts(parts, Body::from(body))
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
+    fn stage(&self) -> MutexGuard<'_, IdempotencyStage> {
         self.0.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -175,7 +175,7 @@ impl OnceOnly {
 /// Accepts a job; under an idempotency key together with what will be answered.
 pub(crate) async fn create_job(
     app: &App,
-    once: Option<&OnceOnly>,
+    once: Option<&IdempotencyGuard>,
     job: NewJob,
     early: impl FnOnce() -> KeptAnswer,
 ) -> Result<u32, ApiError> {
@@ -188,7 +188,7 @@ pub(crate) async fn create_job(
 /// The same for a submission of which an account has at most so many since that time.
 pub(crate) async fn submit(
     app: &App,
-    once: Option<&OnceOnly>,
+    once: Option<&IdempotencyGuard>,
     job: NewJob,
     (daily, day): (u32, Timestamp),
     early: impl FnOnce() -> KeptAnswer,
@@ -200,7 +200,7 @@ pub(crate) async fn submit(
 }
 
 fn lost() -> ApiError {
-    ApiError::new(Code::Conflict, "this Idempotency-Key was taken over by a later request")
+    ApiError::new(ErrorCode::Conflict, "this Idempotency-Key was taken over by a later request")
 }
 
 /// An answer as it is kept.
@@ -212,7 +212,7 @@ pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) ->
 fn replayed(answer: KeptAnswer) -> Response {
     let Some(body) = answer.body else {
         let message = "the request was done, and its answer was too long to be kept; GET what it was about";
-        return ApiError::new(Code::Conflict, message).into_response();
+        return ApiError::new(ErrorCode::Conflict, message).into_response();
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
@@ -226,12 +226,12 @@ fn replayed(answer: KeptAnswer) -> Response {
 }
 
 /// Frees the key of a request that failed, also when its client went away or its handler panicked.
-struct FreedWhenDropped(OnceOnly);
+struct ReleaseOnDrop(IdempotencyGuard);
 
-impl Drop for FreedWhenDropped {
+impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
-        let taken = std::mem::replace(&mut *self.0.stage(), Stage::Kept);
-        let Stage::Taken(once) = taken else { return };
+        let taken = std::mem::replace(&mut *self.0.stage(), IdempotencyStage::Kept);
+        let IdempotencyStage::Taken(once) = taken else { return };
         let app = self.0.0.app.clone();
         tokio::spawn(async move {
             if let Err(error) = app.records.abandon(once).await {

@@ -88,8 +88,8 @@ impl UrlSigner {
     }
 
     /// Stands for what is added to it; nobody without the secret can try what it might be.
-    pub(crate) fn content(&self) -> Content {
-        let mut content = Content(self.keyed());
+    pub(crate) fn content_hasher(&self) -> ContentHasher {
+        let mut content = ContentHasher(self.keyed());
         content.add(b"assay/content/1");
         content
     }
@@ -108,9 +108,9 @@ impl UrlSigner {
 }
 
 /// A keyed hash over pieces that can't run into each other.
-pub(crate) struct Content(Hmac<Sha256>);
+pub(crate) struct ContentHasher(Hmac<Sha256>);
 
-impl Content {
+impl ContentHasher {
     pub(crate) fn add(&mut self, piece: &[u8]) {
         self.0.update(&(piece.len() as u64).to_le_bytes());
         self.0.update(piece);

@@ -16,11 +16,11 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use super::follow::{accept, last_event_id, response, stopping};
-use super::hub::Signal;
-use super::places::Place;
-use super::update::{Frame, HEARTBEAT, RETRY};
+use super::hub::StreamMessage;
+use super::stream_slots::StreamSlot;
+use super::update::{EventFrame, HEARTBEAT, RETRY};
 use crate::http::{ApiError, Caller};
-use crate::published::{Change, Published};
+use crate::published::{Change, PublishedSubmission};
 use crate::state::App;
 
 /// Longest time between two readings of the clock.
@@ -34,7 +34,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) async fn follow_submission(
     app: &App,
     caller: &Caller,
-    published: &Published,
+    published: &PublishedSubmission,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     accept(headers)?;
@@ -42,7 +42,7 @@ pub(crate) async fn follow_submission(
     if hub.is_stopping() {
         return Err(stopping());
     }
-    let place = hub.0.places.enter(caller, app.settings.account.streams, app.settings.events.max_streams)?;
+    let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     let job = published.record().header.job_id;
     let signals = hub.subscribe(job, false).await?;
     let published = published.clone().with_history(&*app.records).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn follow_submission(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let now = Instant::now();
-    let mut stream = GridStream {
+    let mut stream = SubmissionStream {
         app: app.clone(),
         job,
         // Without an id the client gets the last change, as the state.
@@ -64,14 +64,14 @@ pub(crate) async fn follow_submission(
         heartbeat: app.settings.events.heartbeat_s.get(),
         sent: now,
         signals,
-        place,
+        slot,
     };
     stream.push_news(&published).await?;
     Ok(response(stream.into_body()))
 }
 
 /// Where a client is in a submission's events.
-struct GridStream {
+struct SubmissionStream {
     app: App,
     job: JobId,
     /// The id of the last event that was sent, or that the client had before.
@@ -84,11 +84,11 @@ struct GridStream {
     heartbeat: Duration,
     /// When the client was last sent anything.
     sent: Instant,
-    signals: broadcast::Receiver<Signal>,
-    place: Place,
+    signals: broadcast::Receiver<StreamMessage>,
+    slot: StreamSlot,
 }
 
-impl GridStream {
+impl SubmissionStream {
     fn into_body(self) -> Body {
         Body::from_stream(stream::unfold(self, async |mut stream| {
             let bytes = stream.next().await?;
@@ -102,7 +102,7 @@ impl GridStream {
             if let Some(bytes) = self.next.pop_front() {
                 return Some(bytes);
             }
-            if self.done || self.place.has_ended() || self.app.events.is_stopping() {
+            if self.done || self.slot.has_ended() || self.app.events.is_stopping() {
                 return None;
             }
             // The client comes back with the last id that it got.
@@ -132,7 +132,7 @@ impl GridStream {
             self.done = true;
             return Ok(());
         };
-        let published = Published::read(&*self.app.records, record, now).await?;
+        let published = PublishedSubmission::read(&*self.app.records, record, now).await?;
         let published = published.with_history(&*self.app.records).await?;
         if published.point() > self.point {
             self.point = published.point();
@@ -141,20 +141,20 @@ impl GridStream {
         Ok(())
     }
 
-    /// Queues the changes that were not sent yet; where there is none, what is expected now.
-    async fn push_news(&mut self, published: &Published) -> Result<(), StoreError> {
+    /// Queues the changes that were not sent yet; where there is none, what is estimate now.
+    async fn push_news(&mut self, published: &PublishedSubmission) -> Result<(), StoreError> {
         let news: Vec<Change> =
             published.changes().iter().filter(|change| id_of(change) > self.last_id).copied().collect();
-        let ahead = self.app.outlook.published(self.job, published.status(), published.point()).await?;
+        let ahead = self.app.forecast.published(self.job, published.status(), published.point()).await?;
         for change in &news {
             let is_last = news.last() == Some(change);
-            let frame = Frame::published(published, Some(*change), is_last.then_some(ahead));
+            let frame = EventFrame::published(published, Some(*change), is_last.then_some(ahead));
             self.last_id = id_of(change);
             self.done = frame.done;
             self.next.push_back(frame.bytes);
         }
         if news.is_empty() && !published.status().is_final() {
-            self.next.push_back(Frame::published(published, None, Some(ahead)).bytes);
+            self.next.push_back(EventFrame::published(published, None, Some(ahead)).bytes);
         }
         Ok(())
     }

@@ -3,15 +3,15 @@
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
 use assay_store::ServerCall;
 
-use super::fields::{MAX_NAME_CHARS, count};
-use super::keep::refusal;
-use super::receive::Form;
+use super::form::UploadForm;
+use super::policy_archives::refusal;
+use super::verification::{MAX_NAME_CHARS, count};
 use crate::http::ApiError;
 use crate::state::App;
 
 /// A policy server, as a client asks for it.
 #[derive(Debug)]
-pub(crate) struct ServerWish {
+pub(crate) struct PolicyServerRequest {
     /// The address in full, which may hold a token.
     pub(crate) url: Secret,
     /// The address without secrets.
@@ -21,15 +21,15 @@ pub(crate) struct ServerWish {
     pub(crate) replan_steps: Option<u32>,
 }
 
-impl ServerWish {
+impl PolicyServerRequest {
     /// How it is called.
-    pub(crate) fn call(self) -> ServerCall {
+    pub(crate) fn credentials(self) -> ServerCall {
         ServerCall { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
     }
 }
 
 /// The server, if one is to be evaluated, and what was ignored because none is.
-pub(super) fn read(app: &App, form: &Form) -> Result<(Option<ServerWish>, Vec<String>), ApiError> {
+pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
     // Also where there is no server: a wrong number is never right.
     let concurrency = count(form, "policy_concurrency", MAX_CONCURRENCY)?;
     let replan_steps = count(form, "replan_steps", MAX_REPLAN_STEPS)?;
@@ -45,18 +45,18 @@ pub(super) fn read(app: &App, form: &Form) -> Result<(Option<ServerWish>, Vec<St
     // The address is not repeated: it may hold a password.
     let checked = app.intake.check_server(url).map_err(|failure| refusal(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
-    let wish = ServerWish {
+    let request = PolicyServerRequest {
         url: Secret::new(url),
         name,
         api_key: api_key(form)?,
         concurrency: concurrency.unwrap_or(1),
         replan_steps,
     };
-    Ok((Some(wish), Vec::new()))
+    Ok((Some(request), Vec::new()))
 }
 
 /// A key travels in an HTTP header, where only these characters are safe.
-fn api_key(form: &Form) -> Result<Option<Secret>, ApiError> {
+fn api_key(form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     let Some(key) = &form.api_key else { return Ok(None) };
     let text = key.reveal().trim();
     if text.is_empty() || !text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
@@ -67,7 +67,7 @@ fn api_key(form: &Form) -> Result<Option<Secret>, ApiError> {
 }
 
 /// An archive is evaluated: what was said of a server is told not to count.
-fn ignored(form: &Form) -> Vec<String> {
+fn ignored(form: &UploadForm) -> Vec<String> {
     let sent = |name: &&str| form.texts.contains_key(name) || *name == "policy_api_key" && form.api_key.is_some();
     ["policy_url", "policy_api_key", "policy_concurrency", "replan_steps"]
         .iter()

@@ -12,16 +12,16 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
-use super::hub::{EventHub, Signal};
-use super::places::Place;
-use super::update::{Expected, Frame, HEARTBEAT};
+use super::hub::{EventHub, StreamMessage};
+use super::stream_slots::StreamSlot;
+use super::update::{EventFrame, HEARTBEAT, JobEstimate};
 
 /// Events read from the records at a time.
 const PAGE: u32 = 100;
 
 /// Where a client is in the job's events.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct JobStream {
     pub(super) hub: EventHub,
     pub(super) job: JobId,
     /// The last event that it was told.
@@ -32,17 +32,17 @@ pub(super) struct Following {
     pub(super) behind: bool,
     /// The last event was told.
     pub(super) done: bool,
-    pub(super) signals: broadcast::Receiver<Signal>,
+    pub(super) signals: broadcast::Receiver<StreamMessage>,
     pub(super) heartbeat: Duration,
-    pub(super) place: Place,
+    pub(super) slot: StreamSlot,
 }
 
-impl Following {
+impl JobStream {
     /// The stream as a response's body.
     pub(super) fn into_body(self) -> Body {
-        Body::from_stream(stream::unfold(self, async |mut following| {
-            let bytes = following.next().await?;
-            Some((Ok::<_, Infallible>(bytes), following))
+        Body::from_stream(stream::unfold(self, async |mut stream| {
+            let bytes = stream.next().await?;
+            Some((Ok::<_, Infallible>(bytes), stream))
         }))
     }
 
@@ -51,7 +51,7 @@ impl Following {
             if let Some(bytes) = self.next.pop_front() {
                 return Some(bytes);
             }
-            if self.done || self.place.has_ended() || self.hub.is_stopping() {
+            if self.done || self.slot.has_ended() || self.hub.is_stopping() {
                 return None;
             }
             if self.behind {
@@ -61,8 +61,8 @@ impl Following {
             }
             match timeout(self.heartbeat, self.signals.recv()).await {
                 Err(_) => return Some(HEARTBEAT),
-                Ok(Ok(Signal::Frame(frame))) => self.hear(frame),
-                Ok(Ok(Signal::Look)) => {}
+                Ok(Ok(StreamMessage::Event(frame))) => self.hear(frame),
+                Ok(Ok(StreamMessage::Recheck)) => {}
                 Ok(Err(RecvError::Lagged(_))) => self.behind = true,
                 Ok(Err(RecvError::Closed)) => return None,
             }
@@ -70,7 +70,7 @@ impl Following {
     }
 
     /// What comes right after what was told is told. What the records told before is left out.
-    fn hear(&mut self, frame: Frame) {
+    fn hear(&mut self, frame: EventFrame) {
         match frame.number {
             None => self.next.push_back(frame.bytes),
             Some(number) if number == self.told + 1 => self.tell(frame),
@@ -78,7 +78,7 @@ impl Following {
         }
     }
 
-    pub(super) fn tell(&mut self, frame: Frame) {
+    pub(super) fn tell(&mut self, frame: EventFrame) {
         self.told = frame.number.unwrap_or(self.told);
         self.done = frame.done;
         self.next.push_back(frame.bytes);
@@ -89,7 +89,7 @@ impl Following {
         let events = self.hub.0.records.events(self.job, self.told, PAGE).await?;
         self.behind = events.len() == PAGE as usize;
         for event in &events {
-            self.tell(Frame::kept(event, Expected::default()));
+            self.tell(EventFrame::kept(event, JobEstimate::default()));
         }
         Ok(())
     }

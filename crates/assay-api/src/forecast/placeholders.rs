@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// The shards of all other jobs and those for the hidden submissions, in the order of jobs. `pace` is how long an episode of
 /// a scenario takes, in s, where that is known.
-pub(super) fn with_stand_ins(
+pub(super) fn with_placeholders(
     mut shards: Vec<OpenShard>,
     hidden: &[HiddenSubmission],
     lanes: usize,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn shards(submission: HiddenSubmission, now: i64) -> Vec<(bool, u32, Option<Timestamp>)> {
-        let shards = with_stand_ins(Vec::new(), &[submission], 2, at(now), |_| Some(2.0));
+        let shards = with_placeholders(Vec::new(), &[submission], 2, at(now), |_| Some(2.0));
         shards.into_iter().map(|shard| (shard.is_queued_job, shard.episodes_left, shard.since)).collect()
     }
 

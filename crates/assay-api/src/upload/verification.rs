@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use assay_model::{Plan, PolicyKey, Record, ScenarioCard, job_seeds};
 
-use super::receive::Form;
-use super::server::{self, ServerWish};
+use super::form::UploadForm;
+use super::policy_server::{self, PolicyServerRequest};
 use crate::http::{ApiError, OverLimit};
 use crate::quota;
 use crate::scenario_lookup::suggestion;
@@ -28,16 +28,16 @@ pub(crate) struct VerifyRequest {
     pub(crate) record: Record,
     pub(crate) policy_name: String,
     /// The policy server, where no archive is evaluated.
-    pub(crate) server: Option<ServerWish>,
+    pub(crate) server: Option<PolicyServerRequest>,
     /// As asked for, or as the scenario has it; only for a server.
     pub(crate) replan_steps: Option<u32>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl VerifyRequest {
-    pub(crate) async fn read(app: &App, form: &Form) -> Result<Self, ApiError> {
+    pub(crate) async fn read(app: &App, form: &UploadForm) -> Result<Self, ApiError> {
         let scenario = scenario(app, form, "scenario").await?;
-        let (server, mut warnings) = server::read(app, form)?;
+        let (server, mut warnings) = policy_server::read(app, form)?;
         within_archive_budget(form, &scenario)?;
         let plan = plan(app, form, scenario.max_violation_probability)?;
         if server.is_none()
@@ -77,7 +77,7 @@ async fn seeds(app: &App, seed: Option<u64>, key: Option<PolicyKey>) -> Result<(
 }
 
 /// The scenario that `scenario` or `scenario_id` names; `name` is the part that is missed where there is neither.
-pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
+pub(super) async fn scenario(app: &App, form: &UploadForm, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
     let (field, text) = match (form.texts.get("scenario"), form.texts.get("scenario_id")) {
         (Some(_), Some(other)) => {
             let message = "scenario and scenario_id are two names of one thing: send one of them";
@@ -104,7 +104,7 @@ pub(super) async fn scenario(app: &App, form: &Form, name: &str) -> Result<Arc<S
 
 /// A scenario may take smaller archives than the service does. The parts come in any order, so the archive is there before
 /// its scenario is known.
-pub(crate) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Result<(), ApiError> {
+pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) -> Result<(), ApiError> {
     let (Some(upload), Some(mib)) = (&form.policy, scenario.archive_mib) else { return Ok(()) };
     if upload.size_bytes <= u64::from(mib) << 20 {
         return Ok(());
@@ -119,7 +119,7 @@ pub(crate) fn within_archive_budget(form: &Form, scenario: &ScenarioCard) -> Res
 }
 
 /// Fixed before the first episode: what a certification needs, unless its author asks for another number.
-fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, ApiError> {
+fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<Plan, ApiError> {
     let target = share(form, "max_violation_probability")?;
     let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
     let max = app.settings.job.max_episodes;
@@ -135,21 +135,25 @@ fn plan(app: &App, form: &Form, max_violation_probability: f64) -> Result<Plan, 
 }
 
 /// A whole number from 1 to `max`.
-pub(super) fn count(form: &Form, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
+pub(super) fn count(form: &UploadForm, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
     parsed(form, field, &format!("must be a whole number from 1 to {max}"), |text| {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
     })
 }
 
-fn share(form: &Form, field: &'static str) -> Result<Option<f64>, ApiError> {
+fn share(form: &UploadForm, field: &'static str) -> Result<Option<f64>, ApiError> {
     parsed(form, field, "must be a number between 0 and 1, both excluded", |text| {
         text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0)
     })
 }
 
 /// What the part `part` says, or else the address of a server, or else the archive's file name.
-pub(super) fn policy_name(form: &Form, part: &'static str, server: Option<&ServerWish>) -> Result<String, ApiError> {
+pub(super) fn policy_name(
+    form: &UploadForm,
+    part: &'static str,
+    server: Option<&PolicyServerRequest>,
+) -> Result<String, ApiError> {
     if let Some(text) = form.texts.get(part) {
         let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
         let clean = clean.trim();
@@ -169,7 +173,7 @@ pub(super) fn policy_name(form: &Form, part: &'static str, server: Option<&Serve
 }
 
 fn parsed<T>(
-    form: &Form,
+    form: &UploadForm,
     field: &'static str,
     rule: &str,
     parse: impl FnOnce(&str) -> Option<T>,
