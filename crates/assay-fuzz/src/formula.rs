@@ -1,6 +1,6 @@
 //! Formulas.
 
-use assay_stl::{End, Formula};
+use assay_stl::{Formula, TraceEnd};
 
 use crate::pieces::pair;
 use crate::text::with_text;
@@ -31,7 +31,7 @@ fn evaluate(formula: &Formula, samples: &[u8]) {
     let Ok(bound) = formula.bind(&names, PERIOD_S) else { return };
     let columns = columns(samples, names.len());
     let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-    for end in [End::Complete, End::Cut] {
+    for end in [TraceEnd::Complete, TraceEnd::Cut] {
         let mut monitor = bound.monitor();
         for row in 0..columns.first().map_or(0, Vec::len) {
             monitor.push(&columns.iter().map(|column| column[row]).collect::<Vec<_>>());
@@ -43,7 +43,7 @@ fn evaluate(formula: &Formula, samples: &[u8]) {
     }
     bound.evaluate_recording(&views);
     bound.pointwise(&views);
-    bound.spans(&views);
+    bound.violations(&views);
 }
 
 /// A column for each signal: a byte is a small number, or one of those that are hard.

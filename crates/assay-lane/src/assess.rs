@@ -5,7 +5,7 @@ use assay_model::{
 };
 use assay_scenario::{Clause, Scenario};
 use assay_sim::Simulation;
-use assay_stl::{End, Span, Status};
+use assay_stl::{Status, TraceEnd, ViolationSpan};
 
 use crate::Trace;
 
@@ -21,12 +21,12 @@ pub(crate) struct Assessment {
 }
 
 /// Evaluates every clause over the whole trace, which `simulation` made.
-pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation, end: End) -> Assessment {
+pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation, end: TraceEnd) -> Assessment {
     let columns = trace.signals();
     let mut unsafe_rows = vec![false; trace.rows()];
     let (mut clauses, mut violations) = (Vec::new(), Vec::new());
     for clause in &scenario.clauses {
-        let spans = clause.bound.spans_at(&columns, end);
+        let spans = clause.bound.violations_at(&columns, end);
         if clause.level == Level::Critical {
             spans.iter().for_each(|span| unsafe_rows[span.first..=span.last].fill(true));
         }
@@ -41,7 +41,7 @@ pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation
     Assessment { clauses, violations, unsafe_time_s: f64::from(unsafe_rows) * scenario.world.timestep_s }
 }
 
-fn result_of(clause: &Clause, columns: &[&[f64]], end: End, violation_count: u32) -> ClauseResult {
+fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count: u32) -> ClauseResult {
     let outcome = clause.bound.evaluate(columns, end);
     let status = match outcome.status {
         Status::Satisfied if outcome.vacuous && clause.must_activate => ClauseStatus::NotApplicable,
@@ -62,7 +62,7 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: End, violation_count: u32
         scale: Some(clause.scale),
         status,
         robustness: Some(settled).filter(|r| r.is_finite()),
-        worst_value: clause.formula.measured(settled),
+        worst_value: clause.formula.measured_value(settled),
         worst_time_s: worst.filter(|(_, margin)| margin.is_finite()).map(|(row, _)| columns[0][row]),
         vacuous: outcome.vacuous,
         violation_count,
@@ -70,7 +70,7 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: End, violation_count: u32
 }
 
 /// The violations that a result tells of: the first ones, and the gravest wherever it was.
-fn kept(spans: &[Span]) -> impl Iterator<Item = &Span> {
+fn kept(spans: &[ViolationSpan]) -> impl Iterator<Item = &ViolationSpan> {
     let gravest = spans.iter().enumerate().min_by(|a, b| a.1.robustness.total_cmp(&b.1.robustness)).map(|(i, _)| i);
     let first = match gravest {
         Some(at) if at >= MAX_VIOLATIONS_PER_CLAUSE => MAX_VIOLATIONS_PER_CLAUSE - 1,
@@ -79,13 +79,18 @@ fn kept(spans: &[Span]) -> impl Iterator<Item = &Span> {
     spans.iter().enumerate().filter(move |(i, _)| *i < first || Some(*i) == gravest).map(|(_, span)| span)
 }
 
-fn violation_of(clause: &Clause, span: &Span, involved: Vec<Involved>, (time, step_s): (&[f64], f64)) -> Violation {
+fn violation_of(
+    clause: &Clause,
+    span: &ViolationSpan,
+    involved: Vec<Involved>,
+    (time, step_s): (&[f64], f64),
+) -> Violation {
     Violation {
         clause: clause.id.clone(),
         level: clause.level,
         start_s: time[span.first],
         end_s: time[span.last] + step_s,
-        value: clause.formula.measured(span.robustness),
+        value: clause.formula.measured_value(span.robustness),
         limit: clause.limit,
         unit: clause.unit.clone(),
         robustness: Some(span.robustness).filter(|r| r.is_finite()),
@@ -168,9 +173,9 @@ mod tests {
 
     #[test]
     fn the_gravest_violation_is_among_those_that_are_kept() {
-        let span = |first, robustness| Span { first, last: first, worst: first, robustness };
-        let mut spans: Vec<Span> = (0..50).map(|first| span(first, -1.0)).collect();
-        let firsts = |spans: &[Span]| kept(spans).map(|span| span.first).collect::<Vec<_>>();
+        let span = |first, robustness| ViolationSpan { first, last: first, worst: first, robustness };
+        let mut spans: Vec<ViolationSpan> = (0..50).map(|first| span(first, -1.0)).collect();
+        let firsts = |spans: &[ViolationSpan]| kept(spans).map(|span| span.first).collect::<Vec<_>>();
         assert_eq!(firsts(&spans), (0..20).collect::<Vec<_>>());
         spans[7].robustness = -2.0;
         assert_eq!(firsts(&spans), (0..20).collect::<Vec<_>>());

@@ -8,7 +8,7 @@ use assay_model::lane::{Done, Probe, Probed, Run};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
 use assay_scenario::Scenario;
 use assay_sim::{Simulation, TraceHash, Unstable, World};
-use assay_stl::End;
+use assay_stl::TraceEnd;
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
@@ -235,7 +235,8 @@ impl Running<'_> {
             Ending::TimeLimit => self.scenario.success.at_end && self.watch.succeeded(time_s),
             _ => false,
         };
-        let end = if matches!(ending, Ending::Success | Ending::TimeLimit) { End::Complete } else { End::Cut };
+        let end =
+            if matches!(ending, Ending::Success | Ending::TimeLimit) { TraceEnd::Complete } else { TraceEnd::Cut };
         let Assessment { clauses, violations, unsafe_time_s } =
             assess(self.scenario, &self.trace, &self.simulation, end);
         // What only the end of the episode settled, before anything is written of it.

@@ -105,7 +105,7 @@ fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation
         level: clause.level,
         start_s: time_s,
         end_s: time_s + step_s,
-        value: clause.formula.measured(upper),
+        value: clause.formula.measured_value(upper),
         limit: clause.limit,
         unit: clause.unit.clone(),
         robustness: Some(upper).filter(|robustness| robustness.is_finite()),

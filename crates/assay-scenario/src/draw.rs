@@ -1,7 +1,7 @@
 //! What an episode draws: a pure function of the scenario and the world's seed.
 
 use assay_model::Generator;
-use assay_stl::{Bound, Formula};
+use assay_stl::{BoundFormula, Formula};
 
 use crate::{Distribution, Placement, Push, Scalar, Scenario, Target, Track};
 
@@ -151,7 +151,7 @@ pub(crate) fn evaluate(value: &Scalar, parameters: &[(String, f64)]) -> Result<f
 ///
 /// # Errors
 /// What is wrong with the expression, in words.
-pub(crate) fn arithmetic(expression: &str, names: &[&str]) -> Result<Bound, String> {
+pub(crate) fn arithmetic(expression: &str, names: &[&str]) -> Result<BoundFormula, String> {
     // Bare, for columns that count from the author's first character; in parentheses, so that nothing but arithmetic
     // fits. Only arithmetic is right in both.
     Formula::parse(&format!("{expression} >= 0"), &[]).map_err(|e| e.to_string())?;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use assay_model::{Level, ScenarioCard, ScenarioId};
-use assay_stl::{Bound, Formula};
+use assay_stl::{BoundFormula, Formula};
 
 use crate::schema::Document;
 use crate::{
@@ -108,7 +108,7 @@ pub struct Stage {
     /// What it is worth.
     pub points: f64,
     /// The condition over signals (no temporal operators).
-    pub when: Bound,
+    pub when: BoundFormula,
     /// How long it must hold, in s.
     pub hold_s: f64,
 }
@@ -117,7 +117,7 @@ pub struct Stage {
 #[derive(Debug, Clone)]
 pub struct Success {
     /// The condition over signals.
-    pub when: Bound,
+    pub when: BoundFormula,
     /// How long it must hold, in s.
     pub hold_s: f64,
     /// Judged at the time limit only; otherwise the first success ends the episode.
@@ -150,7 +150,7 @@ pub struct Clause {
     /// As written, with `limit` replaced by its number.
     pub formula: Formula,
     /// Bound to [`Scenario::signal_names`] at the physics step.
-    pub bound: Bound,
+    pub bound: BoundFormula,
 }
 
 impl Scenario {

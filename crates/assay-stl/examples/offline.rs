@@ -7,7 +7,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use assay_stl::{End, Formula};
+use assay_stl::{Formula, TraceEnd};
 
 const PERIOD_S: f64 = 0.002;
 const ROUNDS: usize = 7;
@@ -30,11 +30,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let best = (0..ROUNDS).map(|_| {
             let start = Instant::now();
             for _ in 0..runs {
-                black_box(bound.evaluate(black_box(&columns), End::Complete));
+                black_box(bound.evaluate(black_box(&columns), TraceEnd::Complete));
             }
             start.elapsed().as_secs_f64() * 1e6 / runs as f64
         });
-        let robustness = bound.evaluate(&columns, End::Complete).robustness;
+        let robustness = bound.evaluate(&columns, TraceEnd::Complete).robustness;
         println!("{robustness} {}", best.fold(f64::INFINITY, f64::min));
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use assay_stl::{End, Formula};
+use assay_stl::{Formula, TraceEnd};
 
 const SAMPLES: usize = 1_000_000;
 const ROUNDS: usize = 5;
@@ -52,10 +52,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             for row in &rows {
                 black_box(monitor.push(black_box(row)));
             }
-            black_box(monitor.finish(End::Complete));
+            black_box(monitor.finish(TraceEnd::Complete));
         });
         let offline = best(|| {
-            black_box(bound.evaluate(&[&x, &y], End::Complete));
+            black_box(bound.evaluate(&[&x, &y], TraceEnd::Complete));
         });
         println!("{push:>8.2} {offline:>8.2}  {text}");
     }
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let runs = SAMPLES / EPISODE;
         let sample = best(|| {
             for _ in 0..runs {
-                black_box(bound.evaluate(black_box(&columns), End::Complete));
+                black_box(bound.evaluate(black_box(&columns), TraceEnd::Complete));
             }
         });
         println!("{:>8.1} {:>8}  {text}", sample * EPISODE as f64 / 1000.0, "");

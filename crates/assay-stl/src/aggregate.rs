@@ -1,12 +1,12 @@
 //! Means, durations and counts over the samples behind: columns that are derived from the signals, one sample at a time, so
 //! that recordings and monitors get the same bits.
-use crate::leaf::Leaf;
-use crate::plan::{OpId, Plan};
+use crate::plan::{EvaluationPlan, OpId};
+use crate::predicate::Predicate;
 use crate::syntax::Aggregate;
 
 /// A column that is derived from others.
 #[derive(Debug, Clone)]
-pub(crate) struct Derived {
+pub(crate) struct DerivedColumn {
     pub(crate) aggregate: Aggregate,
     /// How many samples it looks at, the present one among them; `None` for all so far.
     pub(crate) width: Option<usize>,
@@ -18,7 +18,7 @@ pub(crate) struct Derived {
 /// What is aggregated.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    Number(Leaf),
+    Number(Predicate),
     /// Operations without temporal operators that say whether a truth holds, and whether its negation does: neither where
     /// something was not measured.
     Truth {
@@ -29,9 +29,9 @@ pub(crate) enum Source {
 
 impl Source {
     /// The number, or 1 for true and 0 for false; NaN for what was not measured.
-    fn at(&self, plan: &Plan, sample: &[f64]) -> f64 {
+    fn at(&self, plan: &EvaluationPlan, sample: &[f64]) -> f64 {
         match self {
-            Self::Number(leaf) => leaf.margin(sample),
+            Self::Number(predicate) => predicate.margin(sample),
             Self::Truth { holds, fails } => {
                 let mut values = vec![f64::NAN; holds.max(fails) + 1];
                 let positive = plan.instant(*holds, sample, &mut values) > 0.0;
@@ -45,13 +45,13 @@ impl Source {
 /// The state of all derived columns of a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    windows: Vec<Window>,
+    windows: Vec<SlidingSum>,
     row: Vec<f64>,
 }
 
 impl History {
-    pub(crate) fn new(plan: &Plan) -> Self {
-        Self { windows: plan.derived.iter().map(Window::new).collect(), row: Vec::with_capacity(plan.columns()) }
+    pub(crate) fn new(plan: &EvaluationPlan) -> Self {
+        Self { windows: plan.derived.iter().map(SlidingSum::new).collect(), row: Vec::with_capacity(plan.columns()) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -59,7 +59,7 @@ impl History {
     }
 
     /// The sample with the derived columns behind its signals.
-    pub(crate) fn extend(&mut self, plan: &Plan, sample: &[f64]) -> &[f64] {
+    pub(crate) fn extend(&mut self, plan: &EvaluationPlan, sample: &[f64]) -> &[f64] {
         self.row.clear();
         self.row.extend((0..plan.width).map(|column| sample.get(column).copied().unwrap_or(f64::NAN)));
         self.row.resize(plan.columns(), f64::NAN);
@@ -71,7 +71,7 @@ impl History {
     }
 }
 
-impl Plan {
+impl EvaluationPlan {
     /// The derived columns of the first `n` samples.
     pub(crate) fn derive(&self, columns: &[&[f64]], n: usize) -> Vec<Vec<f64>> {
         let mut history = History::new(self);
@@ -89,7 +89,7 @@ impl Plan {
 /// A sum over the last samples. Nothing is subtracted, so no rounding error stays behind: samples wait in `back`, and when
 /// the oldest has to go they are turned into sums from each of them to the newest, in `front`.
 #[derive(Debug, Clone)]
-struct Window {
+struct SlidingSum {
     width: Option<usize>,
     front: Vec<f64>,
     back: Vec<f64>,
@@ -99,12 +99,12 @@ struct Window {
     was_true: bool,
 }
 
-impl Window {
-    fn new(derived: &Derived) -> Self {
+impl SlidingSum {
+    fn new(derived: &DerivedColumn) -> Self {
         Self { width: derived.width, front: vec![], back: vec![], back_sum: 0.0, count: 0, was_true: false }
     }
 
-    fn push(&mut self, derived: &Derived, value: f64) -> f64 {
+    fn push(&mut self, derived: &DerivedColumn, value: f64) -> f64 {
         let is_true = value > 0.0;
         match derived.aggregate {
             Aggregate::Mean => self.sum(value) / self.count as f64,

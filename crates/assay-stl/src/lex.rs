@@ -3,7 +3,7 @@ use crate::error::ParseError;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum TokenKind<'a> {
     /// A finite literal.
     Number(f64),
     /// A name or a keyword.
@@ -17,7 +17,7 @@ pub(crate) enum Kind<'a> {
 /// A token and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: TokenKind<'a>,
     /// In characters, from 1.
     pub(crate) column: usize,
     pub(crate) text: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct Token<'a> {
 impl Token<'_> {
     /// How an error names it.
     pub(crate) fn shown(&self) -> String {
-        if self.kind == Kind::End { "the end of the formula".to_owned() } else { format!("`{}`", self.text) }
+        if self.kind == TokenKind::End { "the end of the formula".to_owned() } else { format!("`{}`", self.text) }
     }
 }
 
@@ -36,7 +36,7 @@ const SYMBOLS: [&str; 23] = [
     ",", ";",
 ];
 
-/// All tokens of `text`, the last one being [`Kind::End`].
+/// All tokens of `text`, the last one being [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     let mut out = Vec::new();
     let (mut rest, mut column) = (text, 1);
@@ -45,16 +45,16 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
         column += rest[..rest.len() - trimmed.len()].chars().count();
         rest = trimmed;
         let Some(first) = rest.chars().next() else {
-            out.push(Token { kind: Kind::End, column, text: "" });
+            out.push(Token { kind: TokenKind::End, column, text: "" });
             return Ok(out);
         };
         let (kind, length) = if first.is_ascii_alphabetic() || first == '_' {
             let length = word_length(rest);
-            (Kind::Word(&rest[..length]), length)
+            (TokenKind::Word(&rest[..length]), length)
         } else if first.is_ascii_digit() || first == '.' {
             number(rest, column)?
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
-            (Kind::Symbol(symbol), symbol.len())
+            (TokenKind::Symbol(symbol), symbol.len())
         } else {
             let expected = "a signal, a number, an operator or a parenthesis".to_owned();
             return Err(ParseError { column, expected, found: format!("`{}`", first.escape_debug()) });
@@ -74,7 +74,7 @@ fn digits(text: &str) -> usize {
 }
 
 /// A literal: digits, a fraction, an exponent. `5s` is a number and then a word.
-fn number(rest: &str, column: usize) -> Result<(Kind<'static>, usize), ParseError> {
+fn number(rest: &str, column: usize) -> Result<(TokenKind<'static>, usize), ParseError> {
     let mut length = digits(rest);
     if rest[length..].starts_with('.') {
         length += 1 + digits(&rest[length + 1..]);
@@ -87,7 +87,7 @@ fn number(rest: &str, column: usize) -> Result<(Kind<'static>, usize), ParseErro
         }
     }
     match rest[..length].parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok((Kind::Number(value), length)),
+        Ok(value) if value.is_finite() => Ok((TokenKind::Number(value), length)),
         _ => {
             Err(ParseError { column, expected: "a finite number".to_owned(), found: format!("`{}`", &rest[..length]) })
         }

@@ -5,17 +5,17 @@
 //! and Maler (2010), over finite traces.
 //!
 //! ```
-//! use assay_stl::{End, Formula, Status};
+//! use assay_stl::{Formula, Status, TraceEnd};
 //! let formula = Formula::parse("always (speed <= limit)", &[("limit", 0.25)])?;
 //! let bound = formula.bind(&["speed"], 0.002)?;
-//! let outcome = bound.evaluate(&[&[0.10, 0.20, 0.15]], End::Complete);
+//! let outcome = bound.evaluate(&[&[0.10, 0.20, 0.15]], TraceEnd::Complete);
 //! assert_eq!(outcome.status, Status::Satisfied);
 //!
 //! let mut monitor = bound.monitor();
 //! for speed in [0.10, 0.20, 0.15] {
 //!     monitor.push(&[speed]);
 //! }
-//! assert_eq!(monitor.finish(End::Complete), outcome);
+//! assert_eq!(monitor.finish(TraceEnd::Complete), outcome);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -36,28 +36,28 @@
 //! Where to begin reading: `syntax` (the formula), `lower` (negation normal form as a table of operations), `offline`
 //! (columns), `monitor` (streaming).
 mod aggregate;
-mod bind;
+mod bound_formula;
+mod display;
 mod error;
+mod evaluation;
 mod fold;
-mod leaf;
 mod lex;
 mod limits;
 mod lower;
-mod measured;
+mod measured_value;
 mod monitor;
 mod offline;
-mod outcome;
 mod parse;
 mod plan;
-mod shown;
-mod spans;
+mod predicate;
 mod syntax;
+mod violations;
 mod windows;
 
-pub use bind::Bound;
+pub use bound_formula::BoundFormula;
 pub use error::{BindError, ParseError};
+pub use evaluation::{Status, TraceEnd, TraceEvaluation};
 pub use limits::{MAX_DEPTH, MAX_HORIZON_STEPS, MAX_NODES, MAX_TEMPORAL, MAX_TEXT_BYTES};
-pub use monitor::{Monitor, Running};
-pub use outcome::{End, Outcome, Status};
-pub use spans::Span;
+pub use monitor::{Monitor, RunningBounds};
 pub use syntax::Formula;
+pub use violations::ViolationSpan;

@@ -1,6 +1,6 @@
 //! Whole columns at once: every operation of the plan becomes one column, forgotten after its last use.
 use crate::fold::Fold;
-use crate::plan::{Op, OpId, Plan, Steps};
+use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 use crate::windows::{self, Beyond};
 
 /// Samples of a piece.
@@ -8,7 +8,7 @@ const PIECE: usize = 512;
 
 /// What is assumed about samples after the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum Continuation {
     /// There are none.
     Nothing,
     /// Every predicate is as false as can be.
@@ -21,52 +21,53 @@ pub(crate) enum After {
     PendingBest,
 }
 
-impl After {
+impl Continuation {
     /// The value of a predicate there.
     pub(crate) fn value(self) -> f64 {
         match self {
-            After::Nothing => f64::NAN,
-            After::Worst | After::PendingWorst => f64::NEG_INFINITY,
-            After::Best | After::PendingBest => f64::INFINITY,
+            Continuation::Nothing => f64::NAN,
+            Continuation::Worst | Continuation::PendingWorst => f64::NEG_INFINITY,
+            Continuation::Best | Continuation::PendingBest => f64::INFINITY,
         }
     }
 
     /// Whether windows without end stop at the last recorded sample.
     fn stops(self) -> bool {
-        matches!(self, After::PendingWorst | After::PendingBest)
+        matches!(self, Continuation::PendingWorst | Continuation::PendingBest)
     }
 
     /// What lies beyond a column that is long enough to have settled.
     fn beyond(self) -> Beyond {
-        if self == After::Nothing { Beyond::Nothing } else { Beyond::Last }
+        if self == Continuation::Nothing { Beyond::Nothing } else { Beyond::Last }
     }
 }
 
-impl Plan {
+impl EvaluationPlan {
     /// The column of operation `op` over the first `n` samples: `n` values, or more where samples are assumed (enough
     /// for the last value to repeat for ever). "Nothing" is NaN.
-    pub(crate) fn column(&self, op: OpId, columns: &[&[f64]], n: usize, after: After) -> Vec<f64> {
+    pub(crate) fn column(&self, op: OpId, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
         let mut table = self.columns_of(&[op], columns, n, after);
         table[op].take().unwrap_or_default()
     }
 
     /// The value at the outside of the formula `root`, at the first of `n` samples. Never NaN if `n > 0`.
-    pub(crate) fn first(&self, root: OpId, columns: &[&[f64]], n: usize, after: After) -> f64 {
+    pub(crate) fn first(&self, root: OpId, columns: &[&[f64]], n: usize, after: Continuation) -> f64 {
         let outside = self.outside(root);
         // Of an outermost window only one value is needed, so it gets no column of its own; nor do predicates in it.
         let passing = |op: OpId| match &self.ops[op] {
-            Op::Ahead { kid, .. } if after == After::Nothing => self.passing(*kid),
+            Op::Ahead { operand, .. } if after == Continuation::Nothing => self.passing(*operand),
             _ => None,
         };
         let source = |op: OpId| match &self.ops[op] {
-            Op::Pick { .. } => None,
-            Op::Ahead { kid, .. } => Some(*kid),
+            Op::Extremum { .. } => None,
+            Op::Ahead { operand, .. } => Some(*operand),
             _ => Some(op),
         };
         let mut wanted = Vec::new();
         for op in &outside {
             match passing(*op) {
-                Some((_, kids)) => wanted.extend(kids.into_iter().filter(|kid| !matches!(self.ops[*kid], Op::Leaf(_)))),
+                Some((_, operands)) => wanted
+                    .extend(operands.into_iter().filter(|operand| !matches!(self.ops[*operand], Op::Predicate(_)))),
                 None => wanted.extend(source(*op)),
             }
         }
@@ -75,9 +76,11 @@ impl Plan {
         for op in outside {
             let column = source(op).and_then(|source| table.get(source)?.as_deref()).unwrap_or_default();
             let found = match &self.ops[op] {
-                Op::Pick { fold, kids } => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, value[*kid])),
-                Op::Ahead { fold, steps, .. } if let Some((inner, kids)) = passing(op) => {
-                    self.extremum(*fold, *steps, inner, &kids, &table, columns, n)
+                Op::Extremum { fold, operands } => {
+                    operands.iter().fold(f64::NAN, |best, operand| fold.of(best, value[*operand]))
+                }
+                Op::Ahead { fold, steps, .. } if let Some((inner, operands)) = passing(op) => {
+                    self.extremum(*fold, *steps, inner, &operands, &table, columns, n)
                 }
                 Op::Ahead { fold, steps, .. } if steps.to.is_none() && after.stops() => {
                     windows::first(*fold, *steps, &column[..n], Beyond::Nothing)
@@ -93,15 +96,17 @@ impl Plan {
     /// Whether the values of `op` can be made a piece at a time: a predicate, or an extremum over predicates and columns.
     fn passing(&self, op: OpId) -> Option<(Fold, Vec<OpId>)> {
         match &self.ops[op] {
-            Op::Leaf(_) => Some((Fold::Min, vec![op])),
-            Op::Pick { fold, kids } if !kids.iter().any(|kid| matches!(self.ops[*kid], Op::Pick { .. })) => {
-                Some((*fold, kids.clone()))
+            Op::Predicate(_) => Some((Fold::Min, vec![op])),
+            Op::Extremum { fold, operands }
+                if !operands.iter().any(|operand| matches!(self.ops[*operand], Op::Extremum { .. })) =>
+            {
+                Some((*fold, operands.clone()))
             }
             _ => None,
         }
     }
 
-    /// The extremum over `steps` ahead of the first sample of what `inner` makes of `kids`: in pieces that stay in the
+    /// The extremum over `steps` ahead of the first sample of what `inner` makes of `operands`: in pieces that stay in the
     /// processor's cache, and without a column for what is used once.
     #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
     fn extremum(
@@ -109,7 +114,7 @@ impl Plan {
         fold: Fold,
         steps: Steps,
         inner: Fold,
-        kids: &[OpId],
+        operands: &[OpId],
         table: &[Option<Vec<f64>>],
         columns: &[&[f64]],
         n: usize,
@@ -121,15 +126,15 @@ impl Plan {
             let stop = end.min(start + PIECE);
             // A monitor keeps no column that no predicate reads.
             let here: Vec<&[f64]> = columns.iter().map(|column| column.get(start..).unwrap_or_default()).collect();
-            let fill = |kid: OpId, out: &mut [f64]| match &self.ops[kid] {
-                Op::Leaf(leaf) => self.leaves[*leaf].fill(&here, out),
-                _ => out.copy_from_slice(&table[kid].as_deref().unwrap_or_default()[start..stop]),
+            let fill = |operand: OpId, out: &mut [f64]| match &self.ops[operand] {
+                Op::Predicate(predicate) => self.predicates[*predicate].fill(&here, out),
+                _ => out.copy_from_slice(&table[operand].as_deref().unwrap_or_default()[start..stop]),
             };
             let piece = &mut piece[..stop - start];
-            fill(kids[0], piece);
-            for kid in &kids[1..] {
+            fill(operands[0], piece);
+            for operand in &operands[1..] {
                 let other = &mut other[..stop - start];
-                fill(*kid, other);
+                fill(*operand, other);
                 piece.iter_mut().zip(&*other).for_each(|(a, b)| *a = inner.of(*a, *b));
             }
             best = fold.of(best, windows::extremum(fold, piece));
@@ -138,29 +143,29 @@ impl Plan {
     }
 
     /// The columns of `wanted`, by operation; the others are gone.
-    fn columns_of(&self, wanted: &[OpId], columns: &[&[f64]], n: usize, after: After) -> Vec<Option<Vec<f64>>> {
+    fn columns_of(&self, wanted: &[OpId], columns: &[&[f64]], n: usize, after: Continuation) -> Vec<Option<Vec<f64>>> {
         let end = wanted.iter().max().map_or(0, |last| last + 1);
         let mut uses = vec![0_usize; end];
         wanted.iter().for_each(|op| uses[*op] += 1);
         for op in (0..end).rev() {
             if uses[op] > 0 {
-                self.ops[op].kids().for_each(|kid| uses[kid] += 1);
+                self.ops[op].operands().for_each(|operand| uses[operand] += 1);
             }
         }
         let memory = (0..end).filter(|op| uses[*op] > 0).map(|op| self.facts[op].memory).max().unwrap_or(0);
-        let length = if after == After::Nothing { n } else { n + memory + 1 };
+        let length = if after == Continuation::Nothing { n } else { n + memory + 1 };
         let mut table: Vec<Option<Vec<f64>>> = vec![None; end];
         for op in 0..end {
             if uses[op] == 0 {
                 continue;
             }
-            for kid in self.ops[op].kids() {
-                uses[kid] -= 1;
+            for operand in self.ops[op].operands() {
+                uses[operand] -= 1;
             }
             let column = self.compute(op, &mut table, &uses, columns, n, length, after);
             table[op] = Some(column);
-            for kid in self.ops[op].kids().filter(|kid| uses[*kid] == 0) {
-                table[kid] = None;
+            for operand in self.ops[op].operands().filter(|operand| uses[*operand] == 0) {
+                table[operand] = None;
             }
         }
         table
@@ -176,7 +181,7 @@ impl Plan {
         columns: &[&[f64]],
         n: usize,
         length: usize,
-        after: After,
+        after: Continuation,
     ) -> Vec<f64> {
         let beyond = after.beyond();
         let stops = |steps: Steps| steps.to.is_none() && after.stops();
@@ -185,38 +190,39 @@ impl Plan {
             out
         };
         // The first operand, taken where nobody else needs it.
-        let mut own =
-            |kid: OpId| if uses[kid] == 0 { table[kid].take() } else { table[kid].clone() }.unwrap_or_default();
+        let mut own = |operand: OpId| {
+            if uses[operand] == 0 { table[operand].take() } else { table[operand].clone() }.unwrap_or_default()
+        };
         let mut taken = match &self.ops[op] {
-            Op::Pick { kids, .. } => own(kids[0]),
-            Op::Ahead { kid, .. } => own(*kid),
+            Op::Extremum { operands, .. } => own(operands[0]),
+            Op::Ahead { operand, .. } => own(*operand),
             Op::Gate { gate, .. } => own(*gate),
             _ => Vec::new(),
         };
-        let of = |kid: OpId| table[kid].as_deref().unwrap_or_default();
+        let of = |operand: OpId| table[operand].as_deref().unwrap_or_default();
         match &self.ops[op] {
-            Op::Leaf(leaf) => {
+            Op::Predicate(predicate) => {
                 let mut out = vec![after.value(); length];
-                self.leaves[*leaf].fill(columns, &mut out[..n]);
+                self.predicates[*predicate].fill(columns, &mut out[..n]);
                 out
             }
             Op::Fixed(value) => vec![*value; length],
-            Op::Pick { fold, kids } => combine(*fold, taken, kids[1..].iter().map(|kid| of(*kid))),
-            Op::Ahead { fold, steps, kid } => {
-                let dense = self.facts[*kid].never_empty && !after.stops();
+            Op::Extremum { fold, operands } => combine(*fold, taken, operands[1..].iter().map(|operand| of(*operand))),
+            Op::Ahead { fold, steps, operand } => {
+                let dense = self.facts[*operand].never_empty && !after.stops();
                 if stops(*steps) {
                     taken.truncate(n);
                     return stopped(windows::ahead(*fold, *steps, taken, Beyond::Nothing, dense));
                 }
                 windows::ahead(*fold, *steps, taken, beyond, dense)
             }
-            Op::Behind { fold, steps, kid } => windows::behind(*fold, *steps, of(*kid)),
+            Op::Behind { fold, steps, operand } => windows::behind(*fold, *steps, of(*operand)),
             Op::Until { outer, steps, left, right } if stops(*steps) => {
                 stopped(until(*outer, *steps, &of(*left)[..n], &of(*right)[..n], Beyond::Nothing))
             }
             Op::Until { outer, steps, left, right } => until(*outer, *steps, of(*left), of(*right), beyond),
             Op::Since { outer, left, right } => windows::since(*outer, of(*left), of(*right)),
-            Op::Gate { fold, kids, .. } => gated(*fold, taken, kids.iter().map(|kid| of(*kid))),
+            Op::Gate { fold, operands, .. } => gated(*fold, taken, operands.iter().map(|operand| of(*operand))),
         }
     }
 }

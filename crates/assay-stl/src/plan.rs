@@ -1,7 +1,7 @@
 //! A formula ready for evaluation: a table of operations in negation normal form, children before parents.
-use crate::aggregate::Derived;
+use crate::aggregate::DerivedColumn;
 use crate::fold::Fold;
-use crate::leaf::Leaf;
+use crate::predicate::Predicate;
 
 /// Index of an operation in its plan.
 pub(crate) type OpId = usize;
@@ -30,24 +30,24 @@ impl Steps {
 /// One operation. Negations are gone: they have become the other extremum, and the predicate's other side.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
-    /// Index into [`Plan::leaves`].
-    Leaf(usize),
+    /// Index into [`EvaluationPlan::predicates`].
+    Predicate(usize),
     Fixed(f64),
-    Pick {
+    Extremum {
         fold: Fold,
-        kids: Vec<OpId>,
+        operands: Vec<OpId>,
     },
     /// The extremum over the samples ahead: `always` (min), `eventually` (max).
     Ahead {
         fold: Fold,
         steps: Steps,
-        kid: OpId,
+        operand: OpId,
     },
     /// The extremum over the samples behind: `historically` (min), `once` (max).
     Behind {
         fold: Fold,
         steps: Steps,
-        kid: OpId,
+        operand: OpId,
     },
     /// `until` (outer max) and its dual (outer min).
     Until {
@@ -62,11 +62,11 @@ pub(crate) enum Op {
         left: OpId,
         right: OpId,
     },
-    /// Nothing where `gate` is nothing, else the extremum of `gate` and `kids`.
+    /// Nothing where `gate` is nothing, else the extremum of `gate` and `operands`.
     Gate {
         fold: Fold,
         gate: OpId,
-        kids: Vec<OpId>,
+        operands: Vec<OpId>,
         /// What nothing means at the outside of a formula.
         empty: f64,
     },
@@ -74,13 +74,13 @@ pub(crate) enum Op {
 
 impl Op {
     /// The operations it reads.
-    pub(crate) fn kids(&self) -> impl Iterator<Item = OpId> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = OpId> {
         let (few, many): ([Option<OpId>; 2], &[OpId]) = match self {
-            Op::Leaf(_) | Op::Fixed(_) => ([None; 2], &[]),
-            Op::Pick { kids, .. } => ([None; 2], kids),
-            Op::Ahead { kid, .. } | Op::Behind { kid, .. } => ([Some(*kid), None], &[]),
+            Op::Predicate(_) | Op::Fixed(_) => ([None; 2], &[]),
+            Op::Extremum { operands, .. } => ([None; 2], operands),
+            Op::Ahead { operand, .. } | Op::Behind { operand, .. } => ([Some(*operand), None], &[]),
             Op::Until { left, right, .. } | Op::Since { left, right, .. } => ([Some(*left), Some(*right)], &[]),
-            Op::Gate { gate, kids, .. } => ([Some(*gate), None], kids),
+            Op::Gate { gate, operands, .. } => ([Some(*gate), None], operands),
         };
         few.into_iter().flatten().chain(many.iter().copied())
     }
@@ -92,7 +92,7 @@ impl Op {
 pub(crate) struct Facts {
     /// Samples to wait for until the value is final; `None` if only the end of the trace settles it.
     pub(crate) delay: Option<usize>,
-    /// After how many samples without news the value no longer changes.
+    /// Number of samples without news after which the value no longer changes.
     pub(crate) memory: usize,
     /// Every finite window on the deepest path, added up (saturating): what the horizon limit applies to.
     pub(crate) span: usize,
@@ -103,37 +103,37 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    const LEAF: Self = Self { delay: Some(0), memory: 0, span: 0, never_empty: true, instant: true };
+    const INSTANT: Self = Self { delay: Some(0), memory: 0, span: 0, never_empty: true, instant: true };
 
     /// Of `op`, whose operands' facts are in `known`.
     pub(crate) fn of(op: &Op, known: &[Facts]) -> Self {
         match op {
-            Op::Leaf(_) | Op::Fixed(_) => Self::LEAF,
-            Op::Pick { kids, .. } => {
-                let never_empty = kids.iter().any(|kid| known[*kid].never_empty);
-                Self { never_empty, ..Self::most(kids, known) }
+            Op::Predicate(_) | Op::Fixed(_) => Self::INSTANT,
+            Op::Extremum { operands, .. } => {
+                let never_empty = operands.iter().any(|operand| known[*operand].never_empty);
+                Self { never_empty, ..Self::most(operands, known) }
             }
-            Op::Ahead { steps, kid, .. } => Self::most(&[*kid], known).ahead(*steps, *kid, known),
+            Op::Ahead { steps, operand, .. } => Self::most(&[*operand], known).ahead(*steps, *operand, known),
             Op::Until { steps, left, right, .. } => Self::most(&[*left, *right], known).ahead(*steps, *right, known),
-            Op::Behind { steps, kid, .. } => {
-                let kid = known[*kid];
-                let memory = kid.memory.saturating_add(steps.reach());
-                let span = kid.span.saturating_add(steps.reach());
-                Self { memory, span, never_empty: kid.never_empty && steps.from == 0, instant: false, ..kid }
+            Op::Behind { steps, operand, .. } => {
+                let operand = known[*operand];
+                let memory = operand.memory.saturating_add(steps.reach());
+                let span = operand.span.saturating_add(steps.reach());
+                Self { memory, span, never_empty: operand.never_empty && steps.from == 0, instant: false, ..operand }
             }
             Op::Since { left, right, .. } => {
                 let never_empty = known[*right].never_empty;
                 Self { never_empty, instant: false, ..Self::most(&[*left, *right], known) }
             }
-            Op::Gate { gate, kids, .. } => {
-                let all = Self::most(&[&kids[..], &[*gate]].concat(), known);
+            Op::Gate { gate, operands, .. } => {
+                let all = Self::most(&[&operands[..], &[*gate]].concat(), known);
                 Self { never_empty: known[*gate].never_empty, instant: false, ..all }
             }
         }
     }
 
-    fn most(kids: &[OpId], known: &[Facts]) -> Self {
-        kids.iter().map(|kid| known[*kid]).fold(Self::LEAF, |a, b| Self {
+    fn most(operands: &[OpId], known: &[Facts]) -> Self {
+        operands.iter().map(|operand| known[*operand]).fold(Self::INSTANT, |a, b| Self {
             delay: a.delay.zip(b.delay).map(|(a, b)| a.max(b)),
             memory: a.memory.max(b.memory),
             span: a.span.max(b.span),
@@ -144,7 +144,7 @@ impl Facts {
 
     fn ahead(self, steps: Steps, witness: OpId, known: &[Facts]) -> Self {
         Self {
-            delay: self.delay.zip(steps.to).map(|(kid, to)| kid.saturating_add(to)),
+            delay: self.delay.zip(steps.to).map(|(operand, to)| operand.saturating_add(to)),
             span: self.span.saturating_add(steps.reach()),
             never_empty: steps.from == 0 && known[witness].never_empty,
             instant: false,
@@ -155,13 +155,13 @@ impl Facts {
 
 /// A bound formula.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub(crate) leaves: Vec<Leaf>,
+pub(crate) struct EvaluationPlan {
+    pub(crate) predicates: Vec<Predicate>,
     pub(crate) ops: Vec<Op>,
     /// One an operation.
     pub(crate) facts: Vec<Facts>,
     pub(crate) root: OpId,
-    /// Positive at a place where the formula was exercised; `None` where it always is (see `Outcome::vacuous`).
+    /// Positive at a place where the formula was exercised; `None` where it always is (see `TraceEvaluation::vacuous`).
     pub(crate) active: Option<OpId>,
     /// What an outermost unbounded `always` (or a conjunction of them) holds of every sample.
     pub(crate) body: Option<OpId>,
@@ -170,10 +170,10 @@ pub(crate) struct Plan {
     /// How many columns a sample has.
     pub(crate) width: usize,
     /// Columns that are put behind those of the samples.
-    pub(crate) derived: Vec<Derived>,
+    pub(crate) derived: Vec<DerivedColumn>,
 }
 
-impl Plan {
+impl EvaluationPlan {
     /// How many columns a sample has with the derived ones.
     pub(crate) fn columns(&self) -> usize {
         self.width + self.derived.len()
@@ -185,18 +185,18 @@ impl Plan {
             Op::Ahead { fold, .. } | Op::Behind { fold, .. } => fold.empty(),
             Op::Until { outer, .. } | Op::Since { outer, .. } => outer.empty(),
             Op::Gate { empty, .. } => *empty,
-            Op::Leaf(_) | Op::Fixed(_) | Op::Pick { .. } => f64::NEG_INFINITY,
+            Op::Predicate(_) | Op::Fixed(_) | Op::Extremum { .. } => f64::NEG_INFINITY,
         }
     }
 
-    /// The operations at the outside of `root`, below no temporal operator: those of the result that are not `Pick`.
+    /// The operations at the outside of `root`, below no temporal operator: those of the result that are not `Extremum`.
     /// Children come before parents, each once.
     pub(crate) fn outside(&self, root: OpId) -> Vec<OpId> {
         let mut reached = vec![false; root + 1];
         reached[root] = true;
         for op in (0..=root).rev() {
-            if let (true, Op::Pick { kids, .. }) = (reached[op], &self.ops[op]) {
-                kids.iter().for_each(|kid| reached[*kid] = true);
+            if let (true, Op::Extremum { operands, .. }) = (reached[op], &self.ops[op]) {
+                operands.iter().for_each(|operand| reached[*operand] = true);
             }
         }
         (0..=root).filter(|op| reached[*op]).collect()

@@ -26,7 +26,7 @@ pub(crate) enum Arithmetic {
 
 /// Comparisons of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum ComparisonOp {
     Ge,
     Gt,
     Le,
@@ -83,7 +83,7 @@ pub(crate) enum Node {
     Abs(Id),
     Arithmetic(Arithmetic, Id, Id),
     Aggregate(Aggregate, Interval, Id),
-    Compare(Comparison, Id, Id),
+    Compare(ComparisonOp, Id, Id),
     Not(Id),
     Logic(Logic, Id, Id),
     Temporal(Temporal, Interval, Id),

@@ -2,11 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 mod common;
 
-use assay_stl::{Bound, End, Formula, Outcome, Status};
+use assay_stl::{BoundFormula, Formula, Status, TraceEnd, TraceEvaluation};
 use common::{F, Rest, Trace, formulas, reach, text, traces};
 use proptest::prelude::*;
 
-fn bind(f: &F) -> Bound {
+fn bind(f: &F) -> BoundFormula {
     Formula::parse(&text(f), &[]).unwrap().bind(&["a", "b"], 1.0).unwrap()
 }
 
@@ -14,7 +14,7 @@ fn same(x: f64, y: f64) -> bool {
     x.to_bits() == y.to_bits()
 }
 
-fn identical(x: Outcome, y: Outcome) -> bool {
+fn identical(x: TraceEvaluation, y: TraceEvaluation) -> bool {
     x.status == y.status
         && same(x.robustness, y.robustness)
         && same(x.interval.0, y.interval.0)
@@ -32,7 +32,7 @@ proptest! {
 
     #[test]
     fn complete_traces(f in formulas(), (a, b) in traces(14)) {
-        let outcome = bind(&f).evaluate(&[&a, &b], End::Complete);
+        let outcome = bind(&f).evaluate(&[&a, &b], TraceEnd::Complete);
         let expected = Trace::complete(&a, &b).outside(&f);
         prop_assert!(agree(outcome.robustness, expected), "{}: {} not {}", text(&f), outcome.robustness, expected);
         prop_assert_eq!(outcome.interval, (outcome.robustness, outcome.robustness));
@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn cut_traces(f in formulas(), (a, b) in traces(10)) {
-        let outcome = bind(&f).evaluate(&[&a, &b], End::Cut);
+        let outcome = bind(&f).evaluate(&[&a, &b], TraceEnd::Cut);
         let lower = Trace::assumed(&a, &b, &f, Rest::Worst).outside(&f);
         let upper = Trace::assumed(&a, &b, &f, Rest::Best).outside(&f);
         prop_assert!(agree(outcome.interval.0, lower), "{}: lower {} not {}", text(&f), outcome.interval.0, lower);
@@ -60,7 +60,7 @@ proptest! {
         prop_assert!(agree(outcome.interval.1, upper), "{}: upper {} not {}", text(&f), outcome.interval.1, upper);
         prop_assert!(lower <= outcome.robustness && outcome.robustness <= upper);
         if reach(&f) == 0 {
-            prop_assert_eq!(outcome, bind(&f).evaluate(&[&a, &b], End::Complete), "nothing to wait for in {}", text(&f));
+            prop_assert_eq!(outcome, bind(&f).evaluate(&[&a, &b], TraceEnd::Complete), "nothing to wait for in {}", text(&f));
         }
     }
 
@@ -69,12 +69,12 @@ proptest! {
         let bound = bind(&f);
         let mut monitor = bound.monitor();
         for n in 0..=a.len() {
-            for end in [End::Complete, End::Cut] {
+            for end in [TraceEnd::Complete, TraceEnd::Cut] {
                 let (streamed, whole) = (monitor.finish(end), bound.evaluate(&[&a[..n], &b[..n]], end));
                 prop_assert!(identical(streamed, whole), "{} at {n}, {end:?}: {streamed:?} not {whole:?}", text(&f));
             }
             if n < a.len() {
-                let before = bound.evaluate(&[&a[..=n], &b[..=n]], End::Cut).interval;
+                let before = bound.evaluate(&[&a[..=n], &b[..=n]], TraceEnd::Cut).interval;
                 let running = monitor.push(&[a[n], b[n]]);
                 prop_assert!(running.lower <= before.0 && before.1 <= running.upper, "{}: {running:?} is not around {before:?}", text(&f));
             }
@@ -86,7 +86,7 @@ proptest! {
         let bound = bind(&f);
         let mut last = (f64::NEG_INFINITY, f64::INFINITY);
         for n in 1..=a.len() {
-            let now = bound.evaluate(&[&a[..n], &b[..n]], End::Cut).interval;
+            let now = bound.evaluate(&[&a[..n], &b[..n]], TraceEnd::Cut).interval;
             prop_assert!(last.0 <= now.0 && now.1 <= last.1, "{}: {now:?} after {last:?}", text(&f));
             last = now;
         }
@@ -96,10 +96,10 @@ proptest! {
     fn the_body_and_its_spans_tell_the_whole(f in formulas(), (a, b) in traces(16)) {
         let always = F::Temporal("always", None, Box::new(f));
         let bound = bind(&always);
-        let robustness = bound.evaluate(&[&a, &b], End::Complete).robustness;
+        let robustness = bound.evaluate(&[&a, &b], TraceEnd::Complete).robustness;
         let body = bound.pointwise(&[&a, &b]);
         prop_assert!(agree(body.iter().copied().fold(f64::INFINITY, f64::min), robustness));
-        let spans = bound.spans(&[&a, &b]);
+        let spans = bound.violations(&[&a, &b]);
         for (i, value) in body.iter().enumerate() {
             let inside = spans.iter().any(|span| span.first <= i && i <= span.last);
             prop_assert_eq!(inside, *value < 0.0);

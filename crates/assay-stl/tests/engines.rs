@@ -1,7 +1,7 @@
 //! Streaming against offline on the formulas clauses are made of, on longer traces with every odd value a signal can
 //! take; which formulas stream in bounded memory; how tight the running bounds are.
 #![expect(clippy::unwrap_used, reason = "tests")]
-use assay_stl::{Bound, End, Formula};
+use assay_stl::{BoundFormula, Formula, TraceEnd};
 use proptest::prelude::*;
 
 /// Formulas a monitor folds in bounded memory, and whether its running bounds are as tight as can be.
@@ -45,7 +45,7 @@ const RECORDED: [&str; 4] = [
     "always[0:5] eventually (mean[0:3](a) > duration[0:2](b > 0))",
 ];
 
-fn bound(text: &str) -> Bound {
+fn bound(text: &str) -> BoundFormula {
     Formula::parse(text, &[]).unwrap().bind(&["a", "b"], 1.0).unwrap()
 }
 
@@ -87,7 +87,7 @@ proptest! {
                     continue;
                 }
                 let [a, b] = columns(&samples[..=i]);
-                for end in [End::Complete, End::Cut] {
+                for end in [TraceEnd::Complete, TraceEnd::Cut] {
                     let (streamed, whole) = (monitor.finish(end), bound.evaluate(&[&a, &b], end));
                     prop_assert_eq!(format!("{streamed:?}"), format!("{whole:?}"), "{} at {}", text, i);
                     prop_assert!(!whole.robustness.is_nan() && !whole.interval.0.is_nan() && !whole.interval.1.is_nan());
@@ -104,7 +104,7 @@ proptest! {
             for (i, sample) in samples.iter().enumerate().take(60) {
                 let running = monitor.push(sample);
                 let [a, b] = columns(&samples[..=i]);
-                let exact = bound.evaluate(&[&a, &b], End::Cut).interval;
+                let exact = bound.evaluate(&[&a, &b], TraceEnd::Cut).interval;
                 if tight {
                     prop_assert_eq!((running.lower, running.upper), exact, "{} at {}", text, i);
                 } else {

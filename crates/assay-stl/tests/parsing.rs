@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 use std::time::Duration;
 
-use assay_stl::{End, Formula, MAX_DEPTH, MAX_NODES, MAX_TEMPORAL, MAX_TEXT_BYTES, ParseError};
+use assay_stl::{Formula, MAX_DEPTH, MAX_NODES, MAX_TEMPORAL, MAX_TEXT_BYTES, ParseError, TraceEnd};
 
 /// CPU time of this thread: what else the machine does is no concern of these tests.
 fn cpu() -> Duration {
@@ -156,7 +156,7 @@ fn the_largest_formulas_still_evaluate() {
         for x in [3.0, 0.0, 2.0] {
             monitor.push(&[x]);
         }
-        assert_eq!(monitor.finish(End::Cut), bound.evaluate(&[&[3.0, 0.0, 2.0]], End::Cut), "{text}");
+        assert_eq!(monitor.finish(TraceEnd::Cut), bound.evaluate(&[&[3.0, 0.0, 2.0]], TraceEnd::Cut), "{text}");
         assert_eq!(bound.pointwise(&[&[3.0, 0.0, 2.0]]).len(), 3);
     }
 }
@@ -167,7 +167,7 @@ fn the_longest_windows_cost_no_more_than_their_samples() {
     let formula = Formula::parse("always[0:4] (x >= 0 until[1:800] once[0:800] (x > 1))", &[]).unwrap();
     let bound = formula.bind(&["x"], 0.002).unwrap();
     let x: Vec<f64> = (0..5000).map(|i| f64::from(i % 7)).collect();
-    let outcome = bound.evaluate(&[&x], End::Complete);
+    let outcome = bound.evaluate(&[&x], TraceEnd::Complete);
     assert!(outcome.robustness.is_finite());
     assert!(cpu() - start < Duration::from_secs(5));
 }
@@ -179,7 +179,7 @@ fn finishing_a_monitor_of_the_longest_window_is_quick() {
     let bound = formula.bind(&["x"], 0.002).unwrap();
     let mut monitor = bound.monitor();
     monitor.push(&[2.0]);
-    assert_eq!(monitor.finish(End::Complete), bound.evaluate(&[&[2.0]], End::Complete));
-    assert_eq!(monitor.finish(End::Cut), bound.evaluate(&[&[2.0]], End::Cut));
+    assert_eq!(monitor.finish(TraceEnd::Complete), bound.evaluate(&[&[2.0]], TraceEnd::Complete));
+    assert_eq!(monitor.finish(TraceEnd::Cut), bound.evaluate(&[&[2.0]], TraceEnd::Cut));
     assert!(cpu() - start < Duration::from_secs(10));
 }

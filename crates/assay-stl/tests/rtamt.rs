@@ -1,10 +1,10 @@
 //! Agreement with rtamt 0.4.10 (`data/rtamt.tsv`, written by `data/generate.py`), and where we differ from it and why.
 #![expect(clippy::unwrap_used, reason = "tests")]
-use assay_stl::{End, Formula};
+use assay_stl::{Formula, TraceEnd};
 
 fn robustness(text: &str, a: &[f64], b: &[f64]) -> f64 {
     let bound = Formula::parse(text, &[]).unwrap().bind(&["a", "b"], 1.0).unwrap();
-    bound.evaluate(&[a, b], End::Complete).robustness
+    bound.evaluate(&[a, b], TraceEnd::Complete).robustness
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! The rules the crate promises, one test each, on traces small enough to check by hand.
 #![expect(clippy::unwrap_used, reason = "tests")]
-use assay_stl::{BindError, Bound, End, Formula, Outcome, Span, Status};
+use assay_stl::{BindError, BoundFormula, Formula, Status, TraceEnd, TraceEvaluation, ViolationSpan};
 
 const INF: f64 = f64::INFINITY;
 
-fn bound(text: &str) -> Bound {
+fn bound(text: &str) -> BoundFormula {
     Formula::parse(text, &[("limit", 2.0)]).unwrap().bind(&["a", "b"], 1.0).unwrap()
 }
 
 /// Offline and streaming, which must not differ.
-fn run(text: &str, a: &[f64], b: &[f64], end: End) -> Outcome {
+fn run(text: &str, a: &[f64], b: &[f64], end: TraceEnd) -> TraceEvaluation {
     let bound = bound(text);
     let mut monitor = bound.monitor();
     for (a, b) in a.iter().zip(b) {
@@ -21,11 +21,11 @@ fn run(text: &str, a: &[f64], b: &[f64], end: End) -> Outcome {
 }
 
 fn robustness(text: &str, a: &[f64]) -> f64 {
-    run(text, a, &vec![0.0; a.len()], End::Complete).robustness
+    run(text, a, &vec![0.0; a.len()], TraceEnd::Complete).robustness
 }
 
-fn cut(text: &str, a: &[f64]) -> Outcome {
-    run(text, a, &vec![0.0; a.len()], End::Cut)
+fn cut(text: &str, a: &[f64]) -> TraceEvaluation {
+    run(text, a, &vec![0.0; a.len()], TraceEnd::Cut)
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn aggregates_remember_no_rounding_error() {
 #[test]
 fn until_needs_its_left_side_only_before_the_witness() {
     let (a, b) = ([1.0, 1.0, -1.0, 1.0], [-1.0, -1.0, 1.0, -1.0]);
-    assert_eq!(run("a > 0 until b > 0", &a, &b, End::Complete).robustness, 1.0);
-    assert_eq!(run("a > 0 until[3:3] b > 0", &a, &b, End::Complete).robustness, -1.0);
-    assert_eq!(run("always[3:3] (a > 0 since[0:1] b > 0)", &a, &b, End::Complete).robustness, 1.0);
-    assert_eq!(run("always[3:3] (a > 0 since[2:3] b > 0)", &a, &b, End::Complete).robustness, -1.0);
+    assert_eq!(run("a > 0 until b > 0", &a, &b, TraceEnd::Complete).robustness, 1.0);
+    assert_eq!(run("a > 0 until[3:3] b > 0", &a, &b, TraceEnd::Complete).robustness, -1.0);
+    assert_eq!(run("always[3:3] (a > 0 since[0:1] b > 0)", &a, &b, TraceEnd::Complete).robustness, 1.0);
+    assert_eq!(run("always[3:3] (a > 0 since[2:3] b > 0)", &a, &b, TraceEnd::Complete).robustness, -1.0);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn a_complete_trace_clips_its_windows() {
 
 #[test]
 fn an_unmet_window_beyond_the_end_is_violated_and_an_empty_always_is_vacuous() {
-    let unmet = run("eventually[5:9] (a > 0)", &[1.0], &[0.0], End::Complete);
+    let unmet = run("eventually[5:9] (a > 0)", &[1.0], &[0.0], TraceEnd::Complete);
     assert_eq!((unmet.status, unmet.robustness, unmet.vacuous), (Status::Violated, -INF, true));
-    let empty = run("always[5:9] (a > 0)", &[-1.0], &[0.0], End::Complete);
+    let empty = run("always[5:9] (a > 0)", &[-1.0], &[0.0], TraceEnd::Complete);
     assert_eq!((empty.status, empty.robustness, empty.vacuous), (Status::Satisfied, INF, true));
-    let both = run("eventually[5:9] (a > 0) and a > 0", &[1.0], &[0.0], End::Complete);
+    let both = run("eventually[5:9] (a > 0) and a > 0", &[1.0], &[0.0], TraceEnd::Complete);
     assert_eq!((both.status, both.vacuous), (Status::Violated, false));
 }
 
@@ -137,13 +137,13 @@ fn a_conjunction_does_not_wait_for_its_slow_side() {
 #[test]
 fn a_premise_that_never_held_makes_an_implication_vacuous() {
     let text = "always (a > 1 implies b < 0)";
-    let vacuous = |a: &[f64]| run(text, a, &vec![-1.0; a.len()], End::Complete).vacuous;
+    let vacuous = |a: &[f64]| run(text, a, &vec![-1.0; a.len()], TraceEnd::Complete).vacuous;
     assert!(vacuous(&[0.0, 1.0]), "a strict premise does not hold at its limit");
     assert!(!vacuous(&[0.0, 1.5]));
-    assert!(!run("always (a >= 1 implies b < 0)", &[1.0], &[-1.0], End::Complete).vacuous);
-    assert!(!run("always (a > 1 implies b < 0) and b < 0", &[0.0], &[-1.0], End::Complete).vacuous);
-    assert!(run("always (a > 1 implies (b > 1 implies a > 0))", &[2.0], &[0.0], End::Complete).vacuous);
-    assert!(!run("not eventually not (a > 1 implies b < 0)", &[2.0], &[0.0], End::Complete).vacuous);
+    assert!(!run("always (a >= 1 implies b < 0)", &[1.0], &[-1.0], TraceEnd::Complete).vacuous);
+    assert!(!run("always (a > 1 implies b < 0) and b < 0", &[0.0], &[-1.0], TraceEnd::Complete).vacuous);
+    assert!(run("always (a > 1 implies (b > 1 implies a > 0))", &[2.0], &[0.0], TraceEnd::Complete).vacuous);
+    assert!(!run("not eventually not (a > 1 implies b < 0)", &[2.0], &[0.0], TraceEnd::Complete).vacuous);
 }
 
 #[test]
@@ -151,30 +151,30 @@ fn nan_is_never_satisfied_on_either_side_of_a_negation() {
     for text in
         ["always (a > 0)", "always not (a > 0)", "always (a == a)", "eventually not (a != 0)", "always (min(a, 1) > 0)"]
     {
-        let outcome = run(text, &[f64::NAN], &[0.0], End::Complete);
+        let outcome = run(text, &[f64::NAN], &[0.0], TraceEnd::Complete);
         assert_eq!((outcome.status, outcome.robustness), (Status::Violated, -INF), "{text}");
     }
-    let premise = run("always (a > 0 implies b > 0)", &[f64::NAN], &[-1.0], End::Complete);
+    let premise = run("always (a > 0 implies b > 0)", &[f64::NAN], &[-1.0], TraceEnd::Complete);
     assert_eq!(premise.status, Status::Violated);
-    assert_eq!(run("always (a / b > 0)", &[0.0], &[0.0], End::Complete).status, Status::Violated);
+    assert_eq!(run("always (a / b > 0)", &[0.0], &[0.0], TraceEnd::Complete).status, Status::Violated);
 }
 
 #[test]
 fn an_empty_trace_settles_nothing() {
     for text in ["a > 0", "always (a > 0)", "eventually always[0:2] (a > 0)", "always[0:1] eventually (a > 0)"] {
-        for end in [End::Complete, End::Cut] {
+        for end in [TraceEnd::Complete, TraceEnd::Cut] {
             let outcome = run(text, &[], &[], end);
             assert_eq!((outcome.status, outcome.interval, outcome.vacuous), (Status::Undetermined, (-INF, INF), true));
         }
-        assert!(bound(text).spans(&[&[], &[]]).is_empty());
+        assert!(bound(text).violations(&[&[], &[]]).is_empty());
         assert!(bound(text).pointwise(&[&[], &[]]).is_empty());
     }
 }
 
 #[test]
 fn zero_is_satisfied() {
-    assert_eq!(run("always (a <= 2)", &[2.0], &[0.0], End::Complete).status, Status::Satisfied);
-    assert_eq!(run("always not (a > 2)", &[2.0], &[0.0], End::Complete).status, Status::Satisfied);
+    assert_eq!(run("always (a <= 2)", &[2.0], &[0.0], TraceEnd::Complete).status, Status::Satisfied);
+    assert_eq!(run("always not (a > 2)", &[2.0], &[0.0], TraceEnd::Complete).status, Status::Satisfied);
 }
 
 #[test]
@@ -182,32 +182,32 @@ fn spans_are_the_runs_below_zero() {
     let a = [1.0, -1.0, -3.0, 2.0, -1.0];
     let zeros = [0.0; 5];
     let expected = [
-        Span { first: 1, last: 2, worst: 2, robustness: -3.0 },
-        Span { first: 4, last: 4, worst: 4, robustness: -1.0 },
+        ViolationSpan { first: 1, last: 2, worst: 2, robustness: -3.0 },
+        ViolationSpan { first: 4, last: 4, worst: 4, robustness: -1.0 },
     ];
-    assert_eq!(bound("always (a >= 0)").spans(&[&a, &zeros]), expected);
-    assert_eq!(bound("not eventually (a < 0)").spans(&[&a, &zeros]), expected);
-    assert_eq!(bound("always (a >= 0) and always (b >= 0)").spans(&[&a, &zeros]), expected);
+    assert_eq!(bound("always (a >= 0)").violations(&[&a, &zeros]), expected);
+    assert_eq!(bound("not eventually (a < 0)").violations(&[&a, &zeros]), expected);
+    assert_eq!(bound("always (a >= 0) and always (b >= 0)").violations(&[&a, &zeros]), expected);
     assert_eq!(bound("always (a >= 0)").pointwise(&[&a, &zeros]), a);
 }
 
 #[test]
 fn other_formulas_have_one_span_from_where_it_is_certain() {
     let (a, zeros) = ([1.0, -1.0, -3.0, 2.0, -1.0], [0.0; 5]);
-    let span = |first, robustness| vec![Span { first, last: 4, worst: first, robustness }];
-    assert_eq!(bound("always[0:2] (a >= 0)").spans(&[&a, &zeros]), span(1, -3.0));
-    assert_eq!(bound("eventually[1:2] (a >= 0)").spans(&[&a, &zeros]), span(2, -1.0));
-    assert_eq!(bound("eventually (a >= 9)").spans(&[&a, &zeros]), span(4, -7.0));
-    assert_eq!(bound("eventually (a >= 9)").spans_at(&[&a, &zeros], End::Cut), []);
-    assert_eq!(bound("eventually (a >= 2)").spans(&[&a, &zeros]), []);
+    let span = |first, robustness| vec![ViolationSpan { first, last: 4, worst: first, robustness }];
+    assert_eq!(bound("always[0:2] (a >= 0)").violations(&[&a, &zeros]), span(1, -3.0));
+    assert_eq!(bound("eventually[1:2] (a >= 0)").violations(&[&a, &zeros]), span(2, -1.0));
+    assert_eq!(bound("eventually (a >= 9)").violations(&[&a, &zeros]), span(4, -7.0));
+    assert_eq!(bound("eventually (a >= 9)").violations_at(&[&a, &zeros], TraceEnd::Cut), []);
+    assert_eq!(bound("eventually (a >= 2)").violations(&[&a, &zeros]), []);
 }
 
 #[test]
 fn cut_spans_leave_out_what_was_still_open() {
     let bound = bound("always (a > 0 implies eventually[0:2] b > 0)");
     let (a, b) = ([0.0, 0.0, 1.0, 0.0], [0.0, 0.0, -1.0, -1.0]);
-    assert_eq!(bound.spans(&[&a, &b]).len(), 1);
-    assert_eq!(bound.spans_at(&[&a, &b], End::Cut), []);
+    assert_eq!(bound.violations(&[&a, &b]).len(), 1);
+    assert_eq!(bound.violations_at(&[&a, &b], TraceEnd::Cut), []);
 }
 
 #[test]
@@ -262,9 +262,9 @@ fn a_window_that_begins_later_reads_only_the_signals_it_names() {
 fn a_window_that_was_cut_off_limits_nothing_yet() {
     let a = [-1.0, 3.0, -2.0];
     let zeros = [0.0; 3];
-    let cut = |text: &str| bound(text).pointwise_at(&[&a, &zeros], End::Cut);
+    let cut = |text: &str| bound(text).pointwise_at(&[&a, &zeros], TraceEnd::Cut);
     assert_eq!(cut("always (a >= 0)"), a);
     assert_eq!(cut("always eventually[0:1] (a >= 0)"), [3.0, 3.0, INF], "the last window is open");
     assert_eq!(cut("always always[0:1] (a >= 0)"), [-1.0, -2.0, -2.0], "what was seen counts");
-    assert_eq!(bound("always eventually[0:1] (a >= 0)").evaluate(&[&a, &zeros], End::Cut).interval.1, 3.0);
+    assert_eq!(bound("always eventually[0:1] (a >= 0)").evaluate(&[&a, &zeros], TraceEnd::Cut).interval.1, 3.0);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use assay_scenario::Scenario;
 use assay_sim::Simulation;
-use assay_stl::{Monitor, Running};
+use assay_stl::{Monitor, RunningBounds};
 
 use super::messages::{Clause, Contact, Contacts, Signal};
 use crate::Trace;
@@ -66,7 +66,7 @@ impl<'a> Gather<'a> {
         let signals = self.columns.iter().skip(1).map(signal).collect();
         let columns = &self.columns;
         let clause = |(margins, monitor): &mut (Vec<f64>, Monitor)| {
-            let mut running = Running { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
+            let mut running = RunningBounds { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
             for row in rows.clone() {
                 running = monitor.push(&columns.iter().map(|column| column[row]).collect::<Vec<_>>());
             }

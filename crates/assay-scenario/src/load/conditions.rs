@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use assay_stl::{Bound, Formula};
+use assay_stl::{BoundFormula, Formula};
 
 use crate::schema::{ClauseEntry, Document, StageEntry, SuccessAt};
 use crate::{Clause, ScenarioError, Stage, Success};
@@ -13,12 +13,12 @@ fn formula(key: &str, text: &str, constants: &[(&str, f64)]) -> Result<Formula, 
     Formula::parse(text, constants).map_err(|e| ScenarioError::value(key, e.to_string()))
 }
 
-fn bind(key: &str, formula: &Formula, names: &[String], period_s: f64) -> Result<Bound, ScenarioError> {
+fn bind(key: &str, formula: &Formula, names: &[String], period_s: f64) -> Result<BoundFormula, ScenarioError> {
     formula.bind(names, period_s).map_err(|e| ScenarioError::value(key, e.to_string()))
 }
 
 /// A condition without temporal operators.
-fn condition(key: &str, text: &str, names: &[String], period_s: f64) -> Result<Bound, ScenarioError> {
+fn condition(key: &str, text: &str, names: &[String], period_s: f64) -> Result<BoundFormula, ScenarioError> {
     let bound = bind(key, &formula(key, text, &[])?, names, period_s)?;
     let sample = vec![0.0; names.len()];
     if bound.at(&sample).is_none() {

@@ -1,5 +1,5 @@
 //! The second formula, which tells whether the first was exercised at all.
-use super::{Form, Lower, meaning};
+use super::{Lowering, NodeForm, meaning};
 use crate::error::BindError;
 use crate::fold::Fold;
 use crate::plan::{Op, OpId, Steps};
@@ -7,52 +7,56 @@ use crate::syntax::{Id, Logic, Node, Pair};
 
 /// When a formula counts as exercised.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Activity {
+pub(super) enum ExercisedAt {
     Always,
     Op(OpId),
 }
 
-impl Lower<'_> {
+impl Lowering<'_> {
     /// Where node `id` is exercised: its predicates always are, an implication where its premise holds, a temporal
     /// operator where its operand is, somewhere in its window.
-    pub(super) fn active(&mut self, id: Id) -> Result<Activity, BindError> {
+    pub(super) fn active(&mut self, id: Id) -> Result<ExercisedAt, BindError> {
         Ok(match self.formula.nodes[id] {
-            Node::Not(kid) => self.active(kid)?,
+            Node::Not(operand) => self.active(operand)?,
             Node::Logic(Logic::Implies, a, b) => {
-                let premise = self.node(a, Form { positive: true, crisp: true })?;
+                let premise = self.node(a, NodeForm { positive: true, crisp: true })?;
                 match self.active(b)? {
-                    Activity::Always => Activity::Op(premise),
-                    Activity::Op(conclusion) => Activity::Op(self.pick(Fold::Min, &[premise, conclusion])),
+                    ExercisedAt::Always => ExercisedAt::Op(premise),
+                    ExercisedAt::Op(conclusion) => ExercisedAt::Op(self.extremum(Fold::Min, &[premise, conclusion])),
                 }
             }
             Node::Logic(_, a, b) => self.either(a, b)?,
-            Node::Temporal(temporal, interval, kid) => {
+            Node::Temporal(temporal, interval, operand) => {
                 let (_, ahead) = meaning(temporal);
-                let (steps, kid) = (self.steps(temporal, interval)?, self.active(kid)?);
-                self.somewhere(ahead, steps, kid)
+                let (steps, operand) = (self.steps(temporal, interval)?, self.active(operand)?);
+                self.somewhere(ahead, steps, operand)
             }
             Node::Pair(pair, interval, a, b) => {
-                let (steps, kid) = (self.interval(interval)?, self.either(a, b)?);
-                self.somewhere(pair == Pair::Until, steps, kid)
+                let (steps, operand) = (self.interval(interval)?, self.either(a, b)?);
+                self.somewhere(pair == Pair::Until, steps, operand)
             }
-            _ => Activity::Always,
+            _ => ExercisedAt::Always,
         })
     }
 
-    fn either(&mut self, a: Id, b: Id) -> Result<Activity, BindError> {
+    fn either(&mut self, a: Id, b: Id) -> Result<ExercisedAt, BindError> {
         Ok(match (self.active(a)?, self.active(b)?) {
-            (Activity::Op(a), Activity::Op(b)) => Activity::Op(self.pick(Fold::Max, &[a, b])),
-            _ => Activity::Always,
+            (ExercisedAt::Op(a), ExercisedAt::Op(b)) => ExercisedAt::Op(self.extremum(Fold::Max, &[a, b])),
+            _ => ExercisedAt::Always,
         })
     }
 
-    fn somewhere(&mut self, ahead: bool, steps: Steps, kid: Activity) -> Activity {
+    fn somewhere(&mut self, ahead: bool, steps: Steps, operand: ExercisedAt) -> ExercisedAt {
         let fold = Fold::Max;
-        let kid = match kid {
-            Activity::Always if steps.from == 0 => return Activity::Always,
-            Activity::Always => self.add(Op::Fixed(f64::INFINITY)),
-            Activity::Op(kid) => kid,
+        let operand = match operand {
+            ExercisedAt::Always if steps.from == 0 => return ExercisedAt::Always,
+            ExercisedAt::Always => self.add(Op::Fixed(f64::INFINITY)),
+            ExercisedAt::Op(operand) => operand,
         };
-        Activity::Op(self.add(if ahead { Op::Ahead { fold, steps, kid } } else { Op::Behind { fold, steps, kid } }))
+        ExercisedAt::Op(self.add(if ahead {
+            Op::Ahead { fold, steps, operand }
+        } else {
+            Op::Behind { fold, steps, operand }
+        }))
     }
 }

@@ -1,22 +1,22 @@
 //! From the formula as written to its plan: time bounds in samples, negations pushed down to the predicates, bounded
 //! `since` made of simpler operations, and the second formula that tells whether the first was exercised at all.
 mod activity;
-mod predicate;
+mod comparison;
 mod time;
 
 use std::collections::HashMap;
 
-use crate::aggregate::Derived;
+use crate::aggregate::DerivedColumn;
 use crate::error::BindError;
 use crate::fold::Fold;
-use crate::leaf::Leaf;
 use crate::limits::MAX_HORIZON_STEPS;
-use crate::plan::{Facts, Op, OpId, Plan, Steps};
+use crate::plan::{EvaluationPlan, Facts, Op, OpId, Steps};
+use crate::predicate::Predicate;
 use crate::syntax::{Formula, Id, Logic, Node, Pair, Temporal};
-use activity::Activity;
+use activity::ExercisedAt;
 
 /// The plan of `formula` over samples whose columns are `signals`, one every `period_s` seconds.
-pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Result<Plan, BindError> {
+pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Result<EvaluationPlan, BindError> {
     if !(period_s.is_finite() && period_s > 0.0) {
         return Err(BindError::Period { period_s });
     }
@@ -25,43 +25,43 @@ pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Resul
         found.ok_or_else(|| BindError::UnknownSignal { name: name.clone() })
     };
     let columns = formula.signals.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-    let mut low = Lower {
+    let mut lowering = Lowering {
         formula,
         period_s,
         columns: &columns,
-        leaves: vec![],
+        predicates: vec![],
         ops: vec![],
         facts: vec![],
         derived: vec![],
         width: signals.len(),
         memo: HashMap::new(),
     };
-    let root = low.node(formula.root, Form { positive: true, crisp: false })?;
-    let body = low.body(root);
-    let active = match low.active(formula.root)? {
-        Activity::Always => None,
-        Activity::Op(op) => Some(op),
+    let root = lowering.node(formula.root, NodeForm { positive: true, crisp: false })?;
+    let body = lowering.body(root);
+    let active = match lowering.active(formula.root)? {
+        ExercisedAt::Always => None,
+        ExercisedAt::Op(op) => Some(op),
     };
     // Each window keeps its samples.
-    let kept = low.derived.iter().filter_map(|derived| derived.width).fold(0, usize::saturating_add);
-    let span = low.facts.iter().map(|facts| facts.span).max().unwrap_or(0).saturating_add(kept);
+    let kept = lowering.derived.iter().filter_map(|derived| derived.width).fold(0, usize::saturating_add);
+    let span = lowering.facts.iter().map(|facts| facts.span).max().unwrap_or(0).saturating_add(kept);
     if span > MAX_HORIZON_STEPS {
         let steps = u64::try_from(span).unwrap_or(u64::MAX);
         return Err(BindError::Horizon { steps, limit: MAX_HORIZON_STEPS });
     }
-    let Lower { leaves, ops, facts, derived, width, .. } = low;
+    let Lowering { predicates, ops, facts, derived, width, .. } = lowering;
     let used = columns.into_iter().chain(width..width + derived.len()).collect();
-    Ok(Plan { leaves, ops, facts, root, active, body, used, width, derived })
+    Ok(EvaluationPlan { predicates, ops, facts, root, active, body, used, width, derived })
 }
 
 /// Which of a node's forms: itself or its negation, as a margin or as a plain truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Form {
+struct NodeForm {
     positive: bool,
     crisp: bool,
 }
 
-impl Form {
+impl NodeForm {
     fn negated(self) -> Self {
         Self { positive: !self.positive, ..self }
     }
@@ -72,52 +72,52 @@ impl Form {
     }
 }
 
-struct Lower<'a> {
+struct Lowering<'a> {
     formula: &'a Formula,
     period_s: f64,
     columns: &'a [usize],
-    leaves: Vec<Leaf>,
+    predicates: Vec<Predicate>,
     ops: Vec<Op>,
     facts: Vec<Facts>,
-    derived: Vec<Derived>,
+    derived: Vec<DerivedColumn>,
     /// Columns of a sample, before the derived ones.
     width: usize,
-    memo: HashMap<(Id, Form), OpId>,
+    memo: HashMap<(Id, NodeForm), OpId>,
 }
 
-impl Lower<'_> {
+impl Lowering<'_> {
     fn add(&mut self, op: Op) -> OpId {
         self.facts.push(Facts::of(&op, &self.facts));
         self.ops.push(op);
         self.ops.len() - 1
     }
 
-    fn pick(&mut self, fold: Fold, kids: &[OpId]) -> OpId {
+    fn extremum(&mut self, fold: Fold, operands: &[OpId]) -> OpId {
         let mut flat = Vec::new();
-        for kid in kids {
-            match &self.ops[*kid] {
-                Op::Pick { fold: inner, kids } if *inner == fold => flat.extend_from_slice(kids),
-                _ => flat.push(*kid),
+        for operand in operands {
+            match &self.ops[*operand] {
+                Op::Extremum { fold: inner, operands } if *inner == fold => flat.extend_from_slice(operands),
+                _ => flat.push(*operand),
             }
         }
         flat.sort_unstable();
         flat.dedup();
-        if let [only] = flat[..] { only } else { self.add(Op::Pick { fold, kids: flat }) }
+        if let [only] = flat[..] { only } else { self.add(Op::Extremum { fold, operands: flat }) }
     }
 
-    fn node(&mut self, id: Id, form: Form) -> Result<OpId, BindError> {
+    fn node(&mut self, id: Id, form: NodeForm) -> Result<OpId, BindError> {
         if let Some(done) = self.memo.get(&(id, form)) {
             return Ok(*done);
         }
         let op = match self.formula.nodes[id] {
-            Node::Not(kid) => self.node(kid, form.negated())?,
+            Node::Not(operand) => self.node(operand, form.negated())?,
             Node::Logic(logic, a, b) => self.logic(logic, a, b, form)?,
-            Node::Temporal(temporal, interval, kid) => {
-                let kid = self.node(kid, form)?;
+            Node::Temporal(temporal, interval, operand) => {
+                let operand = self.node(operand, form)?;
                 let steps = self.steps(temporal, interval)?;
                 let (fold, ahead) = meaning(temporal);
                 let fold = form.fold(fold);
-                self.add(if ahead { Op::Ahead { fold, steps, kid } } else { Op::Behind { fold, steps, kid } })
+                self.add(if ahead { Op::Ahead { fold, steps, operand } } else { Op::Behind { fold, steps, operand } })
             }
             Node::Pair(pair, interval, a, b) => {
                 let (left, right) = (self.node(a, form)?, self.node(b, form)?);
@@ -141,27 +141,27 @@ impl Lower<'_> {
         Ok(op)
     }
 
-    fn logic(&mut self, logic: Logic, a: Id, b: Id, form: Form) -> Result<OpId, BindError> {
+    fn logic(&mut self, logic: Logic, a: Id, b: Id, form: NodeForm) -> Result<OpId, BindError> {
         let not = form.negated();
         Ok(match logic {
             Logic::And | Logic::Or => {
-                let kids = [self.node(a, form)?, self.node(b, form)?];
-                self.pick(form.fold(if logic == Logic::And { Fold::Min } else { Fold::Max }), &kids)
+                let operands = [self.node(a, form)?, self.node(b, form)?];
+                self.extremum(form.fold(if logic == Logic::And { Fold::Min } else { Fold::Max }), &operands)
             }
             Logic::Implies => {
-                let kids = [self.node(a, not)?, self.node(b, form)?];
-                self.pick(form.fold(Fold::Max), &kids)
+                let operands = [self.node(a, not)?, self.node(b, form)?];
+                self.extremum(form.fold(Fold::Max), &operands)
             }
             Logic::Iff | Logic::Xor => {
-                let plain = Form { positive: true, ..form };
+                let plain = NodeForm { positive: true, ..form };
                 let [a, not_a] = [self.node(a, plain)?, self.node(a, plain.negated())?];
                 let [b, not_b] = [self.node(b, plain)?, self.node(b, plain.negated())?];
                 if (logic == Logic::Iff) == form.positive {
-                    let sides = [self.pick(Fold::Max, &[not_a, b]), self.pick(Fold::Max, &[a, not_b])];
-                    self.pick(Fold::Min, &sides)
+                    let sides = [self.extremum(Fold::Max, &[not_a, b]), self.extremum(Fold::Max, &[a, not_b])];
+                    self.extremum(Fold::Min, &sides)
                 } else {
-                    let sides = [self.pick(Fold::Min, &[a, not_b]), self.pick(Fold::Min, &[not_a, b])];
-                    self.pick(Fold::Max, &sides)
+                    let sides = [self.extremum(Fold::Min, &[a, not_b]), self.extremum(Fold::Min, &[not_a, b])];
+                    self.extremum(Fold::Max, &sides)
                 }
             }
         })
@@ -174,25 +174,25 @@ impl Lower<'_> {
         if steps == Steps::ALL {
             return whole;
         }
-        let gate = self.add(Op::Behind { fold: outer, steps, kid: right });
+        let gate = self.add(Op::Behind { fold: outer, steps, operand: right });
         let near = Steps { from: steps.from, to: Some(steps.from) };
-        let mut kids = vec![self.add(Op::Behind { fold: outer, steps: near, kid: whole })];
+        let mut operands = vec![self.add(Op::Behind { fold: outer, steps: near, operand: whole })];
         if steps.from > 0 {
             let after = Steps { from: 0, to: Some(steps.from - 1) };
-            kids.push(self.add(Op::Behind { fold: outer.dual(), steps: after, kid: left }));
+            operands.push(self.add(Op::Behind { fold: outer.dual(), steps: after, operand: left }));
         }
-        self.add(Op::Gate { fold: outer.dual(), gate, kids, empty: outer.empty() })
+        self.add(Op::Gate { fold: outer.dual(), gate, operands, empty: outer.empty() })
     }
 
     /// What an unbounded `always`, or a conjunction of them, says of each sample.
     fn body(&mut self, root: OpId) -> Option<OpId> {
         let inner = |op: &Op| match op {
-            Op::Ahead { fold: Fold::Min, steps: Steps::ALL, kid } => Some(*kid),
+            Op::Ahead { fold: Fold::Min, steps: Steps::ALL, operand } => Some(*operand),
             _ => None,
         };
-        if let Op::Pick { fold: Fold::Min, kids } = &self.ops[root] {
-            let bodies = kids.iter().map(|kid| inner(&self.ops[*kid])).collect::<Option<Vec<_>>>()?;
-            return Some(self.pick(Fold::Min, &bodies));
+        if let Op::Extremum { fold: Fold::Min, operands } = &self.ops[root] {
+            let bodies = operands.iter().map(|operand| inner(&self.ops[*operand])).collect::<Option<Vec<_>>>()?;
+            return Some(self.extremum(Fold::Min, &bodies));
         }
         inner(&self.ops[root])
     }

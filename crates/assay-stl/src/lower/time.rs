@@ -1,11 +1,11 @@
 //! Time bounds in seconds to windows in samples.
-use super::Lower;
+use super::Lowering;
 use crate::error::BindError;
 use crate::limits::{MAX_HORIZON_STEPS, STEP_TOLERANCE, STEP_TOLERANCE_STEPS};
 use crate::plan::Steps;
 use crate::syntax::{Interval, Temporal};
 
-impl Lower<'_> {
+impl Lowering<'_> {
     pub(super) fn steps(&self, temporal: Temporal, interval: Interval) -> Result<Steps, BindError> {
         if temporal == Temporal::Next { Ok(Steps { from: 1, to: Some(1) }) } else { self.interval(interval) }
     }

@@ -7,57 +7,57 @@
 //! past operator) records the trace and evaluates it at the end.
 mod nest;
 mod outer;
-mod slide;
+mod sliding;
 mod stream;
 
 use std::sync::Arc;
 
 use crate::aggregate::History;
+use crate::evaluation::{TraceEnd, TraceEvaluation};
 use crate::fold::Fold;
-use crate::leaf::Leaf;
-use crate::outcome::{End, Outcome};
-use crate::plan::{Op, OpId, Plan, Steps};
-use outer::Outer;
+use crate::plan::{EvaluationPlan, Op, OpId, Steps};
+use crate::predicate::Predicate;
+use outer::OuterMonitor;
 
 /// What the samples so far leave open.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Running {
+pub struct RunningBounds {
     /// The robustness cannot fall below this, whatever follows; at least 0 means certainly satisfied.
     pub lower: f64,
     /// The robustness cannot rise above this, whatever follows; below 0 means certainly violated.
     pub upper: f64,
 }
 
-impl Running {
+impl RunningBounds {
     pub(crate) const OPEN: Self = Self { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
 }
 
 /// A formula watching samples as they come. Clone it to try a continuation.
 #[derive(Debug, Clone)]
 pub struct Monitor {
-    plan: Arc<Plan>,
+    plan: Arc<EvaluationPlan>,
     pushed: usize,
     history: History,
-    engine: Engine,
+    engine: MonitorEngine,
 }
 
 #[derive(Debug, Clone)]
-enum Engine {
+enum MonitorEngine {
     /// `always` of predicates that must all hold: they, and the least of their values.
     Limit {
-        leaves: Box<[Leaf]>,
+        predicates: Box<[Predicate]>,
         least: f64,
     },
-    Fold(Box<Outer>),
+    Fold(Box<OuterMonitor>),
     /// The columns so far, empty where the formula does not look.
     Record(Vec<Vec<f64>>),
 }
 
 impl Monitor {
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        let engine = limit(&plan).unwrap_or_else(|| match Outer::new(&plan) {
-            Some(outer) => Engine::Fold(Box::new(outer)),
-            None => Engine::Record(vec![Vec::new(); plan.columns()]),
+    pub(crate) fn new(plan: Arc<EvaluationPlan>) -> Self {
+        let engine = limit(&plan).unwrap_or_else(|| match OuterMonitor::new(&plan) {
+            Some(outer) => MonitorEngine::Fold(Box::new(outer)),
+            None => MonitorEngine::Record(vec![Vec::new(); plan.columns()]),
         });
         Self { history: History::new(&plan), plan, pushed: 0, engine }
     }
@@ -65,38 +65,38 @@ impl Monitor {
     /// Takes the next sample (signals in the order given to [`Formula::bind`](crate::Formula::bind); a missing one
     /// counts as NaN) and says what is certain now.
     ///
-    /// The bounds are sound. They are as tight as [`Outcome::interval`] of the same samples where no operator looks
+    /// The bounds are sound. They are as tight as [`TraceEvaluation::interval`] of the same samples where no operator looks
     /// ahead from inside another one, and no operator looks back; elsewhere they may lag by the formula's horizon.
     #[inline]
-    pub fn push(&mut self, sample: &[f64]) -> Running {
+    pub fn push(&mut self, sample: &[f64]) -> RunningBounds {
         self.pushed += 1;
         let sample = if self.history.is_empty() { sample } else { self.history.extend(&self.plan, sample) };
         match &mut self.engine {
-            Engine::Limit { leaves, least } => {
-                *least = leaves.iter().fold(*least, |least, leaf| Fold::Min.of(leaf.at(sample), least));
-                Running { lower: f64::NEG_INFINITY, upper: *least }
+            MonitorEngine::Limit { predicates, least } => {
+                *least = predicates.iter().fold(*least, |least, predicate| Fold::Min.of(predicate.at(sample), least));
+                RunningBounds { lower: f64::NEG_INFINITY, upper: *least }
             }
-            Engine::Fold(outer) => outer.push(&self.plan, sample),
-            Engine::Record(columns) => {
+            MonitorEngine::Fold(outer) => outer.push(&self.plan, sample),
+            MonitorEngine::Record(columns) => {
                 for column in &self.plan.used {
                     columns[*column].push(sample.get(*column).copied().unwrap_or(f64::NAN));
                 }
-                Running::OPEN
+                RunningBounds::OPEN
             }
         }
     }
 
-    /// The outcome if the trace ends here: what [`Bound::evaluate`](crate::Bound::evaluate) says of the same samples.
+    /// The outcome if the trace ends here: what [`BoundFormula::evaluate`](crate::BoundFormula::evaluate) says of the same samples.
     /// The monitor can go on afterwards.
-    pub fn finish(&self, end: End) -> Outcome {
+    pub fn finish(&self, end: TraceEnd) -> TraceEvaluation {
         match &self.engine {
-            _ if self.pushed == 0 => Outcome::EMPTY,
-            Engine::Limit { least, .. } => match end {
-                End::Complete => Outcome::complete(*least, false),
-                End::Cut => Outcome::cut(*least, (f64::NEG_INFINITY, *least), false),
+            _ if self.pushed == 0 => TraceEvaluation::EMPTY,
+            MonitorEngine::Limit { least, .. } => match end {
+                TraceEnd::Complete => TraceEvaluation::complete(*least, false),
+                TraceEnd::Cut => TraceEvaluation::cut(*least, (f64::NEG_INFINITY, *least), false),
             },
-            Engine::Fold(outer) => outer.finish(&self.plan, self.pushed, end),
-            Engine::Record(columns) => {
+            MonitorEngine::Fold(outer) => outer.finish(&self.plan, self.pushed, end),
+            MonitorEngine::Record(columns) => {
                 let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
                 self.plan.outcome(&columns, self.pushed, end)
             }
@@ -112,20 +112,20 @@ impl Monitor {
     /// window or a past operator, as in `always[0:5] eventually p`) it records the trace, and its running bounds stay
     /// open until the end.
     pub fn is_bounded(&self) -> bool {
-        !matches!(self.engine, Engine::Record(_))
+        !matches!(self.engine, MonitorEngine::Record(_))
     }
 }
 
-fn limit(plan: &Plan) -> Option<Engine> {
-    let Op::Ahead { fold: Fold::Min, steps: Steps::ALL, kid } = plan.ops[plan.root] else { return None };
-    let leaf = |op: &OpId| match plan.ops[*op] {
-        Op::Leaf(leaf) => Some(plan.leaves[leaf].clone()),
+fn limit(plan: &EvaluationPlan) -> Option<MonitorEngine> {
+    let Op::Ahead { fold: Fold::Min, steps: Steps::ALL, operand } = plan.ops[plan.root] else { return None };
+    let predicate = |op: &OpId| match plan.ops[*op] {
+        Op::Predicate(predicate) => Some(plan.predicates[predicate].clone()),
         _ => None,
     };
-    let leaves = match &plan.ops[kid] {
-        Op::Pick { fold: Fold::Min, kids } => kids.iter().map(leaf).collect::<Option<_>>()?,
-        _ => [leaf(&kid)?].into(),
+    let predicates = match &plan.ops[operand] {
+        Op::Extremum { fold: Fold::Min, operands } => operands.iter().map(predicate).collect::<Option<_>>()?,
+        _ => [predicate(&operand)?].into(),
     };
     // With an implication in it (`not (p implies q)`), whether it was exercised is to be watched as well.
-    plan.active.is_none().then_some(Engine::Limit { leaves, least: f64::INFINITY })
+    plan.active.is_none().then_some(MonitorEngine::Limit { predicates, least: f64::INFINITY })
 }

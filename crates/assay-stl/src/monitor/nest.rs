@@ -7,12 +7,12 @@
 use super::stream::{NodeId, Stream};
 use crate::fold::Fold;
 use crate::limits::MAX_NESTED_UNBOUNDED;
-use crate::plan::{Op, OpId, Plan, Steps};
+use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 
 #[derive(Debug, Clone)]
-enum Part {
+enum NestNode {
     Settled(NodeId),
-    Pick(Fold, Box<[usize]>),
+    Extremum(Fold, Box<[usize]>),
     /// `always` or `eventually`, with its place among the operators.
     Ahead {
         fold: Fold,
@@ -30,7 +30,7 @@ enum Part {
 /// The outermost of the nested operators, and the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Nest {
-    parts: Vec<Part>,
+    parts: Vec<NestNode>,
     /// The operators' folds, inner ones first: the last is the outermost.
     operators: Vec<Fold>,
     /// The value at the first sample for each set of operators that are `+inf` at the next sample.
@@ -47,19 +47,19 @@ pub(crate) struct Nest {
 
 impl Nest {
     /// For the operation `root`, an unbounded one of the plan; `None` if it is nested in a way this cannot fold.
-    pub(crate) fn new(plan: &Plan, stream: &mut Stream, root: OpId) -> Option<Self> {
+    pub(crate) fn new(plan: &EvaluationPlan, stream: &mut Stream, root: OpId) -> Option<Self> {
         let mut builder =
-            Builder { plan, stream, parts: Vec::new(), operators: Vec::new(), known: vec![None; root + 1] };
+            NestBuilder { plan, stream, parts: Vec::new(), operators: Vec::new(), known: vec![None; root + 1] };
         let from = match plan.ops[root] {
             Op::Ahead { steps: Steps { from, to: None }, .. } => from,
             _ => 0,
         };
         builder.part(root, true)?;
-        let Builder { mut parts, operators, .. } = builder;
-        let inputs = || parts.iter().filter_map(|part| if let Part::Settled(id) = part { Some(*id) } else { None });
+        let NestBuilder { mut parts, operators, .. } = builder;
+        let inputs = || parts.iter().filter_map(|part| if let NestNode::Settled(id) = part { Some(*id) } else { None });
         let delay = inputs().map(|id| stream.delay(id)).max().unwrap_or(0);
         for part in &mut parts {
-            if let Part::Settled(id) = part {
+            if let NestNode::Settled(id) = part {
                 *id = stream.align(*id, delay);
             }
         }
@@ -118,7 +118,7 @@ impl Nest {
 
     fn read(&mut self, stream: &Stream, t: usize) {
         for (slot, part) in self.settled.iter_mut().zip(&self.parts) {
-            if let Part::Settled(id) = part {
+            if let NestNode::Settled(id) = part {
                 *slot = stream.emitted(*id, t).map_or(f64::NAN, |(_, value)| value);
             }
         }
@@ -129,13 +129,15 @@ impl Nest {
         let Self { parts, values, found, settled, .. } = self;
         for (i, part) in parts.iter().enumerate() {
             values[i] = match part {
-                Part::Settled(_) => settled[i],
-                Part::Pick(fold, kids) => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, values[*kid])),
-                Part::Ahead { fold, operator, body } => {
+                NestNode::Settled(_) => settled[i],
+                NestNode::Extremum(fold, operands) => {
+                    operands.iter().fold(f64::NAN, |best, operand| fold.of(best, values[*operand]))
+                }
+                NestNode::Ahead { fold, operator, body } => {
                     found[*operator] = fold.of(values[*body], next(*operator));
                     found[*operator]
                 }
-                Part::Until { outer, operator, left, right } => {
+                NestNode::Until { outer, operator, left, right } => {
                     let later = outer.dual().onto(next(*operator), values[*left]);
                     found[*operator] = outer.of(values[*right], later);
                     found[*operator]
@@ -162,40 +164,40 @@ fn look_up(table: &[f64], arguments: &[f64]) -> f64 {
     best
 }
 
-struct Builder<'a> {
-    plan: &'a Plan,
+struct NestBuilder<'a> {
+    plan: &'a EvaluationPlan,
     stream: &'a mut Stream,
-    parts: Vec<Part>,
+    parts: Vec<NestNode>,
     operators: Vec<Fold>,
     known: Vec<Option<usize>>,
 }
 
-impl Builder<'_> {
+impl NestBuilder<'_> {
     fn part(&mut self, op: OpId, outermost: bool) -> Option<usize> {
         if let Some(known) = self.known[op] {
             return Some(known);
         }
         let part = if self.plan.facts[op].delay.is_some() {
-            Part::Settled(self.stream.node(self.plan, op))
+            NestNode::Settled(self.stream.node(self.plan, op))
         } else {
             // An operator whose every window could be empty would need a third value in the table.
             match &self.plan.ops[op] {
-                Op::Pick { fold, kids } => {
-                    let kids = kids.iter().map(|kid| self.part(*kid, false)).collect::<Option<_>>()?;
-                    Part::Pick(*fold, kids)
+                Op::Extremum { fold, operands } => {
+                    let operands = operands.iter().map(|operand| self.part(*operand, false)).collect::<Option<_>>()?;
+                    NestNode::Extremum(*fold, operands)
                 }
-                Op::Ahead { fold, steps, kid }
-                    if outermost || (*steps == Steps::ALL && self.plan.facts[*kid].never_empty) =>
+                Op::Ahead { fold, steps, operand }
+                    if outermost || (*steps == Steps::ALL && self.plan.facts[*operand].never_empty) =>
                 {
                     steps.to.is_none().then_some(())?;
-                    let body = self.part(*kid, false)?;
-                    Part::Ahead { fold: *fold, operator: self.operator(*fold)?, body }
+                    let body = self.part(*operand, false)?;
+                    NestNode::Ahead { fold: *fold, operator: self.operator(*fold)?, body }
                 }
                 Op::Until { outer, steps: Steps::ALL, left, right }
                     if outermost || self.plan.facts[*right].never_empty =>
                 {
                     let (left, right) = (self.part(*left, false)?, self.part(*right, false)?);
-                    Part::Until { outer: *outer, operator: self.operator(*outer)?, left, right }
+                    NestNode::Until { outer: *outer, operator: self.operator(*outer)?, left, right }
                 }
                 _ => return None,
             }

@@ -1,13 +1,13 @@
 //! The outside of a formula: what is evaluated at the first sample only, folding what the stream emits.
 use std::collections::HashMap;
 
-use super::Running;
+use super::RunningBounds;
 use super::nest::Nest;
-use super::stream::{Input, NodeId, Stream};
+use super::stream::{NodeId, StepInput, Stream};
+use crate::evaluation::{TraceEnd, TraceEvaluation};
 use crate::fold::Fold;
-use crate::offline::After;
-use crate::outcome::{End, Outcome};
-use crate::plan::{Op, OpId, Plan, Steps};
+use crate::offline::Continuation;
+use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 
 /// One value at the first sample.
 #[derive(Debug, Clone)]
@@ -31,17 +31,17 @@ enum Anchor {
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum OuterNode {
     Anchor(usize),
-    Pick(Fold, Box<[usize]>),
+    Extremum(Fold, Box<[usize]>),
 }
 
 /// Folds a stream into the formula's value and, where it has implications, into whether it was exercised.
 #[derive(Debug, Clone)]
-pub(crate) struct Outer {
+pub(crate) struct OuterMonitor {
     stream: Stream,
     anchors: Vec<Anchor>,
-    parts: Vec<Part>,
+    parts: Vec<OuterNode>,
     root: usize,
     active: Option<usize>,
     t: usize,
@@ -50,56 +50,56 @@ pub(crate) struct Outer {
     scratch: Vec<(f64, f64)>,
 }
 
-impl Outer {
+impl OuterMonitor {
     /// `None` if the formula nests unbounded operators in a way that only the whole trace can answer.
-    pub(crate) fn new(plan: &Plan) -> Option<Self> {
+    pub(crate) fn new(plan: &EvaluationPlan) -> Option<Self> {
         let mut builder =
-            Builder { plan, stream: Stream::default(), anchors: vec![], parts: vec![], known: HashMap::new() };
+            OuterBuilder { plan, stream: Stream::default(), anchors: vec![], parts: vec![], known: HashMap::new() };
         let root = builder.part(plan.root)?;
         let active = match plan.active {
             Some(active) => Some(builder.part(active)?),
             None => None,
         };
-        let Builder { stream, anchors, parts, .. } = builder;
+        let OuterBuilder { stream, anchors, parts, .. } = builder;
         let memory = plan.facts.iter().map(|facts| facts.memory).max().unwrap_or(0);
         let settle = stream.longest() + memory + 1;
         let scratch = vec![(f64::NAN, f64::NAN); parts.len()];
         Some(Self { stream, anchors, parts, root, active, t: 0, settle, scratch })
     }
 
-    pub(crate) fn push(&mut self, plan: &Plan, sample: &[f64]) -> Running {
-        self.step(plan, Input::Sample(sample));
-        if let Part::Anchor(only) = &self.parts[self.root] {
+    pub(crate) fn push(&mut self, plan: &EvaluationPlan, sample: &[f64]) -> RunningBounds {
+        self.step(plan, StepInput::Sample(sample));
+        if let OuterNode::Anchor(only) = &self.parts[self.root] {
             let (lower, upper) = self.anchors[*only].bounds();
-            return Running { lower, upper };
+            return RunningBounds { lower, upper };
         }
         for i in 0..=self.root {
             self.scratch[i] = match &self.parts[i] {
-                Part::Anchor(anchor) => self.anchors[*anchor].bounds(),
-                Part::Pick(fold, kids) => kids.iter().fold((f64::NAN, f64::NAN), |best, kid| {
-                    let (lower, upper) = self.scratch[*kid];
+                OuterNode::Anchor(anchor) => self.anchors[*anchor].bounds(),
+                OuterNode::Extremum(fold, operands) => operands.iter().fold((f64::NAN, f64::NAN), |best, operand| {
+                    let (lower, upper) = self.scratch[*operand];
                     (fold.of(best.0, lower), fold.of(best.1, upper))
                 }),
             };
         }
         let (lower, upper) = self.scratch[self.root];
-        Running { lower, upper }
+        RunningBounds { lower, upper }
     }
 
-    pub(crate) fn finish(&self, plan: &Plan, length: usize, end: End) -> Outcome {
-        let mut clipped = self.ended(plan, length, After::Nothing);
-        let robustness = clipped.value(self.root, After::Nothing);
-        let vacuous = self.active.is_some_and(|active| clipped.value(active, After::Nothing) < 0.0);
+    pub(crate) fn finish(&self, plan: &EvaluationPlan, length: usize, end: TraceEnd) -> TraceEvaluation {
+        let mut clipped = self.ended(plan, length, Continuation::Nothing);
+        let robustness = clipped.value(self.root, Continuation::Nothing);
+        let vacuous = self.active.is_some_and(|active| clipped.value(active, Continuation::Nothing) < 0.0);
         match end {
-            End::Complete => Outcome::complete(robustness, vacuous),
-            End::Cut => {
+            TraceEnd::Complete => TraceEvaluation::complete(robustness, vacuous),
+            TraceEnd::Cut => {
                 let limit = |after| self.ended(plan, length, after).value(self.root, after);
-                Outcome::cut(robustness, (limit(After::Worst), limit(After::Best)), vacuous)
+                TraceEvaluation::cut(robustness, (limit(Continuation::Worst), limit(Continuation::Best)), vacuous)
             }
         }
     }
 
-    fn step(&mut self, plan: &Plan, input: Input<'_>) {
+    fn step(&mut self, plan: &EvaluationPlan, input: StepInput<'_>) {
         self.stream.step(plan, self.t, input);
         for anchor in &mut self.anchors {
             anchor.step(&self.stream, self.t, input);
@@ -108,22 +108,24 @@ impl Outer {
     }
 
     /// A copy that has gone on until everything is settled.
-    fn ended(&self, plan: &Plan, length: usize, after: After) -> Self {
+    fn ended(&self, plan: &EvaluationPlan, length: usize, after: Continuation) -> Self {
         let mut copy = self.clone();
-        let steps = if after == After::Nothing { self.stream.longest() } else { self.settle };
+        let steps = if after == Continuation::Nothing { self.stream.longest() } else { self.settle };
         for _ in 0..steps {
-            copy.step(plan, Input::Past { length, after });
+            copy.step(plan, StepInput::Past { length, after });
         }
         copy
     }
 
-    fn value(&mut self, root: usize, after: After) -> f64 {
+    fn value(&mut self, root: usize, after: Continuation) -> f64 {
         let Some(last) = self.t.checked_sub(1) else { return f64::NEG_INFINITY };
         let mut values = vec![f64::NAN; root + 1];
         for i in 0..=root {
             values[i] = match &self.parts[i] {
-                Part::Anchor(anchor) => self.anchors[*anchor].end(&self.stream, last, after),
-                Part::Pick(fold, kids) => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, values[*kid])),
+                OuterNode::Anchor(anchor) => self.anchors[*anchor].end(&self.stream, last, after),
+                OuterNode::Extremum(fold, operands) => {
+                    operands.iter().fold(f64::NAN, |best, operand| fold.of(best, values[*operand]))
+                }
             };
         }
         values[root]
@@ -132,7 +134,7 @@ impl Outer {
 
 impl Anchor {
     #[inline]
-    fn step(&mut self, stream: &Stream, t: usize, input: Input<'_>) {
+    fn step(&mut self, stream: &Stream, t: usize, input: StepInput<'_>) {
         match self {
             Anchor::First { from, value, seen, .. } => {
                 if let (false, Some((0, found))) = (*seen, stream.emitted(*from, t)) {
@@ -149,7 +151,7 @@ impl Anchor {
             }
             Anchor::Nest(nest) => match input {
                 // The stream has run dry here, but the nested operators must not see an empty sample.
-                Input::Past { length, after: After::Nothing } if t >= length + nest.delay() => {}
+                StepInput::Past { length, after: Continuation::Nothing } if t >= length + nest.delay() => {}
                 _ => nest.step(stream, t),
             },
         }
@@ -175,7 +177,7 @@ impl Anchor {
     }
 
     /// The value once all is settled, `last` being the last step.
-    fn end(&mut self, stream: &Stream, last: usize, after: After) -> f64 {
+    fn end(&mut self, stream: &Stream, last: usize, after: Continuation) -> f64 {
         match self {
             Anchor::First { value, empty, .. } => {
                 if value.is_nan() {
@@ -185,33 +187,33 @@ impl Anchor {
                 }
             }
             Anchor::Window { from, fold, best, closed, .. } => {
-                let open = !*closed && after != After::Nothing;
+                let open = !*closed && after != Continuation::Nothing;
                 let rest = if open { stream.emitted(*from, last) } else { None };
                 let best = fold.of(*best, rest.map_or(f64::NAN, |(_, value)| value));
                 if best.is_nan() { fold.empty() } else { best }
             }
-            Anchor::Nest(nest) if after == After::Nothing => nest.ended(),
+            Anchor::Nest(nest) if after == Continuation::Nothing => nest.ended(),
             Anchor::Nest(nest) => nest.for_ever(stream, last),
         }
     }
 }
 
-struct Builder<'a> {
-    plan: &'a Plan,
+struct OuterBuilder<'a> {
+    plan: &'a EvaluationPlan,
     stream: Stream,
     anchors: Vec<Anchor>,
-    parts: Vec<Part>,
+    parts: Vec<OuterNode>,
     known: HashMap<OpId, usize>,
 }
 
-impl Builder<'_> {
+impl OuterBuilder<'_> {
     fn part(&mut self, op: OpId) -> Option<usize> {
         if let Some(known) = self.known.get(&op) {
             return Some(*known);
         }
         let part = match &self.plan.ops[op] {
-            Op::Pick { fold, kids } => self.pick(*fold, kids)?,
-            Op::Ahead { fold, steps, kid } => self.window(op, *fold, *steps, *kid)?,
+            Op::Extremum { fold, operands } => self.extremum(*fold, operands)?,
+            Op::Ahead { fold, steps, operand } => self.window(op, *fold, *steps, *operand)?,
             _ if self.plan.facts[op].delay.is_some() => self.first(op),
             _ => self.nest(op)?,
         };
@@ -219,19 +221,19 @@ impl Builder<'_> {
         Some(part)
     }
 
-    fn pick(&mut self, fold: Fold, kids: &[OpId]) -> Option<usize> {
-        let kids = kids.iter().map(|kid| self.part(*kid)).collect::<Option<_>>()?;
-        Some(self.add(Part::Pick(fold, kids)))
+    fn extremum(&mut self, fold: Fold, operands: &[OpId]) -> Option<usize> {
+        let operands = operands.iter().map(|operand| self.part(*operand)).collect::<Option<_>>()?;
+        Some(self.add(OuterNode::Extremum(fold, operands)))
     }
 
-    fn add(&mut self, part: Part) -> usize {
+    fn add(&mut self, part: OuterNode) -> usize {
         self.parts.push(part);
         self.parts.len() - 1
     }
 
     fn anchor(&mut self, anchor: Anchor) -> usize {
         self.anchors.push(anchor);
-        self.add(Part::Anchor(self.anchors.len() - 1))
+        self.add(OuterNode::Anchor(self.anchors.len() - 1))
     }
 
     fn first(&mut self, op: OpId) -> usize {
@@ -246,26 +248,26 @@ impl Builder<'_> {
 
     /// A window anchored at the first sample needs no queue. `always (p and q)` becomes two windows where the sides
     /// settle at different times, so that the quick one does not wait for the slow one (dually `eventually` and `or`).
-    fn window(&mut self, op: OpId, fold: Fold, steps: Steps, kid: OpId) -> Option<usize> {
+    fn window(&mut self, op: OpId, fold: Fold, steps: Steps, operand: OpId) -> Option<usize> {
         let facts = &self.plan.facts;
-        match &self.plan.ops[kid] {
-            Op::Pick { fold: inner, kids }
-                if *inner == fold && kids.iter().any(|k| facts[*k].delay != facts[kids[0]].delay) =>
+        match &self.plan.ops[operand] {
+            Op::Extremum { fold: inner, operands }
+                if *inner == fold && operands.iter().any(|k| facts[*k].delay != facts[operands[0]].delay) =>
             {
                 let each = |side: &OpId| facts[*side].delay.map(|_| self.settled(fold, steps, *side));
                 // Sides that never settle stay together in the nest of the whole.
-                match kids.iter().map(each).collect::<Option<_>>() {
-                    Some(sides) => Some(self.add(Part::Pick(fold, sides))),
+                match operands.iter().map(each).collect::<Option<_>>() {
+                    Some(sides) => Some(self.add(OuterNode::Extremum(fold, sides))),
                     None => self.nest(op),
                 }
             }
-            _ if facts[kid].delay.is_some() => Some(self.settled(fold, steps, kid)),
+            _ if facts[operand].delay.is_some() => Some(self.settled(fold, steps, operand)),
             _ => self.nest(op),
         }
     }
 
-    fn settled(&mut self, fold: Fold, steps: Steps, kid: OpId) -> usize {
-        let from = self.stream.node(self.plan, kid);
+    fn settled(&mut self, fold: Fold, steps: Steps, operand: OpId) -> usize {
+        let from = self.stream.node(self.plan, operand);
         self.anchor(Anchor::Window { from, fold, steps, best: f64::NAN, closed: false })
     }
 }

@@ -1,7 +1,7 @@
 //! `[a:b]` after a temporal operator.
 use super::{Parser, error};
 use crate::error::ParseError;
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::limits::MAX_TEMPORAL;
 use crate::syntax::{Interval, UNBOUNDED};
 
@@ -30,13 +30,13 @@ impl Parser<'_> {
         if self.temporal > MAX_TEMPORAL {
             return Err(self.unexpected(&format!("at most {MAX_TEMPORAL} temporal operators in a formula")));
         }
-        if self.peek().kind != Kind::Symbol("[") {
+        if self.peek().kind != TokenKind::Symbol("[") {
             return Ok(UNBOUNDED);
         }
         self.take();
         let from = self.time(false)?;
         match self.peek().kind {
-            Kind::Symbol(":" | ",") => self.take(),
+            TokenKind::Symbol(":" | ",") => self.take(),
             _ => return Err(self.unexpected("`:` or `,` and an upper bound, or a unit (`s`, `ms`)")),
         };
         let start = self.peek();
@@ -54,9 +54,9 @@ impl Parser<'_> {
             if open { "a time bound (a number, a constant or `inf`)" } else { "a time bound (a number or a constant)" };
         let token = self.peek();
         let value = match token.kind {
-            Kind::Number(value) => value,
-            Kind::Word("inf") if open => f64::INFINITY,
-            Kind::Word(_) => match self.constant(token)? {
+            TokenKind::Number(value) => value,
+            TokenKind::Word("inf") if open => f64::INFINITY,
+            TokenKind::Word(_) => match self.constant(token)? {
                 Some(value) if value >= 0.0 => value,
                 Some(value) => {
                     return Err(ParseError { found: format!("{value}"), ..error(token, "a time bound of at least 0") });
@@ -67,8 +67,8 @@ impl Parser<'_> {
         };
         self.take();
         let scale = match self.peek().kind {
-            Kind::Word("s") => 1.0_f64,
-            Kind::Word("ms") => 1000.0,
+            TokenKind::Word("s") => 1.0_f64,
+            TokenKind::Word("ms") => 1000.0,
             _ => return Ok(value),
         };
         self.take();

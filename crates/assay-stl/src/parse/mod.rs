@@ -4,10 +4,10 @@ mod operators;
 pub(crate) mod precedence;
 
 use crate::error::ParseError;
-use crate::lex::{Kind, Token, tokens};
+use crate::lex::{Token, TokenKind, tokens};
 use crate::limits::{MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES};
 use crate::syntax::{Aggregate, Arithmetic, Formula, Id, Node, Temporal, UNBOUNDED};
-use operators::{Infix, Sort, aggregate, temporal};
+use operators::{Infix, OperandType, aggregate, temporal};
 
 const OPERAND: &str = "a signal, a number, `not`, a temporal operator or `(`";
 const NUMERIC: &str = "a number, a signal or `(`";
@@ -18,7 +18,7 @@ const EXTEND: &str = "a comparison, an arithmetic operator or `)`";
 impl Formula {
     /// Reads a formula. Names in `constants` are replaced by their values; every other name is a signal.
     ///
-    /// Time bounds are in seconds unless they carry a unit (`s`, `ms`); `inf` leaves the upper one open.
+    /// Time bounds are in seconds unless they carry a unit (`s`, `ms`); `inf` leaves the upper bound open.
     ///
     /// # Errors
     /// [`ParseError`] at the first column where the text stops being a formula, or asks for more than the limits of
@@ -32,10 +32,10 @@ impl Formula {
         let mut parser =
             Parser { tokens: tokens(text)?, at: 0, depth: 0, temporal: 0, aggregates: 0, constants, formula };
         let (root, kind) = parser.expression(0)?;
-        if kind == Sort::Number {
+        if kind == OperandType::Number {
             return Err(parser.unexpected(COMPARE));
         }
-        if parser.peek().kind != Kind::End {
+        if parser.peek().kind != TokenKind::End {
             return Err(parser.unexpected(CONNECT));
         }
         parser.formula.root = root;
@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
     }
 
     fn symbol(&mut self, symbol: &'static str, expected: &str) -> Result<(), ParseError> {
-        if self.peek().kind != Kind::Symbol(symbol) {
+        if self.peek().kind != TokenKind::Symbol(symbol) {
             return Err(self.unexpected(expected));
         }
         self.take();
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An expression all of whose outer operators bind at least as tightly as `least`.
-    fn expression(&mut self, least: u8) -> Result<(Id, Sort), ParseError> {
+    fn expression(&mut self, least: u8) -> Result<(Id, OperandType), ParseError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.unexpected(&format!("at most {MAX_DEPTH} levels of nesting")));
@@ -99,7 +99,7 @@ impl<'a> Parser<'a> {
                 break;
             }
             if sort != op.operands() {
-                return Err(self.unexpected(if sort == Sort::Number { COMPARE } else { CONNECT }));
+                return Err(self.unexpected(if sort == OperandType::Number { COMPARE } else { CONNECT }));
             }
             (left, sort) = self.infix(op, left)?;
             let next = Infix::read(self.peek().kind);
@@ -112,63 +112,65 @@ impl<'a> Parser<'a> {
     }
 
     /// The operator at the cursor and its right side.
-    fn infix(&mut self, op: Infix, left: Id) -> Result<(Id, Sort), ParseError> {
+    fn infix(&mut self, op: Infix, left: Id) -> Result<(Id, OperandType), ParseError> {
         self.take();
         let interval = if let Infix::Pair(_) = op { self.temporal_interval()? } else { UNBOUNDED };
         let right = self.operand_of(op.operands(), op.precedence() + 1)?;
         Ok(match op {
-            Infix::Arithmetic(op) => (self.add(Node::Arithmetic(op, left, right))?, Sort::Number),
-            Infix::Compare(op) => (self.add(Node::Compare(op, left, right))?, Sort::Truth),
-            Infix::Logic(op) => (self.add(Node::Logic(op, left, right))?, Sort::Truth),
-            Infix::Pair(op) => (self.add(Node::Pair(op, interval, left, right))?, Sort::Truth),
+            Infix::Arithmetic(op) => (self.add(Node::Arithmetic(op, left, right))?, OperandType::Number),
+            Infix::Compare(op) => (self.add(Node::Compare(op, left, right))?, OperandType::Truth),
+            Infix::Logic(op) => (self.add(Node::Logic(op, left, right))?, OperandType::Truth),
+            Infix::Pair(op) => (self.add(Node::Pair(op, interval, left, right))?, OperandType::Truth),
         })
     }
 
     /// An expression that must be of the sort `wanted`.
-    fn operand_of(&mut self, wanted: Sort, least: u8) -> Result<Id, ParseError> {
+    fn operand_of(&mut self, wanted: OperandType, least: u8) -> Result<Id, ParseError> {
         let start = self.peek();
         let (id, sort) = self.expression(least)?;
         match (wanted, sort) {
-            (Sort::Truth, Sort::Number) => Err(self.unexpected(COMPARE)),
-            (Sort::Number, Sort::Truth) => Err(ParseError { found: "a formula".to_owned(), ..error(start, NUMERIC) }),
+            (OperandType::Truth, OperandType::Number) => Err(self.unexpected(COMPARE)),
+            (OperandType::Number, OperandType::Truth) => {
+                Err(ParseError { found: "a formula".to_owned(), ..error(start, NUMERIC) })
+            }
             _ => Ok(id),
         }
     }
 
     /// A number, a name, or a prefix operator with what it applies to.
-    fn operand(&mut self) -> Result<(Id, Sort), ParseError> {
+    fn operand(&mut self) -> Result<(Id, OperandType), ParseError> {
         let token = self.peek();
         match token.kind {
-            Kind::Number(value) => {
+            TokenKind::Number(value) => {
                 self.take();
-                Ok((self.add(Node::Number(value))?, Sort::Number))
+                Ok((self.add(Node::Number(value))?, OperandType::Number))
             }
-            Kind::Symbol("(") => {
+            TokenKind::Symbol("(") => {
                 self.take();
                 let inner = self.expression(0)?;
-                self.symbol(")", if inner.1 == Sort::Number { EXTEND } else { CONNECT })?;
+                self.symbol(")", if inner.1 == OperandType::Number { EXTEND } else { CONNECT })?;
                 Ok(inner)
             }
-            Kind::Symbol("-") => {
+            TokenKind::Symbol("-") => {
                 self.take();
-                let kid = self.operand_of(Sort::Number, precedence::MINUS)?;
-                if let Node::Number(value) = &mut self.formula.nodes[kid] {
+                let operand = self.operand_of(OperandType::Number, precedence::MINUS)?;
+                if let Node::Number(value) = &mut self.formula.nodes[operand] {
                     *value = -*value;
-                    return Ok((kid, Sort::Number));
+                    return Ok((operand, OperandType::Number));
                 }
-                Ok((self.add(Node::Minus(kid))?, Sort::Number))
+                Ok((self.add(Node::Minus(operand))?, OperandType::Number))
             }
-            Kind::Symbol("!") | Kind::Word("not") => {
+            TokenKind::Symbol("!") | TokenKind::Word("not") => {
                 self.take();
-                let kid = self.operand_of(Sort::Truth, precedence::NOT)?;
-                Ok((self.add(Node::Not(kid))?, Sort::Truth))
+                let operand = self.operand_of(OperandType::Truth, precedence::NOT)?;
+                Ok((self.add(Node::Not(operand))?, OperandType::Truth))
             }
-            Kind::Word(word) => self.word(word),
+            TokenKind::Word(word) => self.word(word),
             _ => Err(self.unexpected(OPERAND)),
         }
     }
 
-    fn word(&mut self, word: &'a str) -> Result<(Id, Sort), ParseError> {
+    fn word(&mut self, word: &'a str) -> Result<(Id, OperandType), ParseError> {
         if let Some(op) = temporal(word) {
             self.take();
             let interval = self.temporal_interval()?;
@@ -176,32 +178,32 @@ impl<'a> Parser<'a> {
                 self.at -= 1;
                 return Err(self.unexpected("no time bound after `next`"));
             }
-            let kid = self.operand_of(Sort::Truth, precedence::NOT)?;
-            return Ok((self.add(Node::Temporal(op, interval, kid))?, Sort::Truth));
+            let operand = self.operand_of(OperandType::Truth, precedence::NOT)?;
+            return Ok((self.add(Node::Temporal(op, interval, operand))?, OperandType::Truth));
         }
-        if Infix::read(Kind::Word(word)).is_some() {
+        if Infix::read(TokenKind::Word(word)).is_some() {
             return Err(self.unexpected(OPERAND));
         }
         let token = self.take();
-        if let (Some(op), Kind::Symbol("[" | "(")) = (aggregate(word), self.peek().kind) {
-            return Ok((self.aggregate(op)?, Sort::Number));
+        if let (Some(op), TokenKind::Symbol("[" | "(")) = (aggregate(word), self.peek().kind) {
+            return Ok((self.aggregate(op)?, OperandType::Number));
         }
         match word {
             "abs" => {
-                let [kid] = self.arguments()?;
-                Ok((self.add(Node::Abs(kid))?, Sort::Number))
+                let [operand] = self.arguments()?;
+                Ok((self.add(Node::Abs(operand))?, OperandType::Number))
             }
             "min" | "max" => {
                 let op = if word == "min" { Arithmetic::Min } else { Arithmetic::Max };
                 let [a, b] = self.arguments()?;
-                Ok((self.add(Node::Arithmetic(op, a, b))?, Sort::Number))
+                Ok((self.add(Node::Arithmetic(op, a, b))?, OperandType::Number))
             }
             _ => {
                 let node = match self.constant(token)? {
                     Some(value) => Node::Number(value),
                     None => Node::Signal(self.signal(word)),
                 };
-                Ok((self.add(node)?, Sort::Number))
+                Ok((self.add(node)?, OperandType::Number))
             }
         }
     }
@@ -227,10 +229,11 @@ impl<'a> Parser<'a> {
         let interval = self.aggregate_interval()?;
         self.symbol("(", "`(`")?;
         self.aggregates += 1;
-        let kid = self.operand_of(if op == Aggregate::Mean { Sort::Number } else { Sort::Truth }, 0)?;
+        let operand =
+            self.operand_of(if op == Aggregate::Mean { OperandType::Number } else { OperandType::Truth }, 0)?;
         self.aggregates -= 1;
         self.symbol(")", "`)`")?;
-        self.add(Node::Aggregate(op, interval, kid))
+        self.add(Node::Aggregate(op, interval, operand))
     }
 
     /// `(a, b, ..)`, exactly `N` of them.
@@ -241,7 +244,7 @@ impl<'a> Parser<'a> {
             if i > 0 {
                 self.symbol(",", "`,` and another argument")?;
             }
-            *slot = self.operand_of(Sort::Number, 0)?;
+            *slot = self.operand_of(OperandType::Number, 0)?;
         }
         self.symbol(")", "`)`")?;
         Ok(out)

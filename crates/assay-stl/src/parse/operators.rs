@@ -1,11 +1,11 @@
 //! The words and symbols between and before operands.
 use super::precedence;
-use crate::lex::Kind;
-use crate::syntax::{Aggregate, Arithmetic, Comparison, Logic, Pair, Temporal};
+use crate::lex::TokenKind;
+use crate::syntax::{Aggregate, Arithmetic, ComparisonOp, Logic, Pair, Temporal};
 
 /// Whether an expression is a number or a truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum OperandType {
     Number,
     Truth,
 }
@@ -13,25 +13,25 @@ pub(super) enum Sort {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Infix {
     Arithmetic(Arithmetic),
-    Compare(Comparison),
+    Compare(ComparisonOp),
     Logic(Logic),
     Pair(Pair),
 }
 
 impl Infix {
-    pub(super) fn read(kind: Kind<'_>) -> Option<Self> {
-        let (Kind::Word(text) | Kind::Symbol(text)) = kind else { return None };
+    pub(super) fn read(kind: TokenKind<'_>) -> Option<Self> {
+        let (TokenKind::Word(text) | TokenKind::Symbol(text)) = kind else { return None };
         Some(match text {
             "+" => Infix::Arithmetic(Arithmetic::Add),
             "-" => Infix::Arithmetic(Arithmetic::Sub),
             "*" => Infix::Arithmetic(Arithmetic::Mul),
             "/" => Infix::Arithmetic(Arithmetic::Div),
-            ">=" => Infix::Compare(Comparison::Ge),
-            ">" => Infix::Compare(Comparison::Gt),
-            "<=" => Infix::Compare(Comparison::Le),
-            "<" => Infix::Compare(Comparison::Lt),
-            "==" => Infix::Compare(Comparison::Eq),
-            "!=" | "!==" => Infix::Compare(Comparison::Ne),
+            ">=" => Infix::Compare(ComparisonOp::Ge),
+            ">" => Infix::Compare(ComparisonOp::Gt),
+            "<=" => Infix::Compare(ComparisonOp::Le),
+            "<" => Infix::Compare(ComparisonOp::Lt),
+            "==" => Infix::Compare(ComparisonOp::Eq),
+            "!=" | "!==" => Infix::Compare(ComparisonOp::Ne),
             "and" | "&" => Infix::Logic(Logic::And),
             "or" | "|" => Infix::Logic(Logic::Or),
             "implies" | "->" => Infix::Logic(Logic::Implies),
@@ -52,8 +52,8 @@ impl Infix {
         }
     }
 
-    pub(super) fn operands(self) -> Sort {
-        if matches!(self, Infix::Arithmetic(_) | Infix::Compare(_)) { Sort::Number } else { Sort::Truth }
+    pub(super) fn operands(self) -> OperandType {
+        if matches!(self, Infix::Arithmetic(_) | Infix::Compare(_)) { OperandType::Number } else { OperandType::Truth }
     }
 
     pub(super) fn chains(self) -> bool {

@@ -5,7 +5,7 @@ mod trace;
 use std::fmt::Write;
 
 use anyhow::anyhow;
-use assay_stl::{BindError, Formula, Outcome, ParseError, Status};
+use assay_stl::{BindError, Formula, ParseError, Status, TraceEvaluation};
 use serde_json::json;
 
 use crate::cli::Stl;
@@ -33,7 +33,7 @@ fn parse(formula: &str) -> anyhow::Result<Formula> {
     Formula::parse(formula, &[]).map_err(|e| pointed(formula, &e))
 }
 
-fn evaluate(formula: &Formula, trace: &Trace) -> anyhow::Result<Outcome> {
+fn evaluate(formula: &Formula, trace: &Trace) -> anyhow::Result<TraceEvaluation> {
     let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, trace))?;
     let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
     Ok(bound.evaluate_recording(&columns))
@@ -57,7 +57,7 @@ fn verdict(status: Status) -> &'static str {
 }
 
 /// Infinite numbers, for which JSON has no word, are null.
-fn document(outcome: &Outcome) -> String {
+fn document(outcome: &TraceEvaluation) -> String {
     let (low, high) = outcome.interval;
     json!({
         "robustness": outcome.robustness,
@@ -68,7 +68,7 @@ fn document(outcome: &Outcome) -> String {
     .to_string()
 }
 
-fn text(outcome: &Outcome, trace: &Trace) -> String {
+fn text(outcome: &TraceEvaluation, trace: &Trace) -> String {
     let mut text = format!("{}  robustness {}", verdict(outcome.status), outcome.robustness);
     if outcome.interval.0 != outcome.interval.1 {
         let _ = write!(text, "  between {} and {} whatever follows", outcome.interval.0, outcome.interval.1);

@@ -2,7 +2,7 @@
 
 /// How the recorded trace ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum TraceEnd {
     /// The episode ran its course (success or time limit): windows are clipped to the trace, and what was not met by
     /// its end is not met.
     Complete,
@@ -23,20 +23,20 @@ pub enum Status {
 
 /// The result of a formula on a trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct TraceEvaluation {
     /// The verdict.
     pub status: Status,
     /// Robustness of the trace clipped to its samples, in the units of the formula's predicates; infinite where
     /// nothing limits it, `-inf` on an empty trace. Never NaN.
     pub robustness: f64,
     /// Least and greatest robustness that any continuation could give. Both ends equal the robustness if
-    /// [`End::Complete`].
+    /// [`TraceEnd::Complete`].
     pub interval: (f64, f64),
     /// Nothing in the formula was exercised: no premise of its implications held, or its windows were empty.
     pub vacuous: bool,
 }
 
-impl Outcome {
+impl TraceEvaluation {
     /// Of a trace without samples: nothing was seen, so nothing is settled, however it ended.
     pub(crate) const EMPTY: Self = Self {
         status: Status::Undetermined,

@@ -2,7 +2,9 @@
 use std::fmt;
 
 use crate::parse::precedence;
-use crate::syntax::{Aggregate, Arithmetic, Comparison, Formula, Id, Interval, Logic, Node, Pair, Temporal, UNBOUNDED};
+use crate::syntax::{
+    Aggregate, Arithmetic, ComparisonOp, Formula, Id, Interval, Logic, Node, Pair, Temporal, UNBOUNDED,
+};
 
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,8 +21,8 @@ impl Formula {
         match &self.nodes[id] {
             Node::Number(value) => write!(f, "{value:?}")?,
             Node::Signal(index) => f.write_str(&self.signals[*index])?,
-            Node::Minus(kid) => self.prefix(f, "-", *kid, precedence::MINUS)?,
-            Node::Abs(kid) => self.prefix(f, "abs", *kid, u8::MAX)?,
+            Node::Minus(operand) => self.prefix(f, "-", *operand, precedence::MINUS)?,
+            Node::Abs(operand) => self.prefix(f, "abs", *operand, u8::MAX)?,
             Node::Arithmetic(op @ (Arithmetic::Min | Arithmetic::Max), a, b) => {
                 f.write_str(if *op == Arithmetic::Min { "min(" } else { "max(" })?;
                 self.show(f, *a, 0)?;
@@ -29,25 +31,25 @@ impl Formula {
                 f.write_str(")")?;
             }
             Node::Arithmetic(op, a, b) => self.infix(f, arithmetic(*op), UNBOUNDED, [(*a, own), (*b, own + 1)])?,
-            Node::Aggregate(op, interval, kid) => {
+            Node::Aggregate(op, interval, operand) => {
                 f.write_str(aggregate(*op))?;
                 show_interval(f, *interval)?;
                 f.write_str("(")?;
-                self.show(f, *kid, 0)?;
+                self.show(f, *operand, 0)?;
                 f.write_str(")")?;
             }
             Node::Compare(op, a, b) => self.infix(f, comparison(*op), UNBOUNDED, [(*a, own + 1), (*b, own + 1)])?,
-            Node::Not(kid) => self.prefix(f, "not ", *kid, precedence::NOT)?,
+            Node::Not(operand) => self.prefix(f, "not ", *operand, precedence::NOT)?,
             Node::Logic(op, a, b) => {
                 let left = own + u8::from(*op == Logic::Implies);
                 self.infix(f, logic(*op), UNBOUNDED, [(*a, left), (*b, own + 1)])?;
             }
-            Node::Temporal(op, interval, kid) => {
+            Node::Temporal(op, interval, operand) => {
                 f.write_str(temporal(*op))?;
                 show_interval(f, *interval)?;
                 // A comparison would need no parentheses, but reads better in them.
-                let bare = !matches!(self.nodes[*kid], Node::Compare(..));
-                self.prefix(f, " ", *kid, if bare { precedence::NOT } else { u8::MAX })?;
+                let bare = !matches!(self.nodes[*operand], Node::Compare(..));
+                self.prefix(f, " ", *operand, if bare { precedence::NOT } else { u8::MAX })?;
             }
             Node::Pair(op, interval, a, b) => {
                 let word = if *op == Pair::Until { "until" } else { "since" };
@@ -57,17 +59,23 @@ impl Formula {
         f.write_str(if wrapped { ")" } else { "" })
     }
 
-    fn prefix(&self, f: &mut fmt::Formatter<'_>, word: &str, kid: Id, least: u8) -> fmt::Result {
+    fn prefix(&self, f: &mut fmt::Formatter<'_>, word: &str, operand: Id, least: u8) -> fmt::Result {
         f.write_str(word)?;
-        self.show(f, kid, least)
+        self.show(f, operand, least)
     }
 
-    fn infix(&self, f: &mut fmt::Formatter<'_>, word: &str, interval: Interval, kids: [(Id, u8); 2]) -> fmt::Result {
-        self.show(f, kids[0].0, kids[0].1)?;
+    fn infix(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        word: &str,
+        interval: Interval,
+        operands: [(Id, u8); 2],
+    ) -> fmt::Result {
+        self.show(f, operands[0].0, operands[0].1)?;
         write!(f, " {word}")?;
         show_interval(f, interval)?;
         f.write_str(" ")?;
-        self.show(f, kids[1].0, kids[1].1)
+        self.show(f, operands[1].0, operands[1].1)
     }
 
     fn binding(&self, id: Id) -> u8 {
@@ -112,14 +120,14 @@ fn arithmetic(op: Arithmetic) -> &'static str {
     }
 }
 
-fn comparison(op: Comparison) -> &'static str {
+fn comparison(op: ComparisonOp) -> &'static str {
     match op {
-        Comparison::Ge => ">=",
-        Comparison::Gt => ">",
-        Comparison::Le => "<=",
-        Comparison::Lt => "<",
-        Comparison::Eq => "==",
-        Comparison::Ne => "!=",
+        ComparisonOp::Ge => ">=",
+        ComparisonOp::Gt => ">",
+        ComparisonOp::Le => "<=",
+        ComparisonOp::Lt => "<",
+        ComparisonOp::Eq => "==",
+        ComparisonOp::Ne => "!=",
     }
 }
 

@@ -1,11 +1,11 @@
 //! When a formula was violated: the episodes of a violation, for reports and plots.
-use crate::bind::Bound;
-use crate::offline::After;
-use crate::outcome::End;
+use crate::bound_formula::BoundFormula;
+use crate::evaluation::TraceEnd;
+use crate::offline::Continuation;
 
 /// A maximal run of samples that violate a formula. Indices of samples, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
+pub struct ViolationSpan {
     /// The first sample of the run.
     pub first: usize,
     /// The last sample of the run.
@@ -16,7 +16,7 @@ pub struct Span {
     pub robustness: f64,
 }
 
-impl Bound {
+impl BoundFormula {
     /// The violations of a complete trace.
     ///
     /// Of an outermost unbounded `always` (or a conjunction of them): the maximal runs of samples at which its body is
@@ -25,42 +25,42 @@ impl Bound {
     ///
     /// # Panics
     /// If there are fewer columns than signals.
-    pub fn spans(&self, columns: &[&[f64]]) -> Vec<Span> {
-        self.spans_at(columns, End::Complete)
+    pub fn violations(&self, columns: &[&[f64]]) -> Vec<ViolationSpan> {
+        self.violations_at(columns, TraceEnd::Complete)
     }
 
-    /// As [`Bound::spans`]; of a trace that broke off, only violations that are certain whatever had followed.
+    /// As [`BoundFormula::violations`]; of a trace that broke off, only violations that are certain whatever had followed.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
-    pub fn spans_at(&self, columns: &[&[f64]], end: End) -> Vec<Span> {
-        let after = if end == End::Complete { After::Nothing } else { After::Best };
+    pub fn violations_at(&self, columns: &[&[f64]], end: TraceEnd) -> Vec<ViolationSpan> {
+        let after = if end == TraceEnd::Complete { Continuation::Nothing } else { Continuation::Best };
         self.extended(columns, |columns, n| match self.plan.body {
             Some(body) => runs(&self.plan.column(body, columns, n, after)[..n]),
             None => self.certain(columns, n, end).into_iter().collect(),
         })
     }
 
-    fn certain(&self, columns: &[&[f64]], n: usize, end: End) -> Option<Span> {
+    fn certain(&self, columns: &[&[f64]], n: usize, end: TraceEnd) -> Option<ViolationSpan> {
         let outcome = self.plan.outcome(columns, n, end);
-        let worst = if end == End::Complete { outcome.robustness } else { outcome.interval.1 };
+        let worst = if end == TraceEnd::Complete { outcome.robustness } else { outcome.interval.1 };
         if n == 0 || worst >= 0.0 {
             return None;
         }
         // More samples only ever narrow what is possible, so the first certain prefix is found by halving.
-        let certain = |length: usize| self.plan.first(self.plan.root, columns, length, After::Best) < 0.0;
-        let (mut low, mut high) = (1, n);
-        while low < high {
-            let middle = low.midpoint(high);
-            if certain(middle) { high = middle } else { low = middle + 1 }
+        let certain = |length: usize| self.plan.first(self.plan.root, columns, length, Continuation::Best) < 0.0;
+        let (mut lowering, mut high) = (1, n);
+        while lowering < high {
+            let middle = lowering.midpoint(high);
+            if certain(middle) { high = middle } else { lowering = middle + 1 }
         }
         let first = high - 1;
-        Some(Span { first, last: n - 1, worst: first, robustness: outcome.robustness })
+        Some(ViolationSpan { first, last: n - 1, worst: first, robustness: outcome.robustness })
     }
 }
 
-fn runs(body: &[f64]) -> Vec<Span> {
-    let mut out: Vec<Span> = Vec::new();
+fn runs(body: &[f64]) -> Vec<ViolationSpan> {
+    let mut out: Vec<ViolationSpan> = Vec::new();
     for (i, value) in body.iter().enumerate().filter(|(_, value)| **value < 0.0) {
         match out.last_mut().filter(|span| span.last + 1 == i) {
             Some(span) => {
@@ -69,7 +69,7 @@ fn runs(body: &[f64]) -> Vec<Span> {
                     (span.worst, span.robustness) = (i, *value);
                 }
             }
-            None => out.push(Span { first: i, last: i, worst: i, robustness: *value }),
+            None => out.push(ViolationSpan { first: i, last: i, worst: i, robustness: *value }),
         }
     }
     out

@@ -1,11 +1,11 @@
 //! From a margin back to the quantity that was compared with a limit.
-use crate::syntax::{Comparison, Formula, Node, Temporal, UNBOUNDED};
+use crate::syntax::{ComparisonOp, Formula, Node, Temporal, UNBOUNDED};
 
 impl Formula {
     /// The measured quantity that gives the margin `robustness`, in the quantity's unit: `limit - robustness` for
     /// `always (x <= limit)`, `limit + robustness` for `always (x >= limit)`. `None` for any other formula, and for a
     /// margin that is not finite.
-    pub fn measured(&self, robustness: f64) -> Option<f64> {
+    pub fn measured_value(&self, robustness: f64) -> Option<f64> {
         let body = match &self.nodes[self.root] {
             Node::Temporal(Temporal::Always, interval, body) if *interval == UNBOUNDED => *body,
             _ => self.root,
@@ -13,9 +13,9 @@ impl Formula {
         let Node::Compare(comparison, _, right) = &self.nodes[body] else { return None };
         let Node::Number(limit) = &self.nodes[*right] else { return None };
         let measured = match comparison {
-            Comparison::Le | Comparison::Lt => limit - robustness,
-            Comparison::Ge | Comparison::Gt => limit + robustness,
-            Comparison::Eq | Comparison::Ne => return None,
+            ComparisonOp::Le | ComparisonOp::Lt => limit - robustness,
+            ComparisonOp::Ge | ComparisonOp::Gt => limit + robustness,
+            ComparisonOp::Eq | ComparisonOp::Ne => return None,
         };
         measured.is_finite().then_some(measured)
     }
@@ -27,7 +27,7 @@ mod tests {
     use crate::Formula;
 
     fn measured(text: &str, robustness: f64) -> Option<f64> {
-        Formula::parse(text, &[("limit", 50.0)]).unwrap().measured(robustness)
+        Formula::parse(text, &[("limit", 50.0)]).unwrap().measured_value(robustness)
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) enum Instruction {
 
 /// How the margin is computed; the first two are the plain limit on one signal.
 #[derive(Debug, Clone)]
-enum Shape {
+enum PredicateShape {
     /// signal - constant
     Above {
         column: usize,
@@ -42,36 +42,36 @@ enum Shape {
 
 /// How a margin becomes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum Semantics {
     /// The margin itself.
-    Robust,
+    Quantitative,
     /// `+inf` where the predicate is true, else `-inf`: margin > 0, or >= 0 unless `strict`.
-    Crisp { strict: bool },
+    Boolean { strict: bool },
 }
 
 /// A predicate.
 #[derive(Debug, Clone)]
-pub(crate) struct Leaf {
-    shape: Shape,
-    reading: Reading,
+pub(crate) struct Predicate {
+    shape: PredicateShape,
+    semantics: Semantics,
 }
 
-impl Leaf {
-    /// From postfix code that leaves the margin on the stack.
-    pub(crate) fn new(code: Vec<Instruction>, reading: Reading) -> Self {
+impl Predicate {
+    /// Compiles postfix code that leaves the margin on the stack.
+    pub(crate) fn new(code: Vec<Instruction>, semantics: Semantics) -> Self {
         use Instruction::{Constant, Load, Sub};
         let shape = match code[..] {
-            [Load(column), Constant(limit), Sub] => Shape::Above { column, limit },
-            [Constant(limit), Load(column), Sub] => Shape::Below { column, limit },
-            _ => Shape::Program { stack: stack_needed(&code), code: code.into() },
+            [Load(column), Constant(limit), Sub] => PredicateShape::Above { column, limit },
+            [Constant(limit), Load(column), Sub] => PredicateShape::Below { column, limit },
+            _ => PredicateShape::Program { stack: stack_needed(&code), code: code.into() },
         };
-        Self { shape, reading }
+        Self { shape, semantics }
     }
 
     /// The value on one sample. A signal missing from the sample counts as NaN.
     #[inline]
     pub(crate) fn at(&self, sample: &[f64]) -> f64 {
-        self.reading.read(self.margin(sample))
+        self.semantics.read(self.margin(sample))
     }
 
     /// What the code computes on one sample; NaN stays NaN.
@@ -79,10 +79,10 @@ impl Leaf {
     pub(crate) fn margin(&self, sample: &[f64]) -> f64 {
         let load = |column: usize| sample.get(column).copied().unwrap_or(f64::NAN);
         match &self.shape {
-            Shape::Above { column, limit } => load(*column) - limit,
-            Shape::Below { column, limit } => limit - load(*column),
-            Shape::Program { code, stack } if *stack <= FEW => run(code, sample, &mut [f64::NAN; FEW]),
-            Shape::Program { code, stack } => run(code, sample, &mut vec![f64::NAN; *stack]),
+            PredicateShape::Above { column, limit } => load(*column) - limit,
+            PredicateShape::Below { column, limit } => limit - load(*column),
+            PredicateShape::Program { code, stack } if *stack <= FEW => run(code, sample, &mut [f64::NAN; FEW]),
+            PredicateShape::Program { code, stack } => run(code, sample, &mut vec![f64::NAN; *stack]),
         }
     }
 
@@ -90,31 +90,31 @@ impl Leaf {
     pub(crate) fn fill(&self, columns: &[&[f64]], out: &mut [f64]) {
         let n = out.len();
         match &self.shape {
-            Shape::Above { column, limit } => {
-                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.reading.read(x - limit));
+            PredicateShape::Above { column, limit } => {
+                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.semantics.read(x - limit));
             }
-            Shape::Below { column, limit } => {
-                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.reading.read(limit - x));
+            PredicateShape::Below { column, limit } => {
+                out.iter_mut().zip(&columns[*column][..n]).for_each(|(o, x)| *o = self.semantics.read(limit - x));
             }
-            Shape::Program { code, stack } => {
+            PredicateShape::Program { code, stack } => {
                 let mut scratch = vec![0.0; CHUNK * stack];
                 for (k, chunk) in out.chunks_mut(CHUNK).enumerate() {
                     run_chunk(code, columns, k * CHUNK, chunk.len(), &mut scratch);
-                    chunk.iter_mut().zip(&scratch).for_each(|(o, m)| *o = self.reading.read(*m));
+                    chunk.iter_mut().zip(&scratch).for_each(|(o, m)| *o = self.semantics.read(*m));
                 }
             }
         }
     }
 }
 
-impl Reading {
+impl Semantics {
     /// NaN is never satisfied, and a zero is a positive zero (see `fold`).
     #[inline(always)]
     fn read(self, margin: f64) -> f64 {
         let truth = match self {
-            Reading::Robust => return if margin.is_nan() { f64::NEG_INFINITY } else { margin + 0.0 },
-            Reading::Crisp { strict: true } => margin > 0.0,
-            Reading::Crisp { strict: false } => margin >= 0.0,
+            Semantics::Quantitative => return if margin.is_nan() { f64::NEG_INFINITY } else { margin + 0.0 },
+            Semantics::Boolean { strict: true } => margin > 0.0,
+            Semantics::Boolean { strict: false } => margin >= 0.0,
         };
         if truth { f64::INFINITY } else { f64::NEG_INFINITY }
     }
@@ -221,13 +221,13 @@ mod tests {
     fn columns_and_samples_agree_to_the_bit() {
         let code =
             vec![Load(0), Minus, Load(1), Abs, Add, Load(0), Load(1), Min, Mul, Load(1), Constant(3.0), Div, Max];
-        let leaf = Leaf::new(code, Reading::Robust);
+        let predicate = Predicate::new(code, Semantics::Quantitative);
         let a: Vec<f64> = (0..1500).map(|i| (f64::from(i) * 0.37).sin()).collect();
         let b: Vec<f64> = (0..1500).map(|i| (f64::from(i) * 0.11).cos()).collect();
         let mut out = vec![0.0; 1500];
-        leaf.fill(&[&a, &b], &mut out);
+        predicate.fill(&[&a, &b], &mut out);
         for (i, value) in out.iter().enumerate() {
-            assert_eq!(value.to_bits(), leaf.at(&[a[i], b[i]]).to_bits());
+            assert_eq!(value.to_bits(), predicate.at(&[a[i], b[i]]).to_bits());
         }
     }
 
@@ -235,19 +235,19 @@ mod tests {
     fn nan_is_never_satisfied() {
         for code in [vec![Load(0), Constant(1.0), Sub], vec![Constant(1.0), Load(0), Sub], vec![Load(0), Load(1), Min]]
         {
-            for reading in [Reading::Robust, Reading::Crisp { strict: false }] {
-                let leaf = Leaf::new(code.clone(), reading);
-                assert_eq!(leaf.at(&[f64::NAN, 5.0]), f64::NEG_INFINITY);
+            for semantics in [Semantics::Quantitative, Semantics::Boolean { strict: false }] {
+                let predicate = Predicate::new(code.clone(), semantics);
+                assert_eq!(predicate.at(&[f64::NAN, 5.0]), f64::NEG_INFINITY);
             }
         }
         assert!(Min.apply(1.0, f64::NAN).is_nan() && Max.apply(f64::NAN, 1.0).is_nan());
-        let missing = Leaf::new(vec![Load(7), Constant(1.0), Sub], Reading::Robust);
+        let missing = Predicate::new(vec![Load(7), Constant(1.0), Sub], Semantics::Quantitative);
         assert_eq!(missing.at(&[1.0]), f64::NEG_INFINITY);
     }
 
     #[test]
     fn crisp_reading_knows_strictness() {
-        let at = |strict, x| Leaf::new(vec![Load(0), Constant(1.0), Sub], Reading::Crisp { strict }).at(&[x]);
+        let at = |strict, x| Predicate::new(vec![Load(0), Constant(1.0), Sub], Semantics::Boolean { strict }).at(&[x]);
         assert_eq!(at(true, 1.0), f64::NEG_INFINITY);
         assert_eq!(at(false, 1.0), f64::INFINITY);
         assert_eq!(at(true, 1.5), f64::INFINITY);

@@ -1,15 +1,21 @@
 //! Comparisons of arithmetic to flat programs.
-use super::{Form, Lower};
-use crate::aggregate::{Derived, Source};
+use super::{Lowering, NodeForm};
+use crate::aggregate::{DerivedColumn, Source};
 use crate::error::BindError;
-use crate::leaf::{Instruction, Leaf, Reading};
 use crate::plan::{Op, OpId};
-use crate::syntax::{Aggregate, Arithmetic, Comparison, Id, Interval, Node};
+use crate::predicate::{Instruction, Predicate, Semantics};
+use crate::syntax::{Aggregate, Arithmetic, ComparisonOp, Id, Interval, Node};
 
-impl Lower<'_> {
+impl Lowering<'_> {
     /// A comparison as a margin that is positive where it, or its negation, holds.
-    pub(super) fn predicate(&mut self, comparison: Comparison, a: Id, b: Id, form: Form) -> Result<OpId, BindError> {
-        use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    pub(super) fn predicate(
+        &mut self,
+        comparison: ComparisonOp,
+        a: Id,
+        b: Id,
+        form: NodeForm,
+    ) -> Result<OpId, BindError> {
+        use ComparisonOp::{Eq, Ge, Gt, Le, Lt, Ne};
         let holds = match (comparison, form.positive) {
             (op, true) => op,
             (Ge, false) => Lt,
@@ -30,10 +36,13 @@ impl Lower<'_> {
         if holds == Eq {
             code.push(Instruction::Minus);
         }
-        let reading =
-            if form.crisp { Reading::Crisp { strict: matches!(holds, Gt | Lt | Ne) } } else { Reading::Robust };
-        self.leaves.push(Leaf::new(code, reading));
-        Ok(self.add(Op::Leaf(self.leaves.len() - 1)))
+        let semantics = if form.crisp {
+            Semantics::Boolean { strict: matches!(holds, Gt | Lt | Ne) }
+        } else {
+            Semantics::Quantitative
+        };
+        self.predicates.push(Predicate::new(code, semantics));
+        Ok(self.add(Op::Predicate(self.predicates.len() - 1)))
     }
 
     /// Appends the code of a number; what does not depend on signals is computed here.
@@ -43,10 +52,10 @@ impl Lower<'_> {
         match self.formula.nodes[id] {
             Node::Number(value) => code.push(Constant(value)),
             Node::Signal(index) => code.push(Instruction::Load(self.columns[index])),
-            Node::Minus(kid) | Node::Abs(kid) => {
+            Node::Minus(operand) | Node::Abs(operand) => {
                 let step =
                     if matches!(self.formula.nodes[id], Node::Abs(_)) { Instruction::Abs } else { Instruction::Minus };
-                self.number(kid, code)?;
+                self.number(operand, code)?;
                 match code[start..] {
                     [Constant(value)] => {
                         code[start] = Constant(if step == Instruction::Abs { value.abs() } else { -value });
@@ -66,8 +75,8 @@ impl Lower<'_> {
                     _ => code.push(step),
                 }
             }
-            Node::Aggregate(aggregate, interval, kid) => {
-                let column = self.derived(aggregate, interval, kid)?;
+            Node::Aggregate(aggregate, interval, operand) => {
+                let column = self.derived(aggregate, interval, operand)?;
                 code.push(Instruction::Load(column));
             }
             // The parser lets no truth stand for a number.
@@ -77,20 +86,20 @@ impl Lower<'_> {
     }
 
     /// The column of an aggregate.
-    fn derived(&mut self, aggregate: Aggregate, interval: Interval, kid: Id) -> Result<usize, BindError> {
+    fn derived(&mut self, aggregate: Aggregate, interval: Interval, operand: Id) -> Result<usize, BindError> {
         let source = match aggregate {
             Aggregate::Mean => {
                 let mut code = Vec::new();
-                self.number(kid, &mut code)?;
-                Source::Number(Leaf::new(code, Reading::Robust))
+                self.number(operand, &mut code)?;
+                Source::Number(Predicate::new(code, Semantics::Quantitative))
             }
             Aggregate::Duration | Aggregate::Count => {
-                let form = Form { positive: true, crisp: true };
-                Source::Truth { holds: self.node(kid, form)?, fails: self.node(kid, form.negated())? }
+                let form = NodeForm { positive: true, crisp: true };
+                Source::Truth { holds: self.node(operand, form)?, fails: self.node(operand, form.negated())? }
             }
         };
         let width = self.interval(interval)?.width();
-        self.derived.push(Derived { aggregate, width, source, period_s: self.period_s });
+        self.derived.push(DerivedColumn { aggregate, width, source, period_s: self.period_s });
         Ok(self.width + self.derived.len() - 1)
     }
 }

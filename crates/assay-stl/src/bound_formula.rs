@@ -2,20 +2,20 @@
 use std::sync::Arc;
 
 use crate::error::BindError;
+use crate::evaluation::{TraceEnd, TraceEvaluation};
 use crate::lower::lower;
 use crate::monitor::Monitor;
-use crate::offline::After;
-use crate::outcome::{End, Outcome};
-use crate::plan::{Op, OpId, Plan};
+use crate::offline::Continuation;
+use crate::plan::{EvaluationPlan, Op, OpId};
 use crate::syntax::Formula;
 
-/// Operations whose values [`Bound::at`] keeps on the stack.
+/// Operations whose values [`BoundFormula::at`] keeps on the stack.
 const FEW_OPS: usize = 32;
 
 /// A formula ready to be evaluated. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Bound {
-    pub(crate) plan: Arc<Plan>,
+pub struct BoundFormula {
+    pub(crate) plan: Arc<EvaluationPlan>,
 }
 
 impl Formula {
@@ -25,19 +25,19 @@ impl Formula {
     /// # Errors
     /// [`BindError`]: a signal that the samples do not hold, a time bound between two samples, a window longer than
     /// [`MAX_HORIZON_STEPS`](crate::MAX_HORIZON_STEPS), or a senseless period.
-    pub fn bind(&self, signals: &[impl AsRef<str>], period_s: f64) -> Result<Bound, BindError> {
+    pub fn bind(&self, signals: &[impl AsRef<str>], period_s: f64) -> Result<BoundFormula, BindError> {
         let names: Vec<&str> = signals.iter().map(AsRef::as_ref).collect();
-        Ok(Bound { plan: Arc::new(lower(self, &names, period_s)?) })
+        Ok(BoundFormula { plan: Arc::new(lower(self, &names, period_s)?) })
     }
 }
 
-impl Bound {
+impl BoundFormula {
     /// The outcome of a recorded trace: one column a signal, in the order given to [`Formula::bind`]. Linear in the
     /// length, independent of the windows. Columns of different lengths are cut to the shortest.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
-    pub fn evaluate(&self, columns: &[&[f64]], end: End) -> Outcome {
+    pub fn evaluate(&self, columns: &[&[f64]], end: TraceEnd) -> TraceEvaluation {
         self.extended(columns, |columns, n| self.plan.outcome(columns, n, end))
     }
 
@@ -47,14 +47,18 @@ impl Bound {
     ///
     /// # Panics
     /// If there are fewer columns than signals.
-    pub fn evaluate_recording(&self, columns: &[&[f64]]) -> Outcome {
+    pub fn evaluate_recording(&self, columns: &[&[f64]]) -> TraceEvaluation {
         self.extended(columns, |columns, n| {
             if n == 0 {
-                return Outcome::EMPTY;
+                return TraceEvaluation::EMPTY;
             }
-            let clipped = self.plan.outcome(columns, n, End::Complete);
+            let clipped = self.plan.outcome(columns, n, TraceEnd::Complete);
             let first = |after| self.plan.first(self.plan.root, columns, n, after);
-            Outcome::cut(clipped.robustness, (first(After::PendingWorst), first(After::PendingBest)), clipped.vacuous)
+            TraceEvaluation::cut(
+                clipped.robustness,
+                (first(Continuation::PendingWorst), first(Continuation::PendingBest)),
+                clipped.vacuous,
+            )
         })
     }
 
@@ -71,15 +75,15 @@ impl Bound {
     /// # Panics
     /// If there are fewer columns than signals.
     pub fn pointwise(&self, columns: &[&[f64]]) -> Vec<f64> {
-        self.pointwise_at(columns, End::Complete)
+        self.pointwise_at(columns, TraceEnd::Complete)
     }
 
-    /// As [`Bound::pointwise`]; of a trace that broke off, the most that each can come to whatever had followed.
+    /// As [`BoundFormula::pointwise`]; of a trace that broke off, the most that each can come to whatever had followed.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
-    pub fn pointwise_at(&self, columns: &[&[f64]], end: End) -> Vec<f64> {
-        let after = if end == End::Complete { After::Nothing } else { After::Best };
+    pub fn pointwise_at(&self, columns: &[&[f64]], end: TraceEnd) -> Vec<f64> {
+        let after = if end == TraceEnd::Complete { Continuation::Nothing } else { Continuation::Best };
         self.extended(columns, |columns, n| {
             let Some(body) = self.plan.body else { return self.plan.each(columns, n, after) };
             let mut out = self.plan.column(body, columns, n, after);
@@ -96,8 +100,8 @@ impl Bound {
         if !self.is_instant() {
             return None;
         }
-        if let Op::Leaf(leaf) = &plan.ops[plan.root] {
-            return Some(plan.leaves[*leaf].at(sample));
+        if let Op::Predicate(predicate) = &plan.ops[plan.root] {
+            return Some(plan.predicates[*predicate].at(sample));
         }
         let mut few = [0.0; FEW_OPS];
         let mut many = Vec::new();
@@ -110,7 +114,7 @@ impl Bound {
         Some(plan.instant(plan.root, sample, values))
     }
 
-    /// Whether the formula has no temporal operator and no aggregate, so that [`Bound::at`] answers.
+    /// Whether the formula has no temporal operator and no aggregate, so that [`BoundFormula::at`] answers.
     pub fn is_instant(&self) -> bool {
         self.plan.facts[self.plan.root].instant && self.plan.derived.is_empty()
     }
@@ -129,32 +133,32 @@ impl Bound {
     }
 }
 
-impl Plan {
+impl EvaluationPlan {
     /// The outcome over the first `n` samples of `columns`.
-    pub(crate) fn outcome(&self, columns: &[&[f64]], n: usize, end: End) -> Outcome {
+    pub(crate) fn outcome(&self, columns: &[&[f64]], n: usize, end: TraceEnd) -> TraceEvaluation {
         if n == 0 {
-            return Outcome::EMPTY;
+            return TraceEvaluation::EMPTY;
         }
         let first = |op, after| self.first(op, columns, n, after);
-        let vacuous = self.active.is_some_and(|active| first(active, After::Nothing) < 0.0);
-        let robustness = first(self.root, After::Nothing);
+        let vacuous = self.active.is_some_and(|active| first(active, Continuation::Nothing) < 0.0);
+        let robustness = first(self.root, Continuation::Nothing);
         match end {
-            End::Complete => Outcome::complete(robustness, vacuous),
-            End::Cut => {
-                let interval = (first(self.root, After::Worst), first(self.root, After::Best));
-                Outcome::cut(robustness, interval, vacuous)
+            TraceEnd::Complete => TraceEvaluation::complete(robustness, vacuous),
+            TraceEnd::Cut => {
+                let interval = (first(self.root, Continuation::Worst), first(self.root, Continuation::Best));
+                TraceEvaluation::cut(robustness, interval, vacuous)
             }
         }
     }
 
     /// The formula at every sample, with the values of the outside.
-    fn each(&self, columns: &[&[f64]], n: usize, after: After) -> Vec<f64> {
+    fn each(&self, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
         let mut table: Vec<Vec<f64>> = vec![Vec::new(); self.root + 1];
         for op in self.outside(self.root) {
             table[op] = match &self.ops[op] {
-                Op::Pick { fold, kids } => {
-                    (0..n).map(|i| kids.iter().fold(f64::NAN, |best, kid| fold.of(best, table[*kid][i]))).collect()
-                }
+                Op::Extremum { fold, operands } => (0..n)
+                    .map(|i| operands.iter().fold(f64::NAN, |best, operand| fold.of(best, table[*operand][i])))
+                    .collect(),
                 _ => {
                     let mut out = self.column(op, columns, n, after);
                     out.truncate(n);
@@ -171,9 +175,11 @@ impl Plan {
     pub(crate) fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
         for id in 0..=op {
             values[id] = match &self.ops[id] {
-                Op::Leaf(leaf) => self.leaves[*leaf].at(sample),
+                Op::Predicate(predicate) => self.predicates[*predicate].at(sample),
                 Op::Fixed(value) => *value,
-                Op::Pick { fold, kids } => kids.iter().fold(f64::NAN, |best, kid| fold.of(best, values[*kid])),
+                Op::Extremum { fold, operands } => {
+                    operands.iter().fold(f64::NAN, |best, operand| fold.of(best, values[*operand]))
+                }
                 _ => f64::NAN,
             };
         }

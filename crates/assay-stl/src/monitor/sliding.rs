@@ -5,14 +5,14 @@ use crate::fold::Fold;
 
 /// The extremum of the last `width` values (Lemire 2006: only values that can still win are kept).
 #[derive(Debug, Clone)]
-pub(crate) struct Slide {
+pub(crate) struct SlidingExtremum {
     fold: Fold,
     width: usize,
     count: usize,
     candidates: VecDeque<(usize, f64)>,
 }
 
-impl Slide {
+impl SlidingExtremum {
     pub(crate) fn new(fold: Fold, width: usize) -> Self {
         Self { fold, width, count: 0, candidates: VecDeque::new() }
     }
@@ -36,12 +36,12 @@ impl Slide {
 /// A stretch of an `until`: its value if the stretch were the whole window, and the left side's extremum over it.
 /// Stretches join associatively, which is what makes a sliding window of them possible.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct UntilSegment {
     value: f64,
     left: f64,
 }
 
-impl Stretch {
+impl UntilSegment {
     const NONE: Self = Self { value: f64::NAN, left: f64::NAN };
 
     fn then(self, later: Self, outer: Fold) -> Self {
@@ -53,25 +53,25 @@ impl Stretch {
 /// `until` over the last `width` pairs of values, seen from the oldest; two stacks make a queue, so that every pair is
 /// moved once.
 #[derive(Debug, Clone)]
-pub(crate) struct SlideUntil {
+pub(crate) struct SlidingUntil {
     outer: Fold,
     width: usize,
     /// Old pairs, oldest on top, each joined with all later ones of this stack.
-    old: Vec<Stretch>,
+    old: Vec<UntilSegment>,
     /// New pairs, newest on top, as they came.
-    new: Vec<Stretch>,
+    new: Vec<UntilSegment>,
     /// All of `new` joined.
-    joined: Stretch,
+    joined: UntilSegment,
 }
 
-impl SlideUntil {
+impl SlidingUntil {
     pub(crate) fn new(outer: Fold, width: usize) -> Self {
-        Self { outer, width, old: Vec::new(), new: Vec::new(), joined: Stretch::NONE }
+        Self { outer, width, old: Vec::new(), new: Vec::new(), joined: UntilSegment::NONE }
     }
 
     /// The value once the pair (`left`, `right`) has come in.
     pub(crate) fn push(&mut self, left: f64, right: f64) -> f64 {
-        let pair = Stretch { value: right, left };
+        let pair = UntilSegment { value: right, left };
         self.joined = if self.new.is_empty() { pair } else { self.joined.then(pair, self.outer) };
         self.new.push(pair);
         if self.old.len() + self.new.len() > self.width {
@@ -87,12 +87,12 @@ impl SlideUntil {
 
     fn drop_oldest(&mut self) {
         if self.old.is_empty() {
-            let mut joined = Stretch::NONE;
+            let mut joined = UntilSegment::NONE;
             for (i, pair) in self.new.drain(..).rev().enumerate() {
                 joined = if i == 0 { pair } else { pair.then(joined, self.outer) };
                 self.old.push(joined);
             }
-            self.joined = Stretch::NONE;
+            self.joined = UntilSegment::NONE;
         }
         self.old.pop();
     }
@@ -112,7 +112,7 @@ mod tests {
     fn slides_as_the_columns_do() {
         let x = noise(200, 1);
         for width in [1, 2, 7, 250] {
-            let mut slide = Slide::new(Fold::Max, width);
+            let mut slide = SlidingExtremum::new(Fold::Max, width);
             let streamed: Vec<f64> = x.iter().map(|value| slide.push(*value)).collect();
             assert_eq!(streamed, behind(Fold::Max, Steps { from: 0, to: Some(width - 1) }, &x));
         }
@@ -122,7 +122,7 @@ mod tests {
     fn until_slides_as_its_definition() {
         let (left, right) = (noise(120, 2), noise(120, 3));
         for width in [1, 2, 5, 40, 200] {
-            let mut slide = SlideUntil::new(Fold::Max, width);
+            let mut slide = SlidingUntil::new(Fold::Max, width);
             for i in 0..left.len() {
                 let from = (i + 1).saturating_sub(width);
                 let expected = until(Fold::Max, &left[from..=i], &right[from..=i])[0];
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn nothing_is_skipped() {
-        let mut slide = Slide::new(Fold::Min, 2);
+        let mut slide = SlidingExtremum::new(Fold::Min, 2);
         assert!(slide.push(f64::NAN).is_nan());
         assert_eq!(slide.push(3.0), 3.0);
         assert_eq!(slide.push(f64::NAN), 3.0);
