@@ -1,26 +1,26 @@
-//! Means, durations and counts over the samples behind: columns that are derived from the signals, one sample at a time, so
-//! that recordings and monitors get the same bits.
+//! Aggregates (mean, duration, count) over past samples: columns derived from the signals one sample at a time, so that
+//! offline evaluation and monitors agree to the bit.
 use crate::plan::{EvaluationPlan, OpId};
 use crate::predicate::Predicate;
 use crate::syntax::Aggregate;
 
-/// A column that is derived from others.
+/// A column derived from others.
 #[derive(Debug, Clone)]
 pub(crate) struct DerivedColumn {
     pub(crate) aggregate: Aggregate,
-    /// How many samples it looks at, the present one among them; `None` for all so far.
+    /// Number of samples in the window, including the current one; `None` for all samples so far.
     pub(crate) width: Option<usize>,
     pub(crate) source: Source,
-    /// Seconds between two samples.
+    /// Sample period in seconds.
     pub(crate) period_s: f64,
 }
 
-/// What is aggregated.
+/// The input of an aggregate.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Number(Predicate),
-    /// Operations without temporal operators that say whether a truth holds, and whether its negation does: neither where
-    /// something was not measured.
+    /// Operations without temporal operators: one that is positive where a formula holds, one that is positive where
+    /// its negation holds. Neither is where a signal was not measured.
     Truth {
         holds: OpId,
         fails: OpId,
@@ -28,7 +28,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The number, or 1 for true and 0 for false; NaN for what was not measured.
+    /// Returns the number, or 1 for true and 0 for false; NaN where a signal was not measured.
     fn at(&self, plan: &EvaluationPlan, sample: &[f64]) -> f64 {
         match self {
             Self::Number(predicate) => predicate.margin(sample),
@@ -58,12 +58,12 @@ impl History {
         self.windows.is_empty()
     }
 
-    /// The sample with the derived columns behind its signals.
+    /// Returns the sample with the derived columns appended to its signals.
     pub(crate) fn extend(&mut self, plan: &EvaluationPlan, sample: &[f64]) -> &[f64] {
         self.row.clear();
         self.row.extend((0..plan.width).map(|column| sample.get(column).copied().unwrap_or(f64::NAN)));
         self.row.resize(plan.columns(), f64::NAN);
-        // Each reads the signals and those before it.
+        // Each derived column reads the signals and the derived columns before it.
         for (i, (derived, window)) in plan.derived.iter().zip(&mut self.windows).enumerate() {
             self.row[plan.width + i] = window.push(derived, derived.source.at(plan, &self.row));
         }
@@ -72,7 +72,7 @@ impl History {
 }
 
 impl EvaluationPlan {
-    /// The derived columns of the first `n` samples.
+    /// Computes the derived columns of the first `n` samples.
     pub(crate) fn derive(&self, columns: &[&[f64]], n: usize) -> Vec<Vec<f64>> {
         let mut history = History::new(self);
         let mut out = vec![Vec::with_capacity(n); self.derived.len()];
@@ -86,15 +86,15 @@ impl EvaluationPlan {
     }
 }
 
-/// A sum over the last samples. Nothing is subtracted, so no rounding error stays behind: samples wait in `back`, and when
-/// the oldest has to go they are turned into sums from each of them to the newest, in `front`.
+/// A sum over the last samples. Nothing is subtracted, so no rounding error accumulates: samples are collected in
+/// `back`; when the oldest must be dropped, they become suffix sums (from each of them to the newest) in `front`.
 #[derive(Debug, Clone)]
 struct SlidingSum {
     width: Option<usize>,
     front: Vec<f64>,
     back: Vec<f64>,
     back_sum: f64,
-    /// Samples in the window; all so far where it has no width.
+    /// Number of samples in the window; all so far if it has no width.
     count: usize,
     was_true: bool,
 }

@@ -1,4 +1,4 @@
-//! A formula tied to columns of samples at a fixed period.
+//! A formula bound to columns of samples at a fixed period.
 use std::sync::Arc;
 
 use crate::error::BindError;
@@ -9,7 +9,7 @@ use crate::offline::Continuation;
 use crate::plan::{EvaluationPlan, Op, OpId};
 use crate::syntax::Formula;
 
-/// Operations whose values [`BoundFormula::at`] keeps on the stack.
+/// Number of operations up to which [`BoundFormula::at`] keeps the values on the stack.
 const FEW_OPS: usize = 32;
 
 /// A formula ready to be evaluated. Cheap to clone.
@@ -19,12 +19,12 @@ pub struct BoundFormula {
 }
 
 impl Formula {
-    /// Ties the formula to samples that hold `signals` in this order, one sample every `period_s` seconds. The samples
-    /// may hold more signals than the formula uses.
+    /// Binds the formula to samples that contain `signals` in this order, one sample every `period_s` seconds. The
+    /// samples may contain more signals than the formula uses.
     ///
     /// # Errors
-    /// [`BindError`]: a signal that the samples do not hold, a time bound between two samples, a window longer than
-    /// [`MAX_HORIZON_STEPS`](crate::MAX_HORIZON_STEPS), or a senseless period.
+    /// [`BindError`]: a signal missing from the samples, a time bound between two samples, a window longer than
+    /// [`MAX_HORIZON_STEPS`](crate::MAX_HORIZON_STEPS), or an invalid period.
     pub fn bind(&self, signals: &[impl AsRef<str>], period_s: f64) -> Result<BoundFormula, BindError> {
         let names: Vec<&str> = signals.iter().map(AsRef::as_ref).collect();
         Ok(BoundFormula { plan: Arc::new(lower(self, &names, period_s)?) })
@@ -32,8 +32,9 @@ impl Formula {
 }
 
 impl BoundFormula {
-    /// The outcome of a recorded trace: one column a signal, in the order given to [`Formula::bind`]. Linear in the
-    /// length, independent of the windows. Columns of different lengths are cut to the shortest.
+    /// Evaluates the formula on a recorded trace: one column per signal, in the order given to [`Formula::bind`]. The
+    /// time is linear in the length and independent of the windows. Columns of different lengths are truncated to the
+    /// shortest.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -41,9 +42,9 @@ impl BoundFormula {
         self.extended(columns, |columns, n| self.plan.outcome(columns, n, end))
     }
 
-    /// The outcome of a recording that stops without anybody saying whether that was the end: operators without a
-    /// time bound speak of the recorded samples, and windows that reach beyond the last one stay open. So
-    /// `always (p)` is settled, `always (p implies eventually[0:1] q)` only once a second has followed the last `p`.
+    /// Evaluates the formula on a recording whose end is unknown: operators without a time bound cover the recorded
+    /// samples only, and windows that reach beyond the last sample stay open. So `always (p)` is settled, while
+    /// `always (p implies eventually[0:1] q)` is settled only once a second has passed after the last `p`.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -62,15 +63,15 @@ impl BoundFormula {
         })
     }
 
-    /// A monitor of the same formula, to be fed one sample at a time.
+    /// Creates a monitor of the same formula that takes one sample at a time.
     pub fn monitor(&self) -> Monitor {
         Monitor::new(Arc::clone(&self.plan))
     }
 
-    /// The robustness at each sample of what the formula says of a sample: the body of an outermost unbounded `always`
-    /// (or of a conjunction of them), whose least value is the robustness of the trace; of any other formula, the
-    /// formula itself as if the trace began there. Windows are clipped to the trace. Where the body looks only beyond
-    /// the end it is `+inf`, as it limits nothing.
+    /// Returns the robustness at each sample. For an outermost unbounded `always` (or a conjunction of them) this is
+    /// the robustness of its body, whose minimum is the robustness of the trace; for any other formula, that of the
+    /// formula itself as if the trace began there. Windows are clipped to the trace. Where the body refers only to
+    /// samples beyond the end, the value is `+inf`, as it limits nothing.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -78,7 +79,7 @@ impl BoundFormula {
         self.pointwise_at(columns, TraceEnd::Complete)
     }
 
-    /// As [`BoundFormula::pointwise`]; of a trace that broke off, the most that each can come to whatever had followed.
+    /// Like [`BoundFormula::pointwise`]; for a truncated trace, the upper bound of each value over all continuations.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -87,14 +88,15 @@ impl BoundFormula {
         self.extended(columns, |columns, n| {
             let Some(body) = self.plan.body else { return self.plan.each(columns, n, after) };
             let mut out = self.plan.column(body, columns, n, after);
-            // What follows the end has an entry of its own.
+            // Assumed samples beyond the end have entries of their own.
             out.truncate(n);
             out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = f64::INFINITY);
             out
         })
     }
 
-    /// The robustness of one sample, for formulas without temporal operators and aggregates; `None` for the others.
+    /// Returns the robustness of one sample for formulas without temporal operators and aggregates; `None` for all
+    /// others.
     pub fn at(&self, sample: &[f64]) -> Option<f64> {
         let plan = &*self.plan;
         if !self.is_instant() {
@@ -114,12 +116,13 @@ impl BoundFormula {
         Some(plan.instant(plan.root, sample, values))
     }
 
-    /// Whether the formula has no temporal operator and no aggregate, so that [`BoundFormula::at`] answers.
+    /// Returns whether the formula has no temporal operator and no aggregate, so that [`BoundFormula::at`] returns a
+    /// value.
     pub fn is_instant(&self) -> bool {
         self.plan.facts[self.plan.root].instant && self.plan.derived.is_empty()
     }
 
-    /// Calls `with` with the columns, the derived ones behind them, and their length.
+    /// Calls `with` with the columns, followed by the derived ones, and their length.
     pub(crate) fn extended<T>(&self, columns: &[&[f64]], with: impl FnOnce(&[&[f64]], usize) -> T) -> T {
         let width = self.plan.width;
         assert!(columns.len() >= width, "a trace has one column for each signal given to bind");
@@ -134,7 +137,7 @@ impl BoundFormula {
 }
 
 impl EvaluationPlan {
-    /// The outcome over the first `n` samples of `columns`.
+    /// Evaluates the formula over the first `n` samples of `columns`.
     pub(crate) fn outcome(&self, columns: &[&[f64]], n: usize, end: TraceEnd) -> TraceEvaluation {
         if n == 0 {
             return TraceEvaluation::EMPTY;
@@ -151,7 +154,7 @@ impl EvaluationPlan {
         }
     }
 
-    /// The formula at every sample, with the values of the outside.
+    /// Evaluates the formula at every sample; empty windows get the value that they have at the outermost level.
     fn each(&self, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
         let mut table: Vec<Vec<f64>> = vec![Vec::new(); self.root + 1];
         for op in self.outside(self.root) {
@@ -171,7 +174,8 @@ impl EvaluationPlan {
         std::mem::take(&mut table[self.root])
     }
 
-    /// The value on one sample of an operation without temporal operators; `values` holds the operations up to it.
+    /// Returns the value on one sample of an operation without temporal operators; `values` is scratch space for all
+    /// operations up to it.
     pub(crate) fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
         for id in 0..=op {
             values[id] = match &self.ops[id] {

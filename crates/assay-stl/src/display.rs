@@ -1,4 +1,4 @@
-//! Formulas as text, with the parentheses their precedence needs.
+//! Formatting of formulas, with the parentheses that operator precedence requires.
 use std::fmt;
 
 use crate::parse::precedence;
@@ -47,7 +47,7 @@ impl Formula {
             Node::Temporal(op, interval, operand) => {
                 f.write_str(temporal(*op))?;
                 show_interval(f, *interval)?;
-                // A comparison would need no parentheses, but reads better in them.
+                // A comparison needs no parentheses, but reads better with them.
                 let bare = !matches!(self.nodes[*operand], Node::Compare(..));
                 self.prefix(f, " ", *operand, if bare { precedence::NOT } else { u8::MAX })?;
             }

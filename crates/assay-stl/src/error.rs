@@ -1,21 +1,21 @@
-//! Why a text is not a formula, and why a formula does not fit the samples.
+//! Errors of parsing a formula and of binding it to samples.
 
-/// The text is not a formula.
+/// A syntax error in the text of a formula.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: expected {expected}, found {found}")]
 pub struct ParseError {
-    /// Where, in characters, counted from 1.
+    /// Column of the error in characters, from 1.
     pub column: usize,
-    /// What would have been accepted there.
+    /// The input that would have been accepted there.
     pub expected: String,
-    /// What stands there.
+    /// The input found there.
     pub found: String,
 }
 
-/// The formula cannot be evaluated on samples of this kind.
+/// The reason why a formula cannot be evaluated on these samples.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BindError {
-    /// The formula names a signal that the samples do not hold.
+    /// The formula names a signal that the samples do not contain.
     #[error("unknown signal `{name}`")]
     UnknownSignal {
         /// The name in the formula.
@@ -24,21 +24,21 @@ pub enum BindError {
     /// The sample period is not a positive, finite number of seconds.
     #[error("the sample period must be a positive number of seconds, not {period_s}")]
     Period {
-        /// The period given, in seconds.
+        /// The given period in seconds.
         period_s: f64,
     },
     /// A time bound falls between two samples.
     #[error("the time bound {bound_s} s is not a whole number of sample periods of {period_s} s")]
     NotWholePeriods {
-        /// The bound, in seconds.
+        /// The bound in seconds.
         bound_s: f64,
-        /// The sample period, in seconds.
+        /// The sample period in seconds.
         period_s: f64,
     },
     /// The formula looks further ahead or back than a monitor may buffer.
     #[error("the formula spans {steps} samples, more than the {limit} allowed")]
     Horizon {
-        /// What it would need, in samples (saturated).
+        /// The required horizon in samples (saturated).
         steps: u64,
         /// [`MAX_HORIZON_STEPS`](crate::MAX_HORIZON_STEPS).
         limit: usize,

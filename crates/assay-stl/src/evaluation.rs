@@ -1,21 +1,21 @@
-//! What a trace made of a formula.
+//! The result of evaluating a formula on a trace.
 
-/// How the recorded trace ended.
+/// The way in which a recorded trace ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceEnd {
-    /// The episode ran its course (success or time limit): windows are clipped to the trace, and what was not met by
-    /// its end is not met.
+    /// The episode ran to its end (success or time limit): windows are clipped to the trace, and a condition that was
+    /// not met by then is not met.
     Complete,
-    /// The episode broke off: what the recorded samples do not settle is undetermined.
+    /// The episode was cut short: whatever the recorded samples do not settle is undetermined.
     Cut,
 }
 
-/// Whether a formula held.
+/// The verdict on a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Robustness at least 0 (or, cut, certain to be).
+    /// Robustness at least 0 (of a cut trace: certain to be).
     Satisfied,
-    /// Robustness below 0 (or, cut, certain to be).
+    /// Robustness below 0 (of a cut trace: certain to be).
     Violated,
     /// The samples do not settle it: a cut or an empty trace.
     Undetermined,
@@ -26,10 +26,10 @@ pub enum Status {
 pub struct TraceEvaluation {
     /// The verdict.
     pub status: Status,
-    /// Robustness of the trace clipped to its samples, in the units of the formula's predicates; infinite where
-    /// nothing limits it, `-inf` on an empty trace. Never NaN.
+    /// Robustness of the trace clipped to its samples, in the unit of the formula's predicates; infinite if nothing
+    /// limits it, `-inf` on an empty trace. Never NaN.
     pub robustness: f64,
-    /// Least and greatest robustness that any continuation could give. Both ends equal the robustness if
+    /// Least and greatest robustness over all continuations. Both equal the robustness if
     /// [`TraceEnd::Complete`].
     pub interval: (f64, f64),
     /// Nothing in the formula was exercised: no premise of its implications held, or its windows were empty.
@@ -37,7 +37,7 @@ pub struct TraceEvaluation {
 }
 
 impl TraceEvaluation {
-    /// Of a trace without samples: nothing was seen, so nothing is settled, however it ended.
+    /// The result for a trace without samples: undetermined, however it ended.
     pub(crate) const EMPTY: Self = Self {
         status: Status::Undetermined,
         robustness: f64::NEG_INFINITY,
@@ -45,13 +45,14 @@ impl TraceEvaluation {
         vacuous: true,
     };
 
-    /// Of a complete trace.
+    /// Creates the result for a complete trace.
     pub(crate) fn complete(robustness: f64, vacuous: bool) -> Self {
         let status = if robustness < 0.0 { Status::Violated } else { Status::Satisfied };
         Self { status, robustness, interval: (robustness, robustness), vacuous }
     }
 
-    /// Of a trace that broke off. A window that clipping emptied may lie outside the interval: it is brought inside.
+    /// Creates the result for a cut trace. The robustness of a window emptied by clipping may lie outside the
+    /// interval: it is clamped to it.
     pub(crate) fn cut(robustness: f64, interval: (f64, f64), vacuous: bool) -> Self {
         let status = match interval {
             (_, upper) if upper < 0.0 => Status::Violated,

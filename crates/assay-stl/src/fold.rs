@@ -1,8 +1,8 @@
-//! Minimum and maximum over what exists. `NaN` stands for "nothing here": a place outside the trace, or a window with
-//! nothing in it. Predicates never produce it (theirs becomes `-inf`), nor `-0.0`, so both folds are exact and
+//! Minimum and maximum over the values that exist. `NaN` stands for "no value": a position outside the trace, or an
+//! empty window. Predicates never produce it (their NaN becomes `-inf`), nor `-0.0`, so both folds are exact and
 //! independent of order: streaming and offline results agree to the bit.
 
-/// Which extremum.
+/// Minimum or maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
     Min,
@@ -10,7 +10,7 @@ pub(crate) enum Fold {
 }
 
 impl Fold {
-    /// The extremum of two values, ignoring "nothing".
+    /// Returns the extremum of two values, ignoring NaN ("no value").
     #[inline(always)]
     pub(crate) fn of(self, a: f64, b: f64) -> f64 {
         match self {
@@ -19,13 +19,13 @@ impl Fold {
         }
     }
 
-    /// The extremum, or nothing where `value` is nothing.
+    /// Returns the extremum of both, or NaN if `value` is NaN.
     #[inline(always)]
     pub(crate) fn onto(self, value: f64, limit: f64) -> f64 {
         if value.is_nan() { value } else { self.of(value, limit) }
     }
 
-    /// Whether `a` is at least as extreme as `b`.
+    /// Returns whether `a` is at least as extreme as `b`.
     #[inline(always)]
     pub(crate) fn prefers(self, a: f64, b: f64) -> bool {
         match self {
@@ -34,7 +34,7 @@ impl Fold {
         }
     }
 
-    /// The value of an empty window at the outside of a formula.
+    /// Returns the value of an empty window at the outermost level of a formula.
     pub(crate) fn empty(self) -> f64 {
         match self {
             Fold::Min => f64::INFINITY,

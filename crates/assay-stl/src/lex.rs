@@ -1,7 +1,7 @@
-//! Characters to tokens, each with its column.
+//! The lexer: splits a text into tokens with their columns.
 use crate::error::ParseError;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum TokenKind<'a> {
     /// A finite literal.
@@ -14,29 +14,29 @@ pub(crate) enum TokenKind<'a> {
     End,
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind<'a>,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub(crate) column: usize,
     pub(crate) text: &'a str,
 }
 
 impl Token<'_> {
-    /// How an error names it.
+    /// Returns the token as error messages show it.
     pub(crate) fn shown(&self) -> String {
         if self.kind == TokenKind::End { "the end of the formula".to_owned() } else { format!("`{}`", self.text) }
     }
 }
 
-/// Longest first, so that `->` is not read as `-`.
+/// All symbols, longest first, so that `->` is not read as `-`.
 const SYMBOLS: [&str; 23] = [
     "<->", "!==", "->", ">=", "<=", "==", "!=", ">", "<", "!", "&", "|", "+", "-", "*", "/", "(", ")", "[", "]", ":",
     ",", ";",
 ];
 
-/// All tokens of `text`, the last one being [`TokenKind::End`].
+/// Returns all tokens of `text`; the last one is [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     let mut out = Vec::new();
     let (mut rest, mut column) = (text, 1);
@@ -73,7 +73,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// A literal: digits, a fraction, an exponent. `5s` is a number and then a word.
+/// Parses a number literal: digits, a fraction, an exponent. `5s` is a number followed by a word.
 fn number(rest: &str, column: usize) -> Result<(TokenKind<'static>, usize), ParseError> {
     let mut length = digits(rest);
     if rest[length..].starts_with('.') {

@@ -1,6 +1,6 @@
-//! Signal temporal logic (STL): formulas over named signals, and how well a recorded or running trace meets them.
+//! Signal temporal logic (STL): formulas over named signals, and their robustness on recorded and running traces.
 //!
-//! No IO and no domain knowledge. Time is discrete: one sample a period (the physics step). The concrete syntax is
+//! No IO and no domain knowledge. Time is discrete: one sample per period (the physics step). The concrete syntax is
 //! that of the Python package rtamt; the semantics are the quantitative ones of Fainekos and Pappas (2009) and Donzé
 //! and Maler (2010), over finite traces.
 //!
@@ -23,14 +23,15 @@
 //! - **Precedence**, tightest first, as in rtamt: `* /`, `+ -`, comparison, `not` and one-sided temporal operators,
 //!   `until`, `since`, `and`, `or`, `implies`, `iff`, `xor`. So `always a > 0 and b > 0` is `(always a > 0) and b > 0`.
 //!   Chains of `implies`, `until` or `since` need parentheses (rtamt groups them to the left, most texts to the right).
-//! - **Clipping.** Samples outside the trace do not exist: they are dropped from every minimum and maximum. What is
-//!   left empty inside another temporal operator is dropped there too, so `eventually always[1:2] p` cannot be met by a
-//!   window beyond the end. Left empty at the outside, `always` and `next` are `+inf`, `eventually`, `until`, `once`
-//!   and `since` are `-inf`; both are reported as vacuous.
+//! - **Clipping.** Samples outside the trace do not exist: they are dropped from every minimum and maximum. A
+//!   window left empty inside another temporal operator is dropped there too, so `eventually always[1:2] p` cannot be
+//!   satisfied by a window beyond the end. Left empty at the outermost level, `always` and `next` are `+inf`,
+//!   `eventually`, `until`, `once` and `since` are `-inf`; both are reported as vacuous.
 //! - **`until` / `since`**: the left side holds strictly before (after) the witness.
-//! - **`iff`** is `(a -> b) and (b -> a)`, **`xor`** its negation (rtamt: `-|a - b|`, which is negative for two truths).
-//! - **Aggregates** (`mean`, `duration`, `count`) look at the samples behind and are numbers; their windows are clipped to the
-//!   trace as all others. What they look at has no temporal operator.
+//! - **`iff`** is `(a -> b) and (b -> a)`, **`xor`** its negation (rtamt: `-|a - b|`, which is negative for two true
+//!   operands).
+//! - **Aggregates** (`mean`, `duration`, `count`) are numbers computed over past samples; their windows are clipped to
+//!   the trace like all others. Their operands contain no temporal operators.
 //! - **NaN** in a predicate makes that predicate `-inf` *and* its negation `-inf`: it never counts as satisfied.
 //!
 //! Where to begin reading: `syntax` (the formula), `lower` (negation normal form as a table of operations), `offline`

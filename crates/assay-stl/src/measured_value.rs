@@ -1,10 +1,10 @@
-//! From a margin back to the quantity that was compared with a limit.
+//! Conversion of a margin back to the quantity that was compared with a limit.
 use crate::syntax::{ComparisonOp, Formula, Node, Temporal, UNBOUNDED};
 
 impl Formula {
-    /// The measured quantity that gives the margin `robustness`, in the quantity's unit: `limit - robustness` for
-    /// `always (x <= limit)`, `limit + robustness` for `always (x >= limit)`. `None` for any other formula, and for a
-    /// margin that is not finite.
+    /// Returns the measured quantity that gives the margin `robustness`, in the quantity's unit: `limit - robustness`
+    /// for `always (x <= limit)`, `limit + robustness` for `always (x >= limit)`. `None` for any other formula, and
+    /// for a margin that is not finite.
     pub fn measured_value(&self, robustness: f64) -> Option<f64> {
         let body = match &self.nodes[self.root] {
             Node::Temporal(Temporal::Always, interval, body) if *interval == UNBOUNDED => *body,

@@ -1,28 +1,29 @@
-//! Whole columns at once: every operation of the plan becomes one column, forgotten after its last use.
+//! Offline evaluation of whole columns: every operation of the plan becomes one column, which is dropped after its
+//! last use.
 use crate::fold::Fold;
 use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 use crate::windows::{self, Beyond};
 
-/// Samples of a piece.
+/// Samples per piece.
 const PIECE: usize = 512;
 
-/// What is assumed about samples after the recorded ones.
+/// The assumption about the samples after the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Continuation {
     /// There are none.
     Nothing,
-    /// Every predicate is as false as can be.
+    /// Every predicate is `-inf`.
     Worst,
-    /// Every predicate is as true as can be.
+    /// Every predicate is `+inf`.
     Best,
-    /// As `Worst`, for bounded windows only: those without end stop at the last recorded sample.
+    /// Like `Worst` for bounded windows; unbounded ones stop at the last recorded sample.
     PendingWorst,
-    /// As `Best`, likewise.
+    /// Like `Best` for bounded windows; unbounded ones stop at the last recorded sample.
     PendingBest,
 }
 
 impl Continuation {
-    /// The value of a predicate there.
+    /// Returns the value of a predicate there.
     pub(crate) fn value(self) -> f64 {
         match self {
             Continuation::Nothing => f64::NAN,
@@ -31,29 +32,29 @@ impl Continuation {
         }
     }
 
-    /// Whether windows without end stop at the last recorded sample.
+    /// Returns whether unbounded windows stop at the last recorded sample.
     fn stops(self) -> bool {
         matches!(self, Continuation::PendingWorst | Continuation::PendingBest)
     }
 
-    /// What lies beyond a column that is long enough to have settled.
+    /// Returns the values beyond a column that is long enough to have settled.
     fn beyond(self) -> Beyond {
         if self == Continuation::Nothing { Beyond::Nothing } else { Beyond::Last }
     }
 }
 
 impl EvaluationPlan {
-    /// The column of operation `op` over the first `n` samples: `n` values, or more where samples are assumed (enough
-    /// for the last value to repeat for ever). "Nothing" is NaN.
+    /// Computes the column of operation `op` over the first `n` samples: `n` values, or more if samples are assumed
+    /// (enough for the last value to repeat for ever). NaN stands for "no value".
     pub(crate) fn column(&self, op: OpId, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
         let mut table = self.columns_of(&[op], columns, n, after);
         table[op].take().unwrap_or_default()
     }
 
-    /// The value at the outside of the formula `root`, at the first of `n` samples. Never NaN if `n > 0`.
+    /// Returns the value of the formula `root` at the first of `n` samples. Never NaN if `n > 0`.
     pub(crate) fn first(&self, root: OpId, columns: &[&[f64]], n: usize, after: Continuation) -> f64 {
         let outside = self.outside(root);
-        // Of an outermost window only one value is needed, so it gets no column of its own; nor do predicates in it.
+        // Only one value of an outermost window is needed, so neither it nor predicates in it get columns of their own.
         let passing = |op: OpId| match &self.ops[op] {
             Op::Ahead { operand, .. } if after == Continuation::Nothing => self.passing(*operand),
             _ => None,
@@ -93,7 +94,8 @@ impl EvaluationPlan {
         value[root]
     }
 
-    /// Whether the values of `op` can be made a piece at a time: a predicate, or an extremum over predicates and columns.
+    /// Returns the fold and operands of `op` if its values can be computed piece by piece: a predicate, or an extremum
+    /// over predicates and columns.
     fn passing(&self, op: OpId) -> Option<(Fold, Vec<OpId>)> {
         match &self.ops[op] {
             Op::Predicate(_) => Some((Fold::Min, vec![op])),
@@ -106,8 +108,8 @@ impl EvaluationPlan {
         }
     }
 
-    /// The extremum over `steps` ahead of the first sample of what `inner` makes of `operands`: in pieces that stay in the
-    /// processor's cache, and without a column for what is used once.
+    /// Returns the extremum over the window `steps` ahead of the first sample of the `inner` fold of `operands`,
+    /// computed in pieces that stay in the processor's cache, without a column for values that are used once.
     #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
     fn extremum(
         &self,
@@ -124,7 +126,7 @@ impl EvaluationPlan {
         let mut best = f64::NAN;
         for start in (steps.from.min(end)..end).step_by(PIECE) {
             let stop = end.min(start + PIECE);
-            // A monitor keeps no column that no predicate reads.
+            // A monitor keeps no columns that no predicate reads.
             let here: Vec<&[f64]> = columns.iter().map(|column| column.get(start..).unwrap_or_default()).collect();
             let fill = |operand: OpId, out: &mut [f64]| match &self.ops[operand] {
                 Op::Predicate(predicate) => self.predicates[*predicate].fill(&here, out),
@@ -142,7 +144,7 @@ impl EvaluationPlan {
         best
     }
 
-    /// The columns of `wanted`, by operation; the others are gone.
+    /// Computes the columns of `wanted`, indexed by operation; all others are dropped.
     fn columns_of(&self, wanted: &[OpId], columns: &[&[f64]], n: usize, after: Continuation) -> Vec<Option<Vec<f64>>> {
         let end = wanted.iter().max().map_or(0, |last| last + 1);
         let mut uses = vec![0_usize; end];
@@ -171,7 +173,8 @@ impl EvaluationPlan {
         table
     }
 
-    /// `uses` says how often each column is still needed after this; those that are not are worked on in place.
+    /// Computes one column. `uses` is the number of uses of each column that remain after this one; columns that are
+    /// no longer needed are modified in place.
     #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
     fn compute(
         &self,
@@ -189,7 +192,7 @@ impl EvaluationPlan {
             out.resize(length, f64::NAN);
             out
         };
-        // The first operand, taken where nobody else needs it.
+        // The first operand, moved if this is its last use.
         let mut own = |operand: OpId| {
             if uses[operand] == 0 { table[operand].take() } else { table[operand].clone() }.unwrap_or_default()
         };
@@ -241,8 +244,8 @@ fn gated<'a>(fold: Fold, mut out: Vec<f64>, others: impl Iterator<Item = &'a [f6
     out
 }
 
-/// Bounded `until`: some witness in the window, the unbounded `until` where the window begins, the left side up to
-/// there (the discrete form of Donzé, Ferrère and Maler 2013, lemma 2).
+/// Computes a bounded `until`: a witness in the window, the unbounded `until` where the window begins, and the left
+/// side up to there (the discrete form of Donzé, Ferrère and Maler 2013, lemma 2).
 fn until(outer: Fold, steps: Steps, left: &[f64], right: &[f64], beyond: Beyond) -> Vec<f64> {
     let whole = windows::until(outer, left, right);
     if steps == Steps::ALL {

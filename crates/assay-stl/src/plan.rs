@@ -6,7 +6,7 @@ use crate::predicate::Predicate;
 /// Index of an operation in its plan.
 pub(crate) type OpId = usize;
 
-/// A window in samples; `to` is `None` where it is open.
+/// A window in samples; `to` is `None` if it is unbounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Steps {
     pub(crate) from: usize,
@@ -16,18 +16,18 @@ pub(crate) struct Steps {
 impl Steps {
     pub(crate) const ALL: Steps = Steps { from: 0, to: None };
 
-    /// How far the window's last finite end lies away.
+    /// Returns the distance of the window's last finite end in samples.
     pub(crate) fn reach(self) -> usize {
         self.to.unwrap_or(self.from)
     }
 
-    /// How many samples a bounded window holds.
+    /// Returns the number of samples in a bounded window.
     pub(crate) fn width(self) -> Option<usize> {
         self.to.map(|to| to - self.from + 1)
     }
 }
 
-/// One operation. Negations are gone: they have become the other extremum, and the predicate's other side.
+/// One operation. There are no negations: they have become the other extremum, or the opposite comparison.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// Index into [`EvaluationPlan::predicates`].
@@ -37,13 +37,13 @@ pub(crate) enum Op {
         fold: Fold,
         operands: Vec<OpId>,
     },
-    /// The extremum over the samples ahead: `always` (min), `eventually` (max).
+    /// The extremum over future samples: `always` (min), `eventually` (max).
     Ahead {
         fold: Fold,
         steps: Steps,
         operand: OpId,
     },
-    /// The extremum over the samples behind: `historically` (min), `once` (max).
+    /// The extremum over past samples: `historically` (min), `once` (max).
     Behind {
         fold: Fold,
         steps: Steps,
@@ -56,24 +56,24 @@ pub(crate) enum Op {
         left: OpId,
         right: OpId,
     },
-    /// Unbounded `since` (outer max) and its dual; the bounded ones are made of it.
+    /// Unbounded `since` (outer max) and its dual; bounded ones are rewritten to it.
     Since {
         outer: Fold,
         left: OpId,
         right: OpId,
     },
-    /// Nothing where `gate` is nothing, else the extremum of `gate` and `operands`.
+    /// NaN where `gate` is NaN, else the extremum of `gate` and `operands`.
     Gate {
         fold: Fold,
         gate: OpId,
         operands: Vec<OpId>,
-        /// What nothing means at the outside of a formula.
+        /// The value of NaN at the outermost level of a formula.
         empty: f64,
     },
 }
 
 impl Op {
-    /// The operations it reads.
+    /// Returns the operations that it reads.
     pub(crate) fn operands(&self) -> impl Iterator<Item = OpId> {
         let (few, many): ([Option<OpId>; 2], &[OpId]) = match self {
             Op::Predicate(_) | Op::Fixed(_) => ([None; 2], &[]),
@@ -86,26 +86,26 @@ impl Op {
     }
 }
 
-/// What an operation needs, from its operands' needs. Kept in a table: operands are shared, so that walking down anew
-/// could take time exponential in the depth.
+/// Properties of an operation, computed from those of its operands. Kept in a table: operands are shared, so a
+/// recursive computation could take time exponential in the depth.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// Samples to wait for until the value is final; `None` if only the end of the trace settles it.
+    /// Number of further samples after which the value is final; `None` if only the end of the trace settles it.
     pub(crate) delay: Option<usize>,
     /// Number of samples without news after which the value no longer changes.
     pub(crate) memory: usize,
-    /// Every finite window on the deepest path, added up (saturating): what the horizon limit applies to.
+    /// Sum of all finite windows on the deepest path (saturating), to which the horizon limit applies.
     pub(crate) span: usize,
     /// Whether there is a value at every sample of every trace.
     pub(crate) never_empty: bool,
-    /// Whether no temporal operator is below.
+    /// Whether it contains no temporal operator.
     pub(crate) instant: bool,
 }
 
 impl Facts {
     const INSTANT: Self = Self { delay: Some(0), memory: 0, span: 0, never_empty: true, instant: true };
 
-    /// Of `op`, whose operands' facts are in `known`.
+    /// Computes the facts of `op`; those of its operands are in `known`.
     pub(crate) fn of(op: &Op, known: &[Facts]) -> Self {
         match op {
             Op::Predicate(_) | Op::Fixed(_) => Self::INSTANT,
@@ -153,33 +153,33 @@ impl Facts {
     }
 }
 
-/// A bound formula.
+/// A bound formula, ready for evaluation.
 #[derive(Debug, Clone)]
 pub(crate) struct EvaluationPlan {
     pub(crate) predicates: Vec<Predicate>,
     pub(crate) ops: Vec<Op>,
-    /// One an operation.
+    /// One per operation.
     pub(crate) facts: Vec<Facts>,
     pub(crate) root: OpId,
-    /// Positive at a place where the formula was exercised; `None` where it always is (see `TraceEvaluation::vacuous`).
+    /// Positive where the formula was exercised; `None` if it always is (see `TraceEvaluation::vacuous`).
     pub(crate) active: Option<OpId>,
-    /// What an outermost unbounded `always` (or a conjunction of them) holds of every sample.
+    /// The body of an outermost unbounded `always` (or of a conjunction of them).
     pub(crate) body: Option<OpId>,
     /// Columns that any predicate reads.
     pub(crate) used: Vec<usize>,
-    /// How many columns a sample has.
+    /// Number of columns of a sample.
     pub(crate) width: usize,
-    /// Columns that are put behind those of the samples.
+    /// Columns appended to those of the samples.
     pub(crate) derived: Vec<DerivedColumn>,
 }
 
 impl EvaluationPlan {
-    /// How many columns a sample has with the derived ones.
+    /// Returns the number of columns of a sample including the derived ones.
     pub(crate) fn columns(&self) -> usize {
         self.width + self.derived.len()
     }
 
-    /// The value of an operation that has none, at the outside of a formula.
+    /// Returns the value at the outermost level of a formula of an operation that has none.
     pub(crate) fn empty(&self, op: OpId) -> f64 {
         match &self.ops[op] {
             Op::Ahead { fold, .. } | Op::Behind { fold, .. } => fold.empty(),
@@ -189,8 +189,8 @@ impl EvaluationPlan {
         }
     }
 
-    /// The operations at the outside of `root`, below no temporal operator: those of the result that are not `Extremum`.
-    /// Children come before parents, each once.
+    /// Returns the operations at the outermost level of `root`: those not inside a temporal operator, each once,
+    /// operands first.
     pub(crate) fn outside(&self, root: OpId) -> Vec<OpId> {
         let mut reached = vec![false; root + 1];
         reached[root] = true;

@@ -1,12 +1,12 @@
-//! Predicates as flat programs: from the signals of one sample to one margin, without recursion or allocation.
+//! Predicates as flat programs that compute a margin from the signals of one sample without recursion or allocation.
 
-/// Samples handled at once when a whole column is evaluated.
+/// Samples processed at a time when a whole column is evaluated.
 const CHUNK: usize = 512;
 
-/// Stack height up to which a program on one sample allocates nothing.
+/// Stack height up to which evaluating one sample allocates nothing.
 const FEW: usize = 8;
 
-/// One step of a program on a stack.
+/// One instruction of a stack program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Instruction {
     Constant(f64),
@@ -21,7 +21,7 @@ pub(crate) enum Instruction {
     Max,
 }
 
-/// How the margin is computed; the first two are the plain limit on one signal.
+/// The computation of the margin; the first two variants are the common limit on one signal.
 #[derive(Debug, Clone)]
 enum PredicateShape {
     /// signal - constant
@@ -40,7 +40,7 @@ enum PredicateShape {
     },
 }
 
-/// How a margin becomes a value.
+/// The interpretation of a margin as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Semantics {
     /// The margin itself.
@@ -68,13 +68,13 @@ impl Predicate {
         Self { shape, semantics }
     }
 
-    /// The value on one sample. A signal missing from the sample counts as NaN.
+    /// Returns the value on one sample. A signal missing from the sample counts as NaN.
     #[inline]
     pub(crate) fn at(&self, sample: &[f64]) -> f64 {
         self.semantics.read(self.margin(sample))
     }
 
-    /// What the code computes on one sample; NaN stays NaN.
+    /// Returns the margin on one sample; NaN stays NaN.
     #[inline(always)]
     pub(crate) fn margin(&self, sample: &[f64]) -> f64 {
         let load = |column: usize| sample.get(column).copied().unwrap_or(f64::NAN);
@@ -86,7 +86,7 @@ impl Predicate {
         }
     }
 
-    /// The values on the first `out.len()` samples of `columns`.
+    /// Computes the values on the first `out.len()` samples of `columns`.
     pub(crate) fn fill(&self, columns: &[&[f64]], out: &mut [f64]) {
         let n = out.len();
         match &self.shape {
@@ -108,7 +108,7 @@ impl Predicate {
 }
 
 impl Semantics {
-    /// NaN is never satisfied, and a zero is a positive zero (see `fold`).
+    /// Maps NaN to `-inf` (never satisfied), and a zero to a positive zero (see `fold`).
     #[inline(always)]
     fn read(self, margin: f64) -> f64 {
         let truth = match self {
@@ -121,7 +121,7 @@ impl Semantics {
 }
 
 impl Instruction {
-    /// The result of a binary instruction; a NaN operand gives NaN, in `min` and `max` too.
+    /// Returns the result of a binary instruction; a NaN operand gives NaN, in `min` and `max` too.
     #[inline(always)]
     pub(crate) fn apply(self, a: f64, b: f64) -> f64 {
         match self {
@@ -157,12 +157,12 @@ fn stack_needed(code: &[Instruction]) -> usize {
     most
 }
 
-/// Runs postfix code on one sample, on a `stack` that is high enough for it.
+/// Runs postfix code on one sample; `stack` has the height that it needs.
 #[inline(always)]
 fn run(code: &[Instruction], sample: &[f64], stack: &mut [f64]) -> f64 {
     let (mut top, mut height) = (f64::NAN, 0);
     for step in code {
-        // The top of the stack lives in a local; a push saves it below.
+        // The top of the stack is kept in a local variable; a push saves it to the slice.
         match step {
             Instruction::Constant(value) => {
                 stack[height] = top;
@@ -185,7 +185,7 @@ fn run(code: &[Instruction], sample: &[f64], stack: &mut [f64]) -> f64 {
     top
 }
 
-/// Runs postfix code on `count` samples from `start`; the margins end in the first `count` places of `scratch`.
+/// Runs postfix code on `count` samples from `start`; the margins end up in the first `count` elements of `scratch`.
 fn run_chunk(code: &[Instruction], columns: &[&[f64]], start: usize, count: usize, scratch: &mut [f64]) {
     let mut height = 0;
     for step in code {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn crisp_reading_knows_strictness() {
+    fn boolean_semantics_respect_strictness() {
         let at = |strict, x| Predicate::new(vec![Load(0), Constant(1.0), Sub], Semantics::Boolean { strict }).at(&[x]);
         assert_eq!(at(true, 1.0), f64::NEG_INFINITY);
         assert_eq!(at(false, 1.0), f64::INFINITY);

@@ -1,9 +1,10 @@
-//! The formula as written: an arena of nodes, children before parents, so that nothing recurses on the text's depth.
+//! The syntax tree of a formula: an array of nodes, children before parents, so that nothing recurses on the text's
+//! depth.
 
 /// Index of a node in its formula.
 pub(crate) type Id = usize;
 
-/// A time bound in seconds; `to` is `None` where it is open.
+/// A time interval in seconds; `to` is `None` if it is unbounded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Interval {
     pub(crate) from: f64,
@@ -35,7 +36,7 @@ pub(crate) enum ComparisonOp {
     Ne,
 }
 
-/// Operations on two truths.
+/// Operations on two truth values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Logic {
     And,
@@ -62,14 +63,14 @@ pub(crate) enum Pair {
     Since,
 }
 
-/// Operations over the samples behind that give a number.
+/// Operations over past samples that yield a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aggregate {
     /// The mean of a number.
     Mean,
-    /// The time, in seconds, for which a truth held.
+    /// The time in seconds for which a condition held.
     Duration,
-    /// How often a truth began to hold.
+    /// The number of times that a condition began to hold.
     Count,
 }
 
@@ -99,7 +100,7 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// The names of the signals it uses, each once, in order of first use.
+    /// Returns the names of the signals that it uses, each once, in order of first use.
     pub fn signals(&self) -> &[String] {
         &self.signals
     }

@@ -1,27 +1,28 @@
-//! When a formula was violated: the episodes of a violation, for reports and plots.
+//! The spans of a trace in which a formula was violated, for reports and plots.
 use crate::bound_formula::BoundFormula;
 use crate::evaluation::TraceEnd;
 use crate::offline::Continuation;
 
-/// A maximal run of samples that violate a formula. Indices of samples, both ends included.
+/// A maximal run of samples that violate a formula. All indices are sample indices; both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ViolationSpan {
     /// The first sample of the run.
     pub first: usize,
     /// The last sample of the run.
     pub last: usize,
-    /// The (first) sample with the least robustness.
+    /// The sample with the least robustness (the first of several).
     pub worst: usize,
-    /// That robustness, below 0.
+    /// The robustness at that sample, below 0.
     pub robustness: f64,
 }
 
 impl BoundFormula {
-    /// The violations of a complete trace.
+    /// Returns the violations of a complete trace.
     ///
-    /// Of an outermost unbounded `always` (or a conjunction of them): the maximal runs of samples at which its body is
-    /// violated. Of any other formula: at most one, from the first sample at which the violation is certain (the last
-    /// sample, if only the end settles it) to the end; `worst` is its first sample, `robustness` the formula's.
+    /// For an outermost unbounded `always` (or a conjunction of them), these are the maximal runs of samples at which
+    /// its body is violated. For any other formula there is at most one, from the first sample at which the violation
+    /// is certain (the last sample, if only the end settles it) to the end; `worst` is its first sample, `robustness`
+    /// the formula's.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -29,7 +30,7 @@ impl BoundFormula {
         self.violations_at(columns, TraceEnd::Complete)
     }
 
-    /// As [`BoundFormula::violations`]; of a trace that broke off, only violations that are certain whatever had followed.
+    /// Like [`BoundFormula::violations`]; for a cut trace, only violations that are certain under all continuations.
     ///
     /// # Panics
     /// If there are fewer columns than signals.
@@ -47,7 +48,7 @@ impl BoundFormula {
         if n == 0 || worst >= 0.0 {
             return None;
         }
-        // More samples only ever narrow what is possible, so the first certain prefix is found by halving.
+        // More samples only narrow the bounds, so the first certain prefix is found by binary search.
         let certain = |length: usize| self.plan.first(self.plan.root, columns, length, Continuation::Best) < 0.0;
         let (mut lowering, mut high) = (1, n);
         while lowering < high {

@@ -1,8 +1,8 @@
-//! Extrema over windows of whole columns: linear in the length, independent of the window.
+//! Extrema over windows of whole columns, in time linear in the length and independent of the window.
 use crate::fold::Fold;
 use crate::plan::Steps;
 
-/// What lies beyond the last value of a column.
+/// The values beyond the last one of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beyond {
     /// Nothing: the trace ends.
@@ -20,7 +20,7 @@ impl Beyond {
     }
 }
 
-/// At each place the extremum of `x` over `steps` ahead. `dense` says that `x` holds no "nothing".
+/// Returns at each index the extremum of `x` over the window `steps` ahead. `dense` means that `x` contains no NaN.
 pub(crate) fn ahead(fold: Fold, steps: Steps, mut x: Vec<f64>, beyond: Beyond, dense: bool) -> Vec<f64> {
     match steps.width() {
         Some(1) => {}
@@ -30,15 +30,15 @@ pub(crate) fn ahead(fold: Fold, steps: Steps, mut x: Vec<f64>, beyond: Beyond, d
     if steps.from == 0 { x } else { shift_ahead(&x, steps.from, beyond) }
 }
 
-/// The extremum of `x` over `steps` ahead of its first place.
+/// Returns the extremum of `x` over the window `steps` ahead of its first element.
 pub(crate) fn first(fold: Fold, steps: Steps, x: &[f64], beyond: Beyond) -> f64 {
     let end = steps.to.map_or(x.len(), |to| x.len().min(to + 1));
     let inside = extremum(fold, &x[steps.from.min(end)..end]);
-    // What lies beyond is the last value again, so it adds nothing to a window that reaches it from inside.
+    // Values beyond repeat the last one, so they add nothing to a window that begins inside.
     if steps.from < x.len() { inside } else { beyond.value(x) }
 }
 
-/// In lanes: one running extremum would wait for itself at every value.
+/// Returns the extremum of a slice. Computed in eight lanes: a single accumulator would form one dependency chain.
 pub(crate) fn extremum(fold: Fold, x: &[f64]) -> f64 {
     let mut lanes = [f64::NAN; 8];
     let chunks = x.chunks_exact(lanes.len());
@@ -49,7 +49,7 @@ pub(crate) fn extremum(fold: Fold, x: &[f64]) -> f64 {
     lanes.into_iter().fold(rest, |best, value| fold.of(value, best))
 }
 
-/// At each place the extremum of `x` over `steps` behind; before the first value there is nothing.
+/// Returns at each index the extremum of `x` over the window `steps` behind; there are no values before the first.
 pub(crate) fn behind(fold: Fold, steps: Steps, x: &[f64]) -> Vec<f64> {
     let n = x.len();
     let mut out = match steps.width() {
@@ -69,14 +69,14 @@ pub(crate) fn behind(fold: Fold, steps: Steps, x: &[f64]) -> Vec<f64> {
     out
 }
 
-/// `x` brought `by` places forward.
+/// Returns `x` shifted `by` elements towards the front.
 pub(crate) fn shift_ahead(x: &[f64], by: usize, beyond: Beyond) -> Vec<f64> {
     let mut out = x[by.min(x.len())..].to_vec();
     out.resize(x.len(), beyond.value(x));
     out
 }
 
-/// Unbounded `until` (outer max) or its dual.
+/// Computes an unbounded `until` (outer max) or its dual.
 pub(crate) fn until(outer: Fold, left: &[f64], right: &[f64]) -> Vec<f64> {
     let mut out = vec![f64::NAN; right.len()];
     let mut next = f64::NAN;
@@ -87,7 +87,7 @@ pub(crate) fn until(outer: Fold, left: &[f64], right: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Unbounded `since` (outer max) or its dual.
+/// Computes an unbounded `since` (outer max) or its dual.
 pub(crate) fn since(outer: Fold, left: &[f64], right: &[f64]) -> Vec<f64> {
     let mut last = f64::NAN;
     let step = |(l, r): (&f64, &f64)| {
@@ -114,19 +114,20 @@ fn prefixes(fold: Fold, x: &[f64]) -> Vec<f64> {
     x.iter().map(step).collect()
 }
 
-/// The extremum of each `x[i..i + width]`, clipped at the end. Three comparisons a value whatever the width: blocks of
-/// one width, a running extremum from each side of every block (van Herk 1992; Gil and Werman 1993).
+/// Replaces each `x[i]` with the extremum of `x[i..i + width]`, clipped at the end. Three comparisons per value for
+/// any width: blocks of one width, with a running extremum from each side of every block (van Herk 1992; Gil and
+/// Werman 1993).
 fn sliding(fold: Fold, x: &mut [f64], width: usize, dense: bool) {
     match (fold, dense) {
         (Fold::Min, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Min.of(a, b)),
         (Fold::Max, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Max.of(a, b)),
-        // One instruction each, where `of` needs several to pass over "nothing".
+        // One instruction each, while `of` needs several to skip NaN.
         (Fold::Min, true) => sliding_by(x, width, f64::INFINITY, |a, b| if a < b { a } else { b }),
         (Fold::Max, true) => sliding_by(x, width, f64::NEG_INFINITY, |a, b| if a > b { a } else { b }),
     }
 }
 
-/// In place: when a block is worked on, the next one still holds its own values.
+/// Works in place: while a block is processed, the next one still holds its original values.
 fn sliding_by(x: &mut [f64], width: usize, none: f64, of: impl Fn(f64, f64) -> f64) {
     let mut rest = x;
     while !rest.is_empty() {
@@ -136,13 +137,13 @@ fn sliding_by(x: &mut [f64], width: usize, none: f64, of: impl Fn(f64, f64) -> f
             best = of(*value, best);
             *value = best;
         }
-        // Every window but the one that begins the block reaches into the next, as far as a running extremum of that.
+        // Every window but the block's first reaches into the next block; its part there is a prefix extremum.
         let mut best = none;
         for (value, entering) in block[1..].iter_mut().zip(&*next) {
             best = of(best, *entering);
             *value = of(*value, best);
         }
-        // Where the next block is shorter, the last windows hold all of it.
+        // If the next block is shorter, the last windows contain all of it.
         let entered = next.len().min(block.len() - 1);
         block[1 + entered..].iter_mut().for_each(|value| *value = of(*value, best));
         rest = next;

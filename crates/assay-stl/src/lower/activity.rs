@@ -1,11 +1,12 @@
-//! The second formula, which tells whether the first was exercised at all.
+//! The activity formula, which is positive where the main formula was exercised at all (see
+//! `TraceEvaluation::vacuous`).
 use super::{Lowering, NodeForm, meaning};
 use crate::error::BindError;
 use crate::fold::Fold;
 use crate::plan::{Op, OpId, Steps};
 use crate::syntax::{Id, Logic, Node, Pair};
 
-/// When a formula counts as exercised.
+/// The samples at which a formula counts as exercised.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ExercisedAt {
     Always,
@@ -13,8 +14,8 @@ pub(super) enum ExercisedAt {
 }
 
 impl Lowering<'_> {
-    /// Where node `id` is exercised: its predicates always are, an implication where its premise holds, a temporal
-    /// operator where its operand is, somewhere in its window.
+    /// Returns where node `id` is exercised: predicates always are, an implication is where its premise holds, a
+    /// temporal operator is where its operand is exercised anywhere in its window.
     pub(super) fn active(&mut self, id: Id) -> Result<ExercisedAt, BindError> {
         Ok(match self.formula.nodes[id] {
             Node::Not(operand) => self.active(operand)?,

@@ -1,4 +1,4 @@
-//! Comparisons of arithmetic to flat programs.
+//! Lowering of comparisons and arithmetic to flat programs.
 use super::{Lowering, NodeForm};
 use crate::aggregate::{DerivedColumn, Source};
 use crate::error::BindError;
@@ -7,7 +7,7 @@ use crate::predicate::{Instruction, Predicate, Semantics};
 use crate::syntax::{Aggregate, Arithmetic, ComparisonOp, Id, Interval, Node};
 
 impl Lowering<'_> {
-    /// A comparison as a margin that is positive where it, or its negation, holds.
+    /// Lowers a comparison to a margin that is positive where the comparison, or in a negated form its negation, holds.
     pub(super) fn predicate(
         &mut self,
         comparison: ComparisonOp,
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         Ok(self.add(Op::Predicate(self.predicates.len() - 1)))
     }
 
-    /// Appends the code of a number; what does not depend on signals is computed here.
+    /// Appends the code of a number, folding constants.
     fn number(&mut self, id: Id, code: &mut Vec<Instruction>) -> Result<(), BindError> {
         use Instruction::Constant;
         let start = code.len();
@@ -79,13 +79,13 @@ impl Lowering<'_> {
                 let column = self.derived(aggregate, interval, operand)?;
                 code.push(Instruction::Load(column));
             }
-            // The parser lets no truth stand for a number.
+            // The parser rejects a formula where a number is expected.
             _ => code.push(Constant(f64::NAN)),
         }
         Ok(())
     }
 
-    /// The column of an aggregate.
+    /// Adds the derived column of an aggregate and returns its index.
     fn derived(&mut self, aggregate: Aggregate, interval: Interval, operand: Id) -> Result<usize, BindError> {
         let source = match aggregate {
             Aggregate::Mean => {

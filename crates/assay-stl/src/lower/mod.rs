@@ -1,5 +1,5 @@
-//! From the formula as written to its plan: time bounds in samples, negations pushed down to the predicates, bounded
-//! `since` made of simpler operations, and the second formula that tells whether the first was exercised at all.
+//! Lowering of a parsed formula to its evaluation plan: time bounds in samples, negations pushed down to the
+//! predicates, bounded `since` rewritten into simpler operations, and the activity formula (`activity`).
 mod activity;
 mod comparison;
 mod time;
@@ -15,7 +15,7 @@ use crate::predicate::Predicate;
 use crate::syntax::{Formula, Id, Logic, Node, Pair, Temporal};
 use activity::ExercisedAt;
 
-/// The plan of `formula` over samples whose columns are `signals`, one every `period_s` seconds.
+/// Lowers `formula` to a plan over samples with the columns `signals`, one every `period_s` seconds.
 pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Result<EvaluationPlan, BindError> {
     if !(period_s.is_finite() && period_s > 0.0) {
         return Err(BindError::Period { period_s });
@@ -42,7 +42,7 @@ pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Resul
         ExercisedAt::Always => None,
         ExercisedAt::Op(op) => Some(op),
     };
-    // Each window keeps its samples.
+    // The window of each aggregate buffers its samples.
     let kept = lowering.derived.iter().filter_map(|derived| derived.width).fold(0, usize::saturating_add);
     let span = lowering.facts.iter().map(|facts| facts.span).max().unwrap_or(0).saturating_add(kept);
     if span > MAX_HORIZON_STEPS {
@@ -54,7 +54,7 @@ pub(crate) fn lower(formula: &Formula, signals: &[&str], period_s: f64) -> Resul
     Ok(EvaluationPlan { predicates, ops, facts, root, active, body, used, width, derived })
 }
 
-/// Which of a node's forms: itself or its negation, as a margin or as a plain truth.
+/// The form of a node: the node itself or its negation, with quantitative or Boolean semantics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct NodeForm {
     positive: bool,
@@ -66,7 +66,7 @@ impl NodeForm {
         Self { positive: !self.positive, ..self }
     }
 
-    /// The fold an operator becomes, given its fold when not negated.
+    /// Returns the fold of an operator in this form, given its fold when not negated.
     fn fold(self, fold: Fold) -> Fold {
         if self.positive { fold } else { fold.dual() }
     }
@@ -80,7 +80,7 @@ struct Lowering<'a> {
     ops: Vec<Op>,
     facts: Vec<Facts>,
     derived: Vec<DerivedColumn>,
-    /// Columns of a sample, before the derived ones.
+    /// Number of columns of a sample without the derived ones.
     width: usize,
     memo: HashMap<(Id, NodeForm), OpId>,
 }
@@ -129,7 +129,7 @@ impl Lowering<'_> {
                 }
             }
             Node::Compare(comparison, a, b) => self.predicate(comparison, a, b, form)?,
-            // The parser lets no number stand for a truth.
+            // The parser rejects a number where a formula is expected.
             Node::Number(_)
             | Node::Signal(_)
             | Node::Minus(_)
@@ -167,8 +167,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Bounded `since`: some witness in the window, the unbounded `since` at the window's near end, and the left side
-    /// ever since (the discrete form of Donzé, Ferrère and Maler 2013, lemma 2).
+    /// Adds a bounded `since`: a witness in the window, the unbounded `since` at the window's near end, and the left
+    /// side from there on (the discrete form of Donzé, Ferrère and Maler 2013, lemma 2).
     fn since(&mut self, outer: Fold, steps: Steps, left: OpId, right: OpId) -> OpId {
         let whole = self.add(Op::Since { outer, left, right });
         if steps == Steps::ALL {
@@ -184,7 +184,7 @@ impl Lowering<'_> {
         self.add(Op::Gate { fold: outer.dual(), gate, operands, empty: outer.empty() })
     }
 
-    /// What an unbounded `always`, or a conjunction of them, says of each sample.
+    /// Returns the body of an outermost unbounded `always`, or the conjunction of the bodies if there are several.
     fn body(&mut self, root: OpId) -> Option<OpId> {
         let inner = |op: &Op| match op {
             Op::Ahead { fold: Fold::Min, steps: Steps::ALL, operand } => Some(*operand),
@@ -198,7 +198,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The fold of a temporal operator, and whether it looks ahead. `next` is weak: beyond the end it holds.
+/// Returns the fold of a temporal operator, and whether its window lies in the future. `next` is weak: it holds beyond
+/// the end of the trace.
 fn meaning(temporal: Temporal) -> (Fold, bool) {
     match temporal {
         Temporal::Always | Temporal::Next => (Fold::Min, true),

@@ -1,4 +1,4 @@
-//! Time bounds in seconds to windows in samples.
+//! Conversion of time bounds in seconds to windows in samples.
 use super::Lowering;
 use crate::error::BindError;
 use crate::limits::{MAX_HORIZON_STEPS, STEP_TOLERANCE, STEP_TOLERANCE_STEPS};
@@ -15,7 +15,7 @@ impl Lowering<'_> {
         Ok(Steps { from: self.whole(interval.from)?, to })
     }
 
-    /// A time bound in samples.
+    /// Converts a time bound to samples.
     fn whole(&self, bound_s: f64) -> Result<usize, BindError> {
         let exact = bound_s / self.period_s;
         let steps = exact.round();

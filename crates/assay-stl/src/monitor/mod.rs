@@ -1,10 +1,11 @@
-//! Streaming: one sample at a time, memory bounded by the formula's horizon, the same answer as offline to the bit.
+//! Streaming evaluation: one sample at a time, with memory bounded by the formula's horizon, and the same result as
+//! offline evaluation to the bit.
 //!
-//! Three engines. Limits (`always x <= 1`, `always (x <= 1 and y > 0)`) are one
-//! comparison a predicate. In general every operation whose
-//! value is settled within a bounded time (`stream`) emits one value a sample, late by its delay, and the outside of
-//! the formula (`outer`) folds these. What neither can do (an unbounded future operator inside a bounded window or a
-//! past operator) records the trace and evaluates it at the end.
+//! There are three engines. Limits (`always x <= 1`, `always (x <= 1 and y > 0)`) take one comparison per predicate.
+//! In general, every operation whose value settles within a bounded time (`stream`) emits one value per sample after
+//! its delay, and the outermost level of the formula (`outer`) folds these. For formulas that neither supports (an
+//! unbounded future operator inside a bounded window or a past operator), the monitor records the trace and evaluates
+//! it at the end.
 mod nest;
 mod outer;
 mod sliding;
@@ -19,12 +20,12 @@ use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 use crate::predicate::Predicate;
 use outer::OuterMonitor;
 
-/// What the samples so far leave open.
+/// The bounds on the robustness that the samples so far imply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunningBounds {
-    /// The robustness cannot fall below this, whatever follows; at least 0 means certainly satisfied.
+    /// Lower bound over all continuations; at least 0 means certainly satisfied.
     pub lower: f64,
-    /// The robustness cannot rise above this, whatever follows; below 0 means certainly violated.
+    /// Upper bound over all continuations; below 0 means certainly violated.
     pub upper: f64,
 }
 
@@ -32,7 +33,7 @@ impl RunningBounds {
     pub(crate) const OPEN: Self = Self { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
 }
 
-/// A formula watching samples as they come. Clone it to try a continuation.
+/// A streaming evaluator of a formula. Clone it to try a continuation.
 #[derive(Debug, Clone)]
 pub struct Monitor {
     plan: Arc<EvaluationPlan>,
@@ -43,13 +44,13 @@ pub struct Monitor {
 
 #[derive(Debug, Clone)]
 enum MonitorEngine {
-    /// `always` of predicates that must all hold: they, and the least of their values.
+    /// `always` of a conjunction of predicates: the predicates, and the minimum of their values so far.
     Limit {
         predicates: Box<[Predicate]>,
         least: f64,
     },
     Fold(Box<OuterMonitor>),
-    /// The columns so far, empty where the formula does not look.
+    /// The columns so far; those that the formula does not read stay empty.
     Record(Vec<Vec<f64>>),
 }
 
@@ -63,10 +64,11 @@ impl Monitor {
     }
 
     /// Takes the next sample (signals in the order given to [`Formula::bind`](crate::Formula::bind); a missing one
-    /// counts as NaN) and says what is certain now.
+    /// counts as NaN) and returns the bounds that hold now.
     ///
-    /// The bounds are sound. They are as tight as [`TraceEvaluation::interval`] of the same samples where no operator looks
-    /// ahead from inside another one, and no operator looks back; elsewhere they may lag by the formula's horizon.
+    /// The bounds are sound. They are as tight as [`TraceEvaluation::interval`] of the same samples if no future
+    /// operator is nested in another operator and there is no past operator; otherwise they may lag by the formula's
+    /// horizon.
     #[inline]
     pub fn push(&mut self, sample: &[f64]) -> RunningBounds {
         self.pushed += 1;
@@ -86,8 +88,9 @@ impl Monitor {
         }
     }
 
-    /// The outcome if the trace ends here: what [`BoundFormula::evaluate`](crate::BoundFormula::evaluate) says of the same samples.
-    /// The monitor can go on afterwards.
+    /// Evaluates the formula as if the trace ended here, like
+    /// [`BoundFormula::evaluate`](crate::BoundFormula::evaluate) on the same samples. The monitor can continue
+    /// afterwards.
     pub fn finish(&self, end: TraceEnd) -> TraceEvaluation {
         match &self.engine {
             _ if self.pushed == 0 => TraceEvaluation::EMPTY,
@@ -103,14 +106,14 @@ impl Monitor {
         }
     }
 
-    /// How many samples it has taken.
+    /// Returns the number of samples taken so far.
     pub fn pushed(&self) -> usize {
         self.pushed
     }
 
-    /// Whether its memory is bounded by the formula's horizon. If not (an unbounded future operator inside a bounded
-    /// window or a past operator, as in `always[0:5] eventually p`) it records the trace, and its running bounds stay
-    /// open until the end.
+    /// Returns whether the memory is bounded by the formula's horizon. If not (an unbounded future operator inside a
+    /// bounded window or a past operator, as in `always[0:5] eventually p`), the monitor records the trace, and its
+    /// running bounds stay open until the end.
     pub fn is_bounded(&self) -> bool {
         !matches!(self.engine, MonitorEngine::Record(_))
     }
@@ -126,6 +129,6 @@ fn limit(plan: &EvaluationPlan) -> Option<MonitorEngine> {
         Op::Extremum { fold: Fold::Min, operands } => operands.iter().map(predicate).collect::<Option<_>>()?,
         _ => [predicate(&operand)?].into(),
     };
-    // With an implication in it (`not (p implies q)`), whether it was exercised is to be watched as well.
+    // With an implication in the formula (`not (p implies q)`), its activity must be monitored as well.
     plan.active.is_none().then_some(MonitorEngine::Limit { predicates, least: f64::INFINITY })
 }

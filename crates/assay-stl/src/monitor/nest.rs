@@ -1,9 +1,9 @@
-//! Unbounded future operators inside one another (`always (a implies eventually b)`), in constant memory.
+//! Nested unbounded future operators (`always (a implies eventually b)`) in constant memory.
 //!
 //! At each sample the value of every such operator is a minimum or maximum of settled values and of its own value at
-//! the next sample. Put into one another, they make the formula's value at the first sample a function of the
-//! operators' values at the next sample alone: monotone, made of minima and maxima, hence known by its values where
-//! each argument is `-inf` or `+inf`. That table is all that is kept.
+//! the next sample. Composed, they make the formula's value at the first sample a function of the operators' values at
+//! the next sample alone. This function is monotone and composed of minima and maxima, so it is determined by its
+//! values where each argument is `-inf` or `+inf`. Only that table is kept.
 use super::stream::{NodeId, Stream};
 use crate::fold::Fold;
 use crate::limits::MAX_NESTED_UNBOUNDED;
@@ -13,7 +13,7 @@ use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 enum NestNode {
     Settled(NodeId),
     Extremum(Fold, Box<[usize]>),
-    /// `always` or `eventually`, with its place among the operators.
+    /// `always` or `eventually`, with its index among the operators.
     Ahead {
         fold: Fold,
         operator: usize,
@@ -35,10 +35,10 @@ pub(crate) struct Nest {
     operators: Vec<Fold>,
     /// The value at the first sample for each set of operators that are `+inf` at the next sample.
     table: Vec<f64>,
-    /// The first sample that the outermost operator looks at.
+    /// The first sample in the window of the outermost operator.
     from: usize,
     delay: usize,
-    /// Scratch: settled values by part, then the values of parts and operators.
+    /// Scratch space: settled values by node, then the values of nodes and operators.
     settled: Vec<f64>,
     values: Vec<f64>,
     found: Vec<f64>,
@@ -46,7 +46,7 @@ pub(crate) struct Nest {
 }
 
 impl Nest {
-    /// For the operation `root`, an unbounded one of the plan; `None` if it is nested in a way this cannot fold.
+    /// Creates the nest of the unbounded operation `root`; `None` if its nesting is not supported.
     pub(crate) fn new(plan: &EvaluationPlan, stream: &mut Stream, root: OpId) -> Option<Self> {
         let mut builder =
             NestBuilder { plan, stream, parts: Vec::new(), operators: Vec::new(), known: vec![None; root + 1] };
@@ -79,12 +79,12 @@ impl Nest {
         })
     }
 
-    /// Samples from the one it last took to the newest one.
+    /// Returns the delay in samples between the newest sample and the last one that was folded.
     pub(crate) fn delay(&self) -> usize {
         self.delay
     }
 
-    /// Takes what the stream emitted at sample `t`.
+    /// Folds the values that the stream emitted at sample `t`.
     pub(crate) fn step(&mut self, stream: &Stream, t: usize) {
         if t < self.from + self.delay {
             return;
@@ -97,18 +97,18 @@ impl Nest {
         std::mem::swap(&mut self.table, &mut self.next_table);
     }
 
-    /// The least and greatest value that samples to come could give.
+    /// Returns the least and the greatest value over all continuations.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         (self.table[0], self.table[self.table.len() - 1])
     }
 
-    /// The value if the trace ends here: the operators see nothing more.
+    /// Returns the value if the trace ends here: all further windows are empty.
     pub(crate) fn ended(&self) -> f64 {
         let found: Vec<f64> = self.operators.iter().map(|fold| fold.empty()).collect();
         look_up(&self.table, &found)
     }
 
-    /// The value if what the stream emitted at sample `t` goes on for ever.
+    /// Returns the value if the values that the stream emitted at sample `t` repeat for ever.
     pub(crate) fn for_ever(&mut self, stream: &Stream, t: usize) -> f64 {
         self.read(stream, t);
         let empty: Vec<f64> = self.operators.iter().map(|fold| fold.empty()).collect();
@@ -124,7 +124,7 @@ impl Nest {
         }
     }
 
-    /// The operators' values at one sample from those at the `next` one; left in `found`.
+    /// Computes the operators' values at one sample from those at the `next` one, into `found`.
     fn evaluate(&mut self, next: impl Fn(usize) -> f64) {
         let Self { parts, values, found, settled, .. } = self;
         for (i, part) in parts.iter().enumerate() {
@@ -151,8 +151,8 @@ fn infinite(set: usize, operator: usize) -> f64 {
     if set >> operator & 1 == 1 { f64::INFINITY } else { f64::NEG_INFINITY }
 }
 
-/// The function's value at `arguments`: the greatest, over thresholds, of the lesser of the threshold and the table's
-/// entry for the arguments that reach it.
+/// Returns the function's value at `arguments`: the maximum over all thresholds of the minimum of the threshold and the
+/// table's entry for the arguments that reach it.
 fn look_up(table: &[f64], arguments: &[f64]) -> f64 {
     let mut best = table[0];
     for threshold in arguments {

@@ -1,4 +1,5 @@
-//! The outside of a formula: what is evaluated at the first sample only, folding what the stream emits.
+//! The outermost level of a formula, which is evaluated at the first sample only, by folding the values that the stream
+//! emits.
 use std::collections::HashMap;
 
 use super::RunningBounds;
@@ -9,7 +10,7 @@ use crate::fold::Fold;
 use crate::offline::Continuation;
 use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 
-/// One value at the first sample.
+/// A value at the first sample.
 #[derive(Debug, Clone)]
 enum Anchor {
     /// The node's value at the first sample.
@@ -36,7 +37,7 @@ enum OuterNode {
     Extremum(Fold, Box<[usize]>),
 }
 
-/// Folds a stream into the formula's value and, where it has implications, into whether it was exercised.
+/// Folds a stream into the formula's value and, if it has implications, into its activity.
 #[derive(Debug, Clone)]
 pub(crate) struct OuterMonitor {
     stream: Stream,
@@ -45,13 +46,13 @@ pub(crate) struct OuterMonitor {
     root: usize,
     active: Option<usize>,
     t: usize,
-    /// Samples after the last one until everything repeats.
+    /// Number of samples after the last one until all values repeat.
     settle: usize,
     scratch: Vec<(f64, f64)>,
 }
 
 impl OuterMonitor {
-    /// `None` if the formula nests unbounded operators in a way that only the whole trace can answer.
+    /// Creates the monitor; `None` if the formula nests unbounded operators in a way that needs the whole trace.
     pub(crate) fn new(plan: &EvaluationPlan) -> Option<Self> {
         let mut builder =
             OuterBuilder { plan, stream: Stream::default(), anchors: vec![], parts: vec![], known: HashMap::new() };
@@ -107,7 +108,7 @@ impl OuterMonitor {
         self.t += 1;
     }
 
-    /// A copy that has gone on until everything is settled.
+    /// Returns a copy advanced until all values have settled.
     fn ended(&self, plan: &EvaluationPlan, length: usize, after: Continuation) -> Self {
         let mut copy = self.clone();
         let steps = if after == Continuation::Nothing { self.stream.longest() } else { self.settle };
@@ -150,7 +151,7 @@ impl Anchor {
                 }
             }
             Anchor::Nest(nest) => match input {
-                // The stream has run dry here, but the nested operators must not see an empty sample.
+                // The stream emits nothing more here; the nested operators must not fold an empty sample.
                 StepInput::Past { length, after: Continuation::Nothing } if t >= length + nest.delay() => {}
                 _ => nest.step(stream, t),
             },
@@ -176,7 +177,7 @@ impl Anchor {
         }
     }
 
-    /// The value once all is settled, `last` being the last step.
+    /// Returns the value once all has settled; `last` is the last step.
     fn end(&mut self, stream: &Stream, last: usize, after: Continuation) -> f64 {
         match self {
             Anchor::First { value, empty, .. } => {
@@ -246,8 +247,9 @@ impl OuterBuilder<'_> {
         Some(self.anchor(Anchor::Nest(Box::new(nest))))
     }
 
-    /// A window anchored at the first sample needs no queue. `always (p and q)` becomes two windows where the sides
-    /// settle at different times, so that the quick one does not wait for the slow one (dually `eventually` and `or`).
+    /// Adds a window anchored at the first sample, which needs no queue. `always (p and q)` becomes two windows if the
+    /// sides settle at different times, so that the quick one does not wait for the slow one (dually `eventually` and
+    /// `or`).
     fn window(&mut self, op: OpId, fold: Fold, steps: Steps, operand: OpId) -> Option<usize> {
         let facts = &self.plan.facts;
         match &self.plan.ops[operand] {
@@ -255,7 +257,7 @@ impl OuterBuilder<'_> {
                 if *inner == fold && operands.iter().any(|k| facts[*k].delay != facts[operands[0]].delay) =>
             {
                 let each = |side: &OpId| facts[*side].delay.map(|_| self.settled(fold, steps, *side));
-                // Sides that never settle stay together in the nest of the whole.
+                // If a side never settles, all sides stay together in one nest.
                 match operands.iter().map(each).collect::<Option<_>>() {
                     Some(sides) => Some(self.add(OuterNode::Extremum(fold, sides))),
                     None => self.nest(op),

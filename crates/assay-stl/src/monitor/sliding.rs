@@ -1,9 +1,9 @@
-//! Extrema over a window that slides with the samples; amortised constant time, memory at most the window.
+//! Sliding-window extrema in amortised constant time, with memory of at most one window.
 use std::collections::VecDeque;
 
 use crate::fold::Fold;
 
-/// The extremum of the last `width` values (Lemire 2006: only values that can still win are kept).
+/// The extremum of the last `width` values (Lemire 2006: only values that can still become the extremum are kept).
 #[derive(Debug, Clone)]
 pub(crate) struct SlidingExtremum {
     fold: Fold,
@@ -17,7 +17,7 @@ impl SlidingExtremum {
         Self { fold, width, count: 0, candidates: VecDeque::new() }
     }
 
-    /// The extremum once `value` (or nothing) has come in.
+    /// Adds `value` (NaN for none) and returns the extremum.
     pub(crate) fn push(&mut self, value: f64) -> f64 {
         self.count += 1;
         if !value.is_nan() {
@@ -33,8 +33,8 @@ impl SlidingExtremum {
     }
 }
 
-/// A stretch of an `until`: its value if the stretch were the whole window, and the left side's extremum over it.
-/// Stretches join associatively, which is what makes a sliding window of them possible.
+/// A segment of an `until` window: its value if the segment were the whole window, and the left side's extremum over
+/// it. Segments join associatively, which makes a sliding window of them possible.
 #[derive(Debug, Clone, Copy)]
 struct UntilSegment {
     value: f64,
@@ -50,15 +50,15 @@ impl UntilSegment {
     }
 }
 
-/// `until` over the last `width` pairs of values, seen from the oldest; two stacks make a queue, so that every pair is
+/// `until` over the last `width` pairs of values, evaluated at the oldest; a queue of two stacks, so that every pair is
 /// moved once.
 #[derive(Debug, Clone)]
 pub(crate) struct SlidingUntil {
     outer: Fold,
     width: usize,
-    /// Old pairs, oldest on top, each joined with all later ones of this stack.
+    /// Older pairs, oldest on top, each joined with all later ones of this stack.
     old: Vec<UntilSegment>,
-    /// New pairs, newest on top, as they came.
+    /// Newer pairs, newest on top, not joined.
     new: Vec<UntilSegment>,
     /// All of `new` joined.
     joined: UntilSegment,
@@ -69,7 +69,7 @@ impl SlidingUntil {
         Self { outer, width, old: Vec::new(), new: Vec::new(), joined: UntilSegment::NONE }
     }
 
-    /// The value once the pair (`left`, `right`) has come in.
+    /// Adds the pair (`left`, `right`) and returns the value.
     pub(crate) fn push(&mut self, left: f64, right: f64) -> f64 {
         let pair = UntilSegment { value: right, left };
         self.joined = if self.new.is_empty() { pair } else { self.joined.then(pair, self.outer) };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn slides_as_the_columns_do() {
+    fn streaming_equals_the_column_extremum() {
         let x = noise(200, 1);
         for width in [1, 2, 7, 250] {
             let mut slide = SlidingExtremum::new(Fold::Max, width);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn until_slides_as_its_definition() {
+    fn streaming_until_equals_its_definition() {
         let (left, right) = (noise(120, 2), noise(120, 3));
         for width in [1, 2, 5, 40, 200] {
             let mut slide = SlidingUntil::new(Fold::Max, width);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_skipped() {
+    fn missing_values_are_skipped() {
         let mut slide = SlidingExtremum::new(Fold::Min, 2);
         assert!(slide.push(f64::NAN).is_nan());
         assert_eq!(slide.push(3.0), 3.0);

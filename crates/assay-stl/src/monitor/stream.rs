@@ -1,5 +1,6 @@
-//! Operations whose values settle within a bounded time, one value a sample. At sample `t` a node of delay `d` emits
-//! its value at `t - d`; nodes are in order, so that each reads what its operands have just emitted.
+//! Operations whose values settle within a bounded time, one value per sample. At sample `t` a node of delay `d` emits
+//! its value at `t - d`; nodes are in topological order, so that each reads the values that its operands have just
+//! emitted.
 use std::collections::{HashMap, VecDeque};
 
 use super::sliding::{SlidingExtremum, SlidingUntil};
@@ -16,7 +17,7 @@ enum StreamOp {
     Predicate(usize),
     Fixed(f64),
     Extremum(Fold, Box<[NodeId]>),
-    /// The value `steps` ago, nothing before.
+    /// The value from `steps` samples ago; NaN before the first.
     Hold {
         from: NodeId,
         steps: usize,
@@ -50,12 +51,12 @@ enum StreamOp {
 #[derive(Debug, Clone)]
 struct StreamNode {
     kind: StreamOp,
-    /// Its operands have emitted once this many samples have gone by.
+    /// The first sample at which its operands have emitted.
     start: usize,
     delay: usize,
 }
 
-/// The sample that a step is about.
+/// The input of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum StepInput<'a> {
     Sample(&'a [f64]),
@@ -66,7 +67,7 @@ pub(crate) enum StepInput<'a> {
     },
 }
 
-/// The nodes and what they emitted last.
+/// The nodes and the values that they emitted last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     nodes: Vec<StreamNode>,
@@ -76,24 +77,24 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// What node `id` emitted at sample `t`: a value, and the sample it is about.
+    /// Returns the value that node `id` emitted at sample `t`, with the index of the sample that it belongs to.
     #[inline]
     pub(crate) fn emitted(&self, id: NodeId, t: usize) -> Option<(usize, f64)> {
         let at = t.checked_sub(self.nodes[id].delay)?;
         Some((at, self.values[id]))
     }
 
-    /// Samples from one about which `id` speaks to the one at which it does.
+    /// Returns the delay of node `id` in samples.
     pub(crate) fn delay(&self, id: NodeId) -> usize {
         self.nodes[id].delay
     }
 
-    /// The longest delay of all.
+    /// Returns the longest delay of all nodes.
     pub(crate) fn longest(&self) -> usize {
         self.nodes.iter().map(|node| node.delay).max().unwrap_or(0)
     }
 
-    /// Sample `t`.
+    /// Advances all nodes by sample `t`.
     pub(crate) fn step(&mut self, plan: &EvaluationPlan, t: usize, input: StepInput<'_>) {
         for id in 0..self.nodes.len() {
             let StreamNode { kind, start, delay } = &mut self.nodes[id];
@@ -125,14 +126,14 @@ impl Stream {
                     operands.iter().fold(values[*gate], |best, operand| fold.onto(best, values[*operand]))
                 }
             };
-            // Past the end of a trace that simply ends, nothing has a value, even what looks back.
+            // Past the end of a complete trace no operation has a value, not even a past operator.
             let gone =
                 matches!(input, StepInput::Past { length, after: Continuation::Nothing } if t >= length + *delay);
             self.values[id] = if gone { f64::NAN } else { value };
         }
     }
 
-    /// The node of operation `op`, whose delay the plan knows to be bounded.
+    /// Returns the node of operation `op`, adding it if needed. The delay of `op` must be bounded.
     pub(crate) fn node(&mut self, plan: &EvaluationPlan, op: OpId) -> NodeId {
         if let Some(known) = self.known.get(&op) {
             return *known;
@@ -164,7 +165,7 @@ impl Stream {
         id
     }
 
-    /// A node that says what `id` says, but as late as `delay`.
+    /// Returns a node that emits the values of `id` with the longer delay `delay`.
     pub(crate) fn align(&mut self, id: NodeId, delay: usize) -> NodeId {
         let own = self.nodes[id].delay;
         if own == delay {
@@ -178,7 +179,7 @@ impl Stream {
         held
     }
 
-    /// The nodes of several operations, all as late as the latest.
+    /// Returns the nodes of several operations, aligned to the longest of their delays.
     fn together(&mut self, plan: &EvaluationPlan, ops: &[OpId]) -> (Box<[NodeId]>, usize) {
         let ids: Vec<NodeId> = ops.iter().map(|op| self.node(plan, *op)).collect();
         let delay = ids.iter().map(|id| self.nodes[*id].delay).max().unwrap_or(0);
@@ -191,7 +192,7 @@ impl Stream {
         self.nodes.len() - 1
     }
 
-    /// The extremum of the last `width` values of `from`, about the sample `later` before the last one.
+    /// Adds the extremum of the last `width` values of `from`, for the sample `later` before the last one.
     fn slide(&mut self, fold: Fold, from: NodeId, width: usize, later: usize) -> NodeId {
         let start = self.nodes[from].delay;
         self.add(StreamOp::SlidingExtremum(from, SlidingExtremum::new(fold, width)), start, start + later)
@@ -201,7 +202,7 @@ impl Stream {
         let mut from = self.node(plan, operand);
         let delay = self.nodes[from].delay;
         if steps.from > 0 {
-            // Unlike `align`, this speaks about a later sample, not later about the same one.
+            // Unlike `align`, this shifts the value to a later sample instead of delaying it.
             from = self.add(StreamOp::Hold { from, steps: steps.from, held: VecDeque::new() }, delay, delay);
         }
         match steps.width() {
@@ -210,7 +211,7 @@ impl Stream {
         }
     }
 
-    /// Bounded `until`: a window of pairs, and before it the left side alone.
+    /// Adds a bounded `until`: a window of pairs, and the left side alone before it.
     fn until(&mut self, plan: &EvaluationPlan, outer: Fold, steps: Steps, sides: [OpId; 2]) -> NodeId {
         let (sides, start) = self.together(plan, &sides);
         let (width, delay) = (steps.width().unwrap_or(1), start + steps.reach());
@@ -226,7 +227,7 @@ impl Stream {
     }
 }
 
-/// Takes `value`, gives the one `steps` before.
+/// Pushes `value` and returns the one from `steps` samples before.
 fn hold(held: &mut VecDeque<f64>, steps: usize, value: f64) -> f64 {
     held.push_back(value);
     if held.len() > steps { held.pop_front().unwrap_or(f64::NAN) } else { f64::NAN }

@@ -1,4 +1,4 @@
-//! `[a:b]` after a temporal operator.
+//! Parsing of `[a:b]` after a temporal operator or an aggregate.
 use super::{Parser, error};
 use crate::error::ParseError;
 use crate::lex::TokenKind;
@@ -6,7 +6,7 @@ use crate::limits::MAX_TEMPORAL;
 use crate::syntax::{Interval, UNBOUNDED};
 
 impl Parser<'_> {
-    /// The optional `[a:b]` after a temporal operator, which is counted here.
+    /// Parses the optional `[a:b]` after a temporal operator, which is counted here.
     pub(super) fn temporal_interval(&mut self) -> Result<Interval, ParseError> {
         if self.aggregates > 0 {
             self.at -= 1;
@@ -15,7 +15,7 @@ impl Parser<'_> {
         self.bound_window()
     }
 
-    /// The optional `[0:b]` after an aggregate: the samples behind, up to the present one.
+    /// Parses the optional `[0:b]` after an aggregate: the past samples up to the current one.
     pub(super) fn aggregate_interval(&mut self) -> Result<Interval, ParseError> {
         let start = self.peek();
         let interval = self.bound_window()?;
@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(Interval { from, to: to.is_finite().then_some(to) })
     }
 
-    /// A time in seconds; `inf` only where `open`.
+    /// Parses a time in seconds; `inf` is accepted only if `open`.
     fn time(&mut self, open: bool) -> Result<f64, ParseError> {
         let expected =
             if open { "a time bound (a number, a constant or `inf`)" } else { "a time bound (a number or a constant)" };

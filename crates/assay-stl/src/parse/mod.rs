@@ -1,4 +1,4 @@
-//! Text to formula: operator precedence by climbing, with the kind of every operand checked on the way.
+//! The parser: precedence climbing, with the type of every operand checked on the way.
 mod interval;
 mod operators;
 pub(crate) mod precedence;
@@ -16,13 +16,13 @@ const CONNECT: &str = "`and`, `or`, `implies`, `iff`, `xor`, `until`, `since`, `
 const EXTEND: &str = "a comparison, an arithmetic operator or `)`";
 
 impl Formula {
-    /// Reads a formula. Names in `constants` are replaced by their values; every other name is a signal.
+    /// Parses a formula. Names in `constants` are replaced by their values; every other name is a signal.
     ///
     /// Time bounds are in seconds unless they carry a unit (`s`, `ms`); `inf` leaves the upper bound open.
     ///
     /// # Errors
-    /// [`ParseError`] at the first column where the text stops being a formula, or asks for more than the limits of
-    /// this crate ([`MAX_TEXT_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_TEMPORAL`](crate::MAX_TEMPORAL)) allow.
+    /// [`ParseError`] at the first column where the text is not a formula or exceeds a limit of this crate
+    /// ([`MAX_TEXT_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_TEMPORAL`](crate::MAX_TEMPORAL)).
     pub fn parse(text: &str, constants: &[(&str, f64)]) -> Result<Self, ParseError> {
         if text.len() > MAX_TEXT_BYTES {
             let expected = format!("a formula of at most {MAX_TEXT_BYTES} bytes");
@@ -48,7 +48,7 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     temporal: usize,
-    /// Aggregates around the cursor.
+    /// Number of aggregates that enclose the cursor.
     aggregates: usize,
     constants: &'a [(&'a str, f64)],
     formula: Formula,
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at]
     }
 
-    /// The current token, moving past it; the end stays the end.
+    /// Returns the current token and moves past it, but not past the end.
     fn take(&mut self) -> Token<'a> {
         let token = self.tokens[self.at];
         self.at = (self.at + 1).min(self.tokens.len() - 1);
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         Ok(self.formula.nodes.len() - 1)
     }
 
-    /// An expression all of whose outer operators bind at least as tightly as `least`.
+    /// Parses an expression all of whose outer operators bind at least as tightly as `least`.
     fn expression(&mut self, least: u8) -> Result<(Id, OperandType), ParseError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         Ok((left, sort))
     }
 
-    /// The operator at the cursor and its right side.
+    /// Parses the operator at the cursor and its right side.
     fn infix(&mut self, op: Infix, left: Id) -> Result<(Id, OperandType), ParseError> {
         self.take();
         let interval = if let Infix::Pair(_) = op { self.temporal_interval()? } else { UNBOUNDED };
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// An expression that must be of the sort `wanted`.
+    /// Parses an expression that must be of the type `wanted`.
     fn operand_of(&mut self, wanted: OperandType, least: u8) -> Result<Id, ParseError> {
         let start = self.peek();
         let (id, sort) = self.expression(least)?;
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A number, a name, or a prefix operator with what it applies to.
+    /// Parses a number, a name, or a prefix operator with its operand.
     fn operand(&mut self) -> Result<(Id, OperandType), ParseError> {
         let token = self.peek();
         match token.kind {
@@ -224,7 +224,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The window of an aggregate and what it looks at.
+    /// Parses the window and the operand of an aggregate.
     fn aggregate(&mut self, op: Aggregate) -> Result<Id, ParseError> {
         let interval = self.aggregate_interval()?;
         self.symbol("(", "`(`")?;
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
         self.add(Node::Aggregate(op, interval, operand))
     }
 
-    /// `(a, b, ..)`, exactly `N` of them.
+    /// Parses `(a, b, ..)` with exactly `N` arguments.
     fn arguments<const N: usize>(&mut self) -> Result<[Id; N], ParseError> {
         self.symbol("(", "`(`")?;
         let mut out = [0; N];

@@ -1,9 +1,9 @@
-//! The words and symbols between and before operands.
+//! Infix and prefix operators.
 use super::precedence;
 use crate::lex::TokenKind;
 use crate::syntax::{Aggregate, Arithmetic, ComparisonOp, Logic, Pair, Temporal};
 
-/// Whether an expression is a number or a truth.
+/// The type of an expression: a number or a truth value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperandType {
     Number,

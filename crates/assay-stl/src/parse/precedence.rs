@@ -1,4 +1,4 @@
-//! How tightly operators bind; the order is rtamt's.
+//! Operator precedence, in the order of rtamt; a larger number binds more tightly.
 use crate::syntax::{Arithmetic, Logic, Pair};
 
 pub(crate) const NOT: u8 = 8;
