@@ -1,4 +1,4 @@
-//! Opening a stream.
+//! Opening the event stream of a job.
 
 use std::collections::VecDeque;
 
@@ -17,10 +17,11 @@ use crate::state::App;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const KIND: &str = "text/event-stream";
+const CONTENT_TYPE: &str = "text/event-stream";
 
-/// The events of a job, which the caller was found to be allowed to see: its state at once, or what happened after the event that the client had
-/// last (`Last-Event-ID`), and then what happens, until it has ended. 204 when the client has had all there will be.
+/// Streams the events of a job that the caller may read: the current state, or all events after the one that the client
+/// received last (`Last-Event-ID`), and then new events until the job has ended. Returns 204 if the client has received
+/// all events.
 pub(crate) async fn follow(
     app: &App,
     caller: &Caller,
@@ -35,8 +36,8 @@ pub(crate) async fn follow(
         return Err(stopping());
     }
     let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
-    // First the ear, then the records: what happens in between is heard twice, and told once.
-    let signals = hub.subscribe(job, record.header.kind() == JobKind::Verify).await?;
+    // Subscribe before reading the records: an event in between is received twice, and sent once.
+    let messages = hub.subscribe(job, record.header.kind() == JobKind::Verify).await?;
     let last = app.records.last_event(job).await?.ok_or_else(|| ApiError::not_found("job"))?;
     let had = last_event_id(headers).filter(|had| *had <= last.number);
     if last.status.is_final() && had == Some(last.number) {
@@ -45,11 +46,11 @@ pub(crate) async fn follow(
     let mut stream = JobStream {
         hub,
         job,
-        told: had.unwrap_or(last.number),
+        last_sent: had.unwrap_or(last.number),
         next: VecDeque::from([RETRY]),
         behind: false,
         done: false,
-        signals,
+        messages,
         heartbeat: app.settings.events.heartbeat_s.get(),
         slot,
     };
@@ -57,19 +58,19 @@ pub(crate) async fn follow(
         Some(had) if had < last.number => stream.catch_up().await?,
         Some(_) => {
             let now = app.clock.now();
-            stream.tell(EventFrame::progress(&last, progress::estimate(&app.forecast, &last).await?, None, now));
+            stream.push(EventFrame::progress(&last, progress::estimate(&app.forecast, &last).await?, None, now));
         }
-        None => stream.tell(EventFrame::kept(&last, progress::estimate(&app.forecast, &last).await?)),
+        None => stream.push(EventFrame::recorded(&last, progress::estimate(&app.forecast, &last).await?)),
     }
     Ok(response(stream.into_body()))
 }
 
-/// Refuses a client that does not take a stream.
+/// Returns an error if the client does not accept a stream.
 pub(super) fn accept(headers: &HeaderMap) -> Result<(), ApiError> {
-    if accepts(headers, KIND) {
+    if accepts(headers, CONTENT_TYPE) {
         return Ok(());
     }
-    let message = "the answer would be text/event-stream, which the Accept header excludes";
+    let message = "the response is text/event-stream, which the Accept header excludes";
     Err(ApiError::new(ErrorCode::NotAcceptable, message))
 }
 
@@ -77,7 +78,7 @@ pub(super) fn stopping() -> ApiError {
     ApiError::try_again(ErrorCode::Unavailable, "the service is stopping; try again", 1)
 }
 
-/// What the client had last. Whatever is no number is no id of ours, and the stream begins as if there were none.
+/// Returns the id of the last event that the client received. Anything but a number is ignored.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Option<u32> {
     let text = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
@@ -85,9 +86,12 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<u32> {
 
 pub(super) fn response(stream: Body) -> Response {
     let mut response = stream.into_response();
-    // Neither kept, nor changed, nor held back on the way.
-    let headers =
-        [(header::CONTENT_TYPE, KIND), (header::CACHE_CONTROL, "no-store, no-transform"), (X_ACCEL_BUFFERING, "no")];
+    // Proxies must not store, transform or buffer the stream.
+    let headers = [
+        (header::CONTENT_TYPE, CONTENT_TYPE),
+        (header::CACHE_CONTROL, "no-store, no-transform"),
+        (X_ACCEL_BUFFERING, "no"),
+    ];
     for (name, value) in headers {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

@@ -1,86 +1,27 @@
-//! Passing on what happens, to everybody who follows it.
+//! Distribution of new events to all streams that follow a job.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_model::{Clock, JobId};
-use assay_store::{EventRecord, Live, Records, StoreError};
+use assay_store::{Live, Records, StoreError};
 use tokio::sync::{Mutex, Notify, broadcast};
-use tokio::time::Instant;
 
-use super::progress;
+use super::channels::{HubState, JobChannel, LastProgress, StreamMessage};
 use super::stream_slots::StreamSlots;
-use super::tail;
-use super::update::{EventFrame, JobEstimate};
+use super::update::JobEstimate;
+use super::{progress, tail};
 use crate::QueueForecast;
 
-/// Frames of a job that are kept for slow readers; one that is further behind reads the records.
+/// Messages per job that are buffered for slow readers; a reader that falls further behind reads the records.
 const CAPACITY: usize = 16;
 
 /// Passes events on within this process; shared by all its clones.
 #[derive(Debug, Clone)]
 pub struct EventHub(pub(super) Arc<HubState>);
 
-#[derive(Debug)]
-pub(super) struct HubState {
-    pub(super) records: Arc<dyn Records>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) forecast: QueueForecast,
-    pub(super) live: Arc<dyn Live>,
-    pub(super) jobs: Mutex<FollowedJobs>,
-    pub(super) slots: StreamSlots,
-    /// Somebody wants open streams to be looked at: a key was revoked, or the service stops.
-    pub(super) recheck: Notify,
-    pub(super) stopping: AtomicBool,
-}
-
-/// Those that are followed.
-#[derive(Debug, Default)]
-pub(super) struct FollowedJobs {
-    pub(super) channels: HashMap<JobId, JobChannel>,
-    /// A task reads events for them.
-    pub(super) tailed: bool,
-}
-
-/// A job that is followed.
-#[derive(Debug)]
-pub(super) struct JobChannel {
-    pub(super) sender: broadcast::Sender<StreamMessage>,
-    /// What happened last, as far as was passed on.
-    pub(super) last: Option<EventRecord>,
-    /// What was last_progress of it between events.
-    pub(super) last_progress: LastProgress,
-    /// How far its running episodes are may be told.
-    pub(super) with_steps: bool,
-}
-
-/// Progress, as it was told.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct LastProgress {
-    pub(super) estimate: JobEstimate,
-    pub(super) message: Option<String>,
-    pub(super) at: Instant,
-}
-
-/// What a stream hears.
-#[derive(Debug, Clone)]
-pub(super) enum StreamMessage {
-    /// Something to send.
-    Event(EventFrame),
-    /// To look whether it may go on.
-    Recheck,
-}
-
-impl LastProgress {
-    /// By the event itself.
-    pub(super) fn of(estimate: JobEstimate) -> Self {
-        Self { estimate, message: None, at: Instant::now() }
-    }
-}
-
 impl EventHub {
-    /// Nobody follows anything yet.
+    /// Creates a hub without streams.
     #[must_use]
     pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, forecast: QueueForecast, live: Arc<dyn Live>) -> Self {
         Self(Arc::new(HubState {
@@ -95,13 +36,13 @@ impl EventHub {
         }))
     }
 
-    /// Ends all streams and opens no more.
+    /// Ends all streams and refuses new ones.
     pub(crate) fn stop(&self) {
         self.0.stopping.store(true, Ordering::Relaxed);
         self.0.recheck.notify_one();
     }
 
-    /// A key was revoked, or somebody signed out: streams that were opened with it end now.
+    /// Ends streams whose key was revoked or whose session was closed.
     pub(crate) fn recheck_streams(&self) {
         self.0.recheck.notify_one();
     }
@@ -110,8 +51,8 @@ impl EventHub {
         self.0.stopping.load(Ordering::Relaxed)
     }
 
-    /// Hears what happens to a job from now on: an event that is not in the records yet will come.
-    /// Steps of running episodes are told if `with_steps`.
+    /// Subscribes to a job from now on: an event that is not in the records yet will be received. Steps of running
+    /// episodes are sent if `with_steps`.
     pub(super) async fn subscribe(
         &self,
         job: JobId,

@@ -1,4 +1,4 @@
-//! One stream: what a client still has to hear.
+//! The event stream of one client that follows a job.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,33 +12,34 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
-use super::hub::{EventHub, StreamMessage};
+use super::channels::StreamMessage;
+use super::hub::EventHub;
 use super::stream_slots::StreamSlot;
 use super::update::{EventFrame, HEARTBEAT, JobEstimate};
 
 /// Events read from the records at a time.
 const PAGE: u32 = 100;
 
-/// Where a client is in the job's events.
+/// The position of a client in the events of a job.
 #[derive(Debug)]
 pub(super) struct JobStream {
     pub(super) hub: EventHub,
     pub(super) job: JobId,
-    /// The last event that it was told.
-    pub(super) told: u32,
-    /// To be sent next.
+    /// The number of the last event that was sent.
+    pub(super) last_sent: u32,
+    /// Bytes to send next.
     pub(super) next: VecDeque<Bytes>,
-    /// There may be more in the records before what comes next.
+    /// Whether the records may contain events before the next one received.
     pub(super) behind: bool,
-    /// The last event was told.
+    /// Whether the job's last event was sent.
     pub(super) done: bool,
-    pub(super) signals: broadcast::Receiver<StreamMessage>,
+    pub(super) messages: broadcast::Receiver<StreamMessage>,
     pub(super) heartbeat: Duration,
     pub(super) slot: StreamSlot,
 }
 
 impl JobStream {
-    /// The stream as a response's body.
+    /// Converts the stream to a response body.
     pub(super) fn into_body(self) -> Body {
         Body::from_stream(stream::unfold(self, async |mut stream| {
             let bytes = stream.next().await?;
@@ -55,13 +56,13 @@ impl JobStream {
                 return None;
             }
             if self.behind {
-                // The client comes back with the last id that it got.
+                // On an error the stream ends, and the client reconnects with the last id that it received.
                 self.catch_up().await.ok()?;
                 continue;
             }
-            match timeout(self.heartbeat, self.signals.recv()).await {
+            match timeout(self.heartbeat, self.messages.recv()).await {
                 Err(_) => return Some(HEARTBEAT),
-                Ok(Ok(StreamMessage::Event(frame))) => self.hear(frame),
+                Ok(Ok(StreamMessage::Event(frame))) => self.receive(frame),
                 Ok(Ok(StreamMessage::Recheck)) => {}
                 Ok(Err(RecvError::Lagged(_))) => self.behind = true,
                 Ok(Err(RecvError::Closed)) => return None,
@@ -69,27 +70,27 @@ impl JobStream {
         }
     }
 
-    /// What comes right after what was told is told. What the records told before is left out.
-    fn hear(&mut self, frame: EventFrame) {
+    /// Sends an event that directly follows the last one sent; skips one that was already read from the records.
+    fn receive(&mut self, frame: EventFrame) {
         match frame.number {
             None => self.next.push_back(frame.bytes),
-            Some(number) if number == self.told + 1 => self.tell(frame),
-            Some(number) => self.behind = number > self.told,
+            Some(number) if number == self.last_sent + 1 => self.push(frame),
+            Some(number) => self.behind = number > self.last_sent,
         }
     }
 
-    pub(super) fn tell(&mut self, frame: EventFrame) {
-        self.told = frame.number.unwrap_or(self.told);
+    pub(super) fn push(&mut self, frame: EventFrame) {
+        self.last_sent = frame.number.unwrap_or(self.last_sent);
         self.done = frame.done;
         self.next.push_back(frame.bytes);
     }
 
-    /// Reads on in the records.
+    /// Reads further events from the records.
     pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
-        let events = self.hub.0.records.events(self.job, self.told, PAGE).await?;
+        let events = self.hub.0.records.events(self.job, self.last_sent, PAGE).await?;
         self.behind = events.len() == PAGE as usize;
         for event in &events {
-            self.tell(EventFrame::kept(event, JobEstimate::default()));
+            self.push(EventFrame::recorded(event, JobEstimate::default()));
         }
         Ok(())
     }

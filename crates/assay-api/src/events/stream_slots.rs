@@ -1,4 +1,4 @@
-//! Who follows: how many streams there are, of which account, opened with what.
+//! The open streams: their number per account, and the credentials that they were opened with.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use assay_store::{KeyId, SessionHash};
 
 use crate::http::{ApiError, Caller, ErrorCode, OverLimit};
 
-/// When to ask again for a stream that there was no room for, in s.
+/// Retry delay in seconds after the limit of streams was reached.
 const RETRY_S: u64 = 10;
 
-/// Shared by all its clones.
+/// The limited slots for open streams; shared by all its clones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StreamSlots(Arc<Mutex<OpenStreams>>);
 
@@ -23,7 +23,7 @@ struct OpenStreams {
     credentials: HashMap<StreamCredential, CredentialStreams>,
 }
 
-/// What a stream was opened with: a key, or a session of one.
+/// The credential that a stream was opened with: a key, or a session of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct StreamCredential {
     pub(super) key: KeyId,
@@ -36,7 +36,7 @@ struct CredentialStreams {
     ended: Arc<AtomicBool>,
 }
 
-/// A stream's place; free again when dropped.
+/// The slot of an open stream; released when dropped.
 #[derive(Debug)]
 pub(super) struct StreamSlot {
     slots: StreamSlots,
@@ -46,18 +46,21 @@ pub(super) struct StreamSlot {
 }
 
 impl StreamSlot {
-    /// What the stream was opened with is good no more.
+    /// Returns whether the stream's credential has become invalid.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
 impl StreamSlots {
-    /// A place for the caller, or why there is none.
+    /// Acquires a slot for the caller.
+    ///
+    /// # Errors
+    /// 429 if the account has `of_account` streams open; 503 if there are `in_all` in total.
     pub(super) fn acquire(&self, caller: &Caller, of_account: usize, in_all: usize) -> Result<StreamSlot, ApiError> {
         let mut open = self.lock();
         if open.total >= in_all {
-            let message = "too many streams are open; ask for the job itself, or try again";
+            let message = "too many streams are open; poll the job instead, or try again";
             return Err(ApiError::try_again(ErrorCode::Unavailable, message, RETRY_S));
         }
         let streams = open.accounts.entry(caller.key.account.clone()).or_default();
@@ -73,12 +76,12 @@ impl StreamSlots {
         Ok(StreamSlot { slots: self.clone(), account: caller.key.account.clone(), credential, ended })
     }
 
-    /// What open streams were opened with.
+    /// Returns the credentials of all open streams.
     pub(super) fn credentials(&self) -> Vec<StreamCredential> {
         self.lock().credentials.keys().cloned().collect()
     }
 
-    /// Streams that were opened with it are to end.
+    /// Marks the streams of this credential to end.
     pub(super) fn end(&self, credential: &StreamCredential) {
         if let Some(opened) = self.lock().credentials.get(credential) {
             opened.ended.store(true, Ordering::Relaxed);
@@ -90,11 +93,11 @@ impl StreamSlots {
     }
 }
 
-/// The answer to a stream that an account may not open.
+/// Returns the error for an account at its limit of streams.
 fn too_many(open: usize, most: usize) -> ApiError {
     let count = |streams: usize| u64::try_from(streams).unwrap_or(u64::MAX);
     let over = OverLimit::when("streams", count(most), count(open), "when one of your account's streams is closed");
-    let message = format!("your account has {open} streams open, of {most}; close one");
+    let message = format!("your account has {open} of {most} streams open; close one");
     ApiError::over_limit(&over, message, RETRY_S)
 }
 

@@ -1,5 +1,6 @@
-//! One stream of a submission: at most one event at each point of its grid, and nothing in between that depends on what
-//! happens to it. The records are read when a point has come; a signal only means that the stream may have to end.
+//! The event stream of one client that follows a submission: at most one event at each point of its grid, and nothing
+//! in between that depends on the submission's progress. The records are read when a point has come; a message from
+//! the hub only means that the stream may have to end.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,8 +16,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
+use super::channels::StreamMessage;
 use super::follow::{accept, last_event_id, response, stopping};
-use super::hub::StreamMessage;
 use super::stream_slots::StreamSlot;
 use super::update::{EventFrame, HEARTBEAT, RETRY};
 use crate::http::{ApiError, Caller};
@@ -26,8 +27,8 @@ use crate::state::App;
 /// Longest time between two readings of the clock.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The events of a submission, which the caller was found to be allowed to see. Ids are one more than the point of the
-/// grid. Begins and resumes as [`super::follow`] does.
+/// Streams the events of a submission that the caller may read. Ids are one more than the point of the grid. Begins and
+/// resumes as [`super::follow`] does.
 ///
 /// # Errors
 /// NOT_ACCEPTABLE, UNAVAILABLE or RATE_LIMITED, as there.
@@ -44,7 +45,7 @@ pub(crate) async fn follow_submission(
     }
     let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     let job = published.record().header.job_id;
-    let signals = hub.subscribe(job, false).await?;
+    let messages = hub.subscribe(job, false).await?;
     let published = published.clone().with_history(&*app.records).await?;
     let last = published.changes().last().map_or(1, id_of);
     let had = last_event_id(headers).filter(|had| *had <= last);
@@ -63,18 +64,18 @@ pub(crate) async fn follow_submission(
         done: false,
         heartbeat: app.settings.events.heartbeat_s.get(),
         sent: now,
-        signals,
+        messages,
         slot,
     };
     stream.push_news(&published).await?;
     Ok(response(stream.into_body()))
 }
 
-/// Where a client is in a submission's events.
+/// The position of a client in the events of a submission.
 struct SubmissionStream {
     app: App,
     job: JobId,
-    /// The id of the last event that was sent, or that the client had before.
+    /// The id of the last event that the client has received.
     last_id: u32,
     grid: Grid,
     /// The last point whose state was sent.
@@ -82,9 +83,9 @@ struct SubmissionStream {
     next: VecDeque<Bytes>,
     done: bool,
     heartbeat: Duration,
-    /// When the client was last sent anything.
+    /// The time at which anything was last sent.
     sent: Instant,
-    signals: broadcast::Receiver<StreamMessage>,
+    messages: broadcast::Receiver<StreamMessage>,
     slot: StreamSlot,
 }
 
@@ -105,7 +106,7 @@ impl SubmissionStream {
             if self.done || self.slot.has_ended() || self.app.events.is_stopping() {
                 return None;
             }
-            // The client comes back with the last id that it got.
+            // On an error the stream ends, and the client reconnects with the last id that it received.
             self.poll_grid().await.ok()?;
             if !self.next.is_empty() {
                 continue;
@@ -114,15 +115,15 @@ impl SubmissionStream {
             if beat <= Instant::now() {
                 return Some(HEARTBEAT);
             }
-            match timeout_at(beat.min(Instant::now() + TICK), self.signals.recv()).await {
+            match timeout_at(beat.min(Instant::now() + TICK), self.messages.recv()).await {
                 Ok(Err(RecvError::Closed)) => return None,
-                // Whatever happened shows at the next point.
+                // Whatever happened becomes visible at the next point.
                 Ok(Ok(_) | Err(RecvError::Lagged(_))) | Err(_) => {}
             }
         }
     }
 
-    /// Queues what is published at a point that has come since the last call.
+    /// Queues the events of the points that have come since the last call.
     async fn poll_grid(&mut self) -> Result<(), StoreError> {
         let now = self.app.clock.now();
         if self.grid.last_point(now) <= self.point {
@@ -141,26 +142,26 @@ impl SubmissionStream {
         Ok(())
     }
 
-    /// Queues the changes that were not sent yet; where there is none, what is estimate now.
+    /// Queues the changes that were not sent yet; if there is none, the current estimate.
     async fn push_news(&mut self, published: &PublishedSubmission) -> Result<(), StoreError> {
         let news: Vec<Change> =
             published.changes().iter().filter(|change| id_of(change) > self.last_id).copied().collect();
-        let ahead = self.app.forecast.published(self.job, published.status(), published.point()).await?;
+        let estimate = self.app.forecast.published(self.job, published.status(), published.point()).await?;
         for change in &news {
             let is_last = news.last() == Some(change);
-            let frame = EventFrame::published(published, Some(*change), is_last.then_some(ahead));
+            let frame = EventFrame::published(published, Some(*change), is_last.then_some(estimate));
             self.last_id = id_of(change);
             self.done = frame.done;
             self.next.push_back(frame.bytes);
         }
         if news.is_empty() && !published.status().is_final() {
-            self.next.push_back(EventFrame::published(published, None, Some(ahead)).bytes);
+            self.next.push_back(EventFrame::published(published, None, Some(estimate)).bytes);
         }
         Ok(())
     }
 }
 
-/// The id of the event for a change: 0 is before the first.
+/// Returns the event id of a change; 0 precedes the first.
 fn id_of(change: &Change) -> u32 {
     change.point.saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! What an event says, and how it looks on the wire.
+//! The content of an event, and its encoding on the wire.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,10 @@ use serde::Serialize;
 use crate::forecast::JobForecast;
 use crate::published::{Change, PublishedSubmission};
 
-/// Keeps a connection that has nothing to say; clients ignore it. No empty line: some take that for an event without data.
+/// Keeps an idle connection open; clients ignore it. Without an empty line, which some clients take for an event
+/// without data.
 pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
-/// The first line of a stream, part of its first event: when to come back if the connection breaks, in ms.
+/// The first line of a stream, part of its first event: the reconnection delay in ms.
 pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 
 /// The data of an event.
@@ -21,24 +22,24 @@ pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 pub(crate) struct JobUpdate {
     /// The job's state.
     status: JobStatus,
-    /// Nothing will change any more: the stream ends after this event.
+    /// Whether the state is final: the stream ends after this event.
     done: bool,
-    /// What was found, once there is a verdict.
+    /// The verdict, once there is one.
     verdict: Option<Verdict>,
     progress: PublishedProgress,
-    /// How many jobs are begun before this one, itself included; while it is QUEUED.
+    /// Position in the queue, from 1; only while the job is QUEUED.
     queue_position: Option<u32>,
-    /// Seconds until its end, as far as can be told.
+    /// Estimated seconds until the job ends.
     eta_s: Option<f64>,
     /// Reason why `eta_s` is `null` while the job has not ended.
     eta_reason: Option<String>,
-    /// For people.
+    /// A message for humans.
     message: String,
-    /// When it happened.
+    /// The time of the event.
     at: Timestamp,
 }
 
-/// What is estimate of a job, beside what happened.
+/// The estimated queue position and end of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct JobEstimate {
     pub(super) queue_position: Option<u32>,
@@ -47,40 +48,41 @@ pub(super) struct JobEstimate {
 }
 
 impl JobEstimate {
-    /// As the forecast says of a job in this state.
-    pub(super) fn of(ahead: &JobForecast, status: JobStatus) -> Self {
-        Self { queue_position: ahead.position, eta_s: ahead.eta_s, eta_reason: ahead.eta_reason(status) }
+    /// Creates the estimate from the forecast of a job in this state.
+    pub(super) fn of(forecast: &JobForecast, status: JobStatus) -> Self {
+        Self { queue_position: forecast.position, eta_s: forecast.eta_s, eta_reason: forecast.eta_reason(status) }
     }
 }
 
-/// An event as it is sent, shared by all who follow the job.
+/// An encoded event, shared by all streams of the job.
 #[derive(Debug, Clone)]
 pub(super) struct EventFrame {
-    /// Of an event that is kept; progress in between has none.
+    /// The number of a recorded event; `None` for progress between events.
     pub(super) number: Option<u32>,
     pub(super) done: bool,
     pub(super) bytes: Bytes,
 }
 
 impl EventFrame {
-    /// An event that is kept.
-    pub(super) fn kept(event: &EventRecord, estimate: JobEstimate) -> Self {
+    /// Encodes a recorded event.
+    pub(super) fn recorded(event: &EventRecord, estimate: JobEstimate) -> Self {
         let update = JobUpdate::new(event, estimate, message(event), event.at);
         Self { number: Some(event.number), done: update.done, bytes: encode(Some(event.number), &update) }
     }
 
-    /// Returns the published update of a submission: a change of its state, or a new estimate where the state is the same.
+    /// Encodes the published update of a submission: a change of its state, or a new estimate where the state is the
+    /// same.
     pub(super) fn published(
         submission: &PublishedSubmission,
         change: Option<Change>,
-        ahead: Option<JobForecast>,
+        forecast: Option<JobForecast>,
     ) -> Self {
         let (point, status) = match change {
             Some(Change { point, status }) => (point, status),
             None => (submission.point(), submission.status()),
         };
         let report = submission.record().report(&[]);
-        let estimate = ahead.map(|ahead| JobEstimate::of(&ahead, status)).unwrap_or_default();
+        let estimate = forecast.map(|forecast| JobEstimate::of(&forecast, status)).unwrap_or_default();
         let (done, total) = (submission.episodes_done(), report.progress.episodes_total);
         let update = JobUpdate {
             status,
@@ -97,7 +99,7 @@ impl EventFrame {
         Self { number, done: update.done, bytes: encode(number, &update) }
     }
 
-    /// How a job whose last event is `event` stands at the time `at`.
+    /// Encodes the progress at time `at` of a job whose last event is `event`.
     pub(super) fn progress(event: &EventRecord, estimate: JobEstimate, message: Option<String>, at: Timestamp) -> Self {
         let text = message.unwrap_or_else(|| self::message(event));
         let update = JobUpdate::new(event, estimate, text, at);
@@ -126,7 +128,7 @@ fn message(event: &EventRecord) -> String {
     match (event.status, event.verdict) {
         (JobStatus::Queued, _) => "waiting for its turn".to_owned(),
         (JobStatus::Running, _) => format!("{done} of {total} episodes done"),
-        (JobStatus::Judging, _) => "all episodes are done; the verdict is being drawn".to_owned(),
+        (JobStatus::Judging, _) => "all episodes are done; computing the verdict".to_owned(),
         (JobStatus::Completed, Some(verdict)) => format!("the verdict is {verdict}"),
         (JobStatus::Completed, None) => "completed".to_owned(),
         (JobStatus::Failed, _) => event.failure.clone().unwrap_or_else(|| "failed".to_owned()),
@@ -134,12 +136,12 @@ fn message(event: &EventRecord) -> String {
     }
 }
 
-/// The same for a submission, without a word about its episodes.
+/// Returns the message for a submission, which says nothing about its episodes.
 fn published_message(status: JobStatus, verdict: Option<Verdict>, failure: Option<String>) -> String {
     match (status, verdict) {
-        (JobStatus::Running, _) => "the episodes are run".to_owned(),
+        (JobStatus::Running, _) => "running the episodes".to_owned(),
         (JobStatus::Queued, _) => "waiting for its turn".to_owned(),
-        (JobStatus::Judging, _) => "all episodes are done; the verdict is being drawn".to_owned(),
+        (JobStatus::Judging, _) => "all episodes are done; computing the verdict".to_owned(),
         (JobStatus::Completed, Some(verdict)) => format!("the verdict is {verdict}"),
         (JobStatus::Completed, None) => "completed".to_owned(),
         (JobStatus::Failed, _) => failure.unwrap_or_else(|| "failed".to_owned()),
@@ -147,7 +149,8 @@ fn published_message(status: JobStatus, verdict: Option<Verdict>, failure: Optio
     }
 }
 
-/// Without a name, so that `onmessage` gets it. JSON has no line breaks, so the data is one line.
+/// Encodes an update as a server-sent event without a name, so that `onmessage` receives it. JSON has no line breaks,
+/// so the data is one line.
 fn encode(number: Option<u32>, update: &JobUpdate) -> Bytes {
     let mut text = String::with_capacity(320);
     let json = serde_json::to_string(update).unwrap_or_default();
@@ -181,13 +184,13 @@ mod tests {
     #[test]
     fn an_event_is_two_lines_and_an_empty_one() {
         let estimate = JobEstimate { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
-        let kept = EventFrame::kept(&event(JobStatus::Failed), estimate);
+        let kept = EventFrame::recorded(&event(JobStatus::Failed), estimate);
         let text = std::str::from_utf8(&kept.bytes).unwrap();
         assert!(kept.done && text.starts_with("id: 4\ndata: {") && text.ends_with("}\n\n"), "{text}");
         assert_eq!(text.lines().count(), 3, "a message of two lines is still one line of data: {text}");
         assert!(
             text.contains("\"queue_position\":null,\"eta_s\":null"),
-            "nothing is estimate of what has ended: {text}"
+            "a job that has ended has no estimate: {text}"
         );
         let progress = EventFrame::progress(&event(JobStatus::Queued), estimate, None, event(JobStatus::Queued).at);
         let text = std::str::from_utf8(&progress.bytes).unwrap();
