@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use super::checkpoint::Checkpointer;
 use super::commits::StateFile;
@@ -203,6 +204,8 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // What a savepoint must remember is small; a file for it would be a change that the next fsync waits for.
     db.pragma_update(None, "temp_store", "MEMORY")?;
+    // Otherwise the plan depends on bound values, such as that of `LIMIT ?`, and SQLite prepares the statement anew each time.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }
