@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
+use assay_store::is_disk_full;
 
 use crate::ApiSettings;
 use crate::http::{ApiError, ErrorCode, OverLimit};
@@ -68,6 +69,15 @@ fn available(app: &App) -> Result<u64, ApiError> {
 /// The answer to a request that would have to store something.
 pub(crate) fn full() -> ApiError {
     ApiError::try_again(ErrorCode::Unavailable, FULL, FULL_RETRY_S)
+}
+
+/// Maps an IO error: a full disk is temporary, anything else is an internal error.
+pub(crate) fn disk_error(app: &App, error: &std::io::Error) -> ApiError {
+    if is_disk_full(error) {
+        app.storage.files_failed(&error.to_string());
+        return full();
+    }
+    ApiError::internal("the disk failed", error)
 }
 
 impl UploadSpace {

@@ -53,5 +53,5 @@ pub use settings::{
 };
 pub use signed_urls::{SignerError, UrlSigner};
 pub use state::{AppState, Readiness};
-pub use upload::{PrepareError, prepare_folders};
+pub use upload::{PolicyArchives, PrepareError, prepare_folders};
 pub use webhooks::deliver_webhooks;

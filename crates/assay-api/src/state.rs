@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, PolicyIntake, Preflights, Publisher, QueueForecast,
-    RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
+    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, PolicyArchives, PolicyIntake, Preflights, Publisher,
+    QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
 };
 
 /// The service's parts.
@@ -35,6 +35,8 @@ pub struct AppState {
     pub publishing_slots: AccountSlots,
     /// What was published.
     pub scenario_files: ScenarioFiles,
+    /// Coordinates the acceptance and removal of policy archives.
+    pub policy_archives: PolicyArchives,
     /// Bodies on their way to the disk.
     pub upload_space: UploadSpace,
     /// How often each key has asked.

@@ -263,6 +263,7 @@ fn state(
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
         publishing_slots: AccountSlots::publications(),
         scenario_files,
+        policy_archives: assay_api::PolicyArchives::default(),
         upload_space: UploadSpace::default(),
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),

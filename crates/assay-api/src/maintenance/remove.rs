@@ -1,27 +1,26 @@
-//! Files go. Doing it again is harmless.
+//! Removal of the files of jobs. All operations are idempotent.
 
 use std::io::{self, ErrorKind};
 
 use assay_store::{BlobError, Removal, StoreError};
 
 use crate::state::App;
-use crate::upload::POLICIES_IN_USE;
 
-/// Why files of a job are still there.
+/// An error while removing files of a job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoveError {
-    /// The records can't tell, or can't be told.
-    #[error("the records")]
+    /// The records could not be read or written.
+    #[error("could not access the records")]
     Records(#[from] StoreError),
-    /// Evidence.
-    #[error("the store of artifacts")]
+    /// Evidence could not be removed.
+    #[error("could not access the artifact store")]
     Blobs(#[from] BlobError),
-    /// Anything else.
-    #[error("a file")]
+    /// A file could not be removed.
+    #[error("could not remove a file")]
     File(#[from] io::Error),
 }
 
-/// Removes what is to go of a job.
+/// Removes the files of a job that are due for removal.
 pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveError> {
     let job = removal.job_id;
     if removal.evidence {
@@ -36,18 +35,18 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
     Ok(app.records.removed(job, app.clock.now()).await?)
 }
 
-/// Removes an archive, unless a job needs it: whether it is gone.
+/// Removes an archive unless a job needs it. Returns whether it was removed.
 pub(crate) async fn remove_policy(app: &App, path: &str) -> Result<bool, RemoveError> {
-    // Nobody may be about to accept a job with this archive between the look and the removal.
-    let _nobody = POLICIES_IN_USE.write().await;
+    // No job with this archive may be accepted between the check and the removal.
+    let _guard = app.policy_archives.lock_for_removal().await;
     if app.records.needs_policy(path).await? {
         return Ok(false);
     }
-    gone(tokio::fs::remove_file(app.data.join(path)).await)?;
+    ignore_missing(tokio::fs::remove_file(app.data.join(path)).await)?;
     Ok(true)
 }
 
-fn gone(removed: io::Result<()>) -> io::Result<()> {
+fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -180,5 +180,5 @@ async fn keep_call(app: &App, job_id: JobId, server: PolicyServerRequest) -> Res
     let servers = app.servers.clone();
     let kept = tokio::task::spawn_blocking(move || servers.put(job_id, &call)).await;
     let kept = kept.map_err(|e| ApiError::internal("keeping a call panicked", &e))?;
-    kept.map_err(|e| upload::disk_error(app, &e))
+    kept.map_err(|e| crate::disk::disk_error(app, &e))
 }

@@ -1,4 +1,4 @@
-//! The part of a form that says where the end of the job is to be reported.
+//! The part of a form with the address for the webhook that reports the end of the job.
 
 use assay_model::{AccountId, Secret};
 
@@ -9,15 +9,15 @@ use crate::state::App;
 /// The part's name.
 const PART: &str = "callback_url";
 
-/// The address, if the client gave one: its form is good, and messages to it can be signed.
+/// Returns the address, if the form has one. Checks that it is well-formed and that messages to it can be signed.
 pub(crate) async fn callback(app: &App, account: &AccountId, form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
-    // The address is not repeated: it may hold a token.
+    // The error does not repeat the address, which may contain a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);
     let url = app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
     if app.records.webhook_secrets(account).await?.is_none() {
         let message = format!(
-            "{PART} needs a secret that messages to it are signed with: make your account's with POST \
+            "{PART} needs a secret that messages to it are signed with: create your account's with POST \
              /webhooks/secret, then send this request again"
         );
         return Err(refused(message));

@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::body_timer::BodyTimer;
-use super::policy_archives::{UPLOADS, disk_error};
-use crate::disk::Reservation;
+use super::folders::UPLOADS;
+use crate::disk::{Reservation, disk_error};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::signed_urls::ContentHasher;
 use crate::state::App;

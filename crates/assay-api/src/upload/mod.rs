@@ -1,17 +1,22 @@
-//! Requests that carry a policy: streamed to the disk (`receive`), read (`fields`), checked and kept (`keep`).
+//! Requests with a policy: streamed to the disk (`form`), parsed (`verification`, `submission`), checked and stored
+//! (`policy_archives`).
 
 mod body_timer;
 mod callback;
+mod folders;
 mod form;
 mod policy_archives;
 mod policy_server;
 mod submission;
+mod text_parts;
 mod verification;
 
 pub(crate) use callback::callback;
+pub(crate) use folders::POLICIES;
+pub use folders::{PrepareError, prepare_folders};
 pub(crate) use form::{SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
-pub(crate) use policy_archives::{POLICIES, POLICIES_IN_USE, StoredPolicy, accept, disk_error, forget, refusal};
-pub use policy_archives::{PrepareError, prepare_folders};
+pub use policy_archives::PolicyArchives;
+pub(crate) use policy_archives::{StoredPolicy, accept, forget, refusal};
 pub(crate) use policy_server::PolicyServerRequest;
 pub(crate) use submission::SubmissionRequest;
 pub(crate) use verification::{VerifyRequest, within_archive_budget};

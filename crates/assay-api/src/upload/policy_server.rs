@@ -1,18 +1,18 @@
-//! The parts of a form that speak of a policy server.
+//! The parts of a form that describe a policy server.
 
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
 use assay_store::ServerCall;
 
 use super::form::UploadForm;
 use super::policy_archives::refusal;
-use super::verification::{MAX_NAME_CHARS, count};
+use super::text_parts::{MAX_NAME_CHARS, count};
 use crate::http::ApiError;
 use crate::state::App;
 
-/// A policy server, as a client asks for it.
+/// A request to evaluate a policy server.
 #[derive(Debug)]
 pub(crate) struct PolicyServerRequest {
-    /// The address in full, which may hold a token.
+    /// The full address, which may contain a token.
     pub(crate) url: Secret,
     /// The address without secrets.
     pub(crate) name: String,
@@ -22,15 +22,15 @@ pub(crate) struct PolicyServerRequest {
 }
 
 impl PolicyServerRequest {
-    /// How it is called.
+    /// Returns the credentials that calls to the server need.
     pub(crate) fn credentials(self) -> ServerCall {
         ServerCall { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
     }
 }
 
-/// The server, if one is to be evaluated, and what was ignored because none is.
+/// Returns the server, if one is to be evaluated, and warnings about parts that are ignored because none is.
 pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
-    // Also where there is no server: a wrong number is never right.
+    // Validated even without a server: an invalid number is always an error.
     let concurrency = count(form, "policy_concurrency", MAX_CONCURRENCY)?;
     let replan_steps = count(form, "replan_steps", MAX_REPLAN_STEPS)?;
     let url = form.texts.get("policy_url");
@@ -42,7 +42,7 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
                        policy_url";
         return Err(ApiError::invalid("policy", None, message));
     };
-    // The address is not repeated: it may hold a password.
+    // The error does not repeat the address, which may contain a password.
     let checked = app.intake.check_server(url).map_err(|failure| refusal(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
     let request = PolicyServerRequest {
@@ -55,7 +55,7 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
     Ok((Some(request), Vec::new()))
 }
 
-/// A key travels in an HTTP header, where only these characters are safe.
+/// Returns the API key of the server. It is sent in an HTTP header, where only printable ASCII is safe.
 fn api_key(form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     let Some(key) = &form.api_key else { return Ok(None) };
     let text = key.reveal().trim();
@@ -66,7 +66,7 @@ fn api_key(form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     Ok(Some(Secret::new(text)))
 }
 
-/// An archive is evaluated: what was said of a server is told not to count.
+/// Returns a warning for each part about a server that is ignored because an archive is evaluated.
 fn ignored(form: &UploadForm) -> Vec<String> {
     let sent = |name: &&str| form.texts.contains_key(name) || *name == "policy_api_key" && form.api_key.is_some();
     ["policy_url", "policy_api_key", "policy_concurrency", "replan_steps"]

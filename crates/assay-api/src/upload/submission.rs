@@ -1,4 +1,4 @@
-//! From texts to a submission.
+//! The request of `POST /submissions`, parsed from a form.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::state::App;
 /// Longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
-/// What a client submits, checked.
+/// A validated submission.
 #[derive(Debug)]
 pub(crate) struct SubmissionRequest {
     pub(crate) scenario: Arc<ScenarioCard>,

@@ -1,4 +1,4 @@
-//! From texts to a verification.
+//! The request of `POST /verify`, parsed from a form.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use assay_model::{Plan, PolicyKey, Record, ScenarioCard, job_seeds};
 
 use super::form::UploadForm;
 use super::policy_server::{self, PolicyServerRequest};
+use super::text_parts::{MAX_NAME_CHARS, count, parsed, share};
 use crate::http::{ApiError, OverLimit};
 use crate::quota;
 use crate::scenario_lookup::suggestion;
@@ -15,10 +16,8 @@ use crate::state::App;
 const DEFAULT_EPISODES: u32 = 3;
 const DEFAULT_CONFIDENCE: f64 = 0.95;
 const DEFAULT_NAME: &str = "policy";
-/// Longest policy name, in characters.
-pub(super) const MAX_NAME_CHARS: usize = 100;
 
-/// What a client asks for, checked.
+/// A validated request to verify a policy.
 #[derive(Debug)]
 pub(crate) struct VerifyRequest {
     pub(crate) scenario: Arc<ScenarioCard>,
@@ -27,9 +26,9 @@ pub(crate) struct VerifyRequest {
     pub(crate) policy_key: PolicyKey,
     pub(crate) record: Record,
     pub(crate) policy_name: String,
-    /// The policy server, where no archive is evaluated.
+    /// The policy server, if no archive is evaluated.
     pub(crate) server: Option<PolicyServerRequest>,
-    /// As asked for, or as the scenario has it; only for a server.
+    /// From the request, or else from the scenario; only for a server.
     pub(crate) replan_steps: Option<u32>,
     pub(crate) warnings: Vec<String>,
 }
@@ -66,21 +65,22 @@ impl VerifyRequest {
     }
 }
 
-/// Derives what was not given. A key that follows from a seed takes some 30 ms of a processor.
+/// Derives the seed and the policy key if they are not given. Deriving a key from a seed takes about 30 ms of CPU time.
 async fn seeds(app: &App, seed: Option<u64>, key: Option<PolicyKey>) -> Result<(u64, PolicyKey), ApiError> {
     if seed.is_none() || key.is_some() {
         return Ok(job_seeds(seed, key, &*app.entropy));
     }
     let entropy = Arc::clone(&app.entropy);
     let derived = tokio::task::spawn_blocking(move || job_seeds(seed, key, &*entropy)).await;
-    derived.map_err(|e| ApiError::internal("the policy key", &e))
+    derived.map_err(|e| ApiError::internal("deriving the policy key panicked", &e))
 }
 
-/// The scenario that `scenario` or `scenario_id` names; `name` is the part that is missed where there is neither.
+/// Returns the scenario that `scenario` or `scenario_id` names; `name` is the part reported as missing if both are
+/// absent.
 pub(super) async fn scenario(app: &App, form: &UploadForm, name: &str) -> Result<Arc<ScenarioCard>, ApiError> {
     let (field, text) = match (form.texts.get("scenario"), form.texts.get("scenario_id")) {
         (Some(_), Some(other)) => {
-            let message = "scenario and scenario_id are two names of one thing: send one of them";
+            let message = "scenario and scenario_id are two names of the same part: send one of them";
             return Err(ApiError::invalid("scenario_id", Some(other), message));
         }
         (Some(text), None) => ("scenario", text),
@@ -98,12 +98,12 @@ pub(super) async fn scenario(app: &App, form: &UploadForm, name: &str) -> Result
     }
     let meant = suggestion(app, text).await?;
     let message =
-        format!("there is no such scenario{meant}; GET /scenarios and GET /community/scenarios list those there are");
+        format!("there is no such scenario{meant}; GET /scenarios and GET /community/scenarios list the existing ones");
     Err(ApiError::invalid(field, Some(text), message))
 }
 
-/// A scenario may take smaller archives than the service does. The parts come in any order, so the archive is there before
-/// its scenario is known.
+/// Checks the scenario's limit on the size of archives, which may be below that of the service. The parts come in any
+/// order, so the archive may be received before its scenario is known.
 pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) -> Result<(), ApiError> {
     let (Some(upload), Some(mib)) = (&form.policy, scenario.archive_mib) else { return Ok(()) };
     if upload.size_bytes <= u64::from(mib) << 20 {
@@ -118,7 +118,8 @@ pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) 
     Err(ApiError::too_large(&over, message))
 }
 
-/// Fixed before the first episode: what a certification needs, unless its author asks for another number.
+/// Returns the plan, which is fixed before the first episode: the number of episodes that the certification needs,
+/// unless the request names another number.
 fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<Plan, ApiError> {
     let target = share(form, "max_violation_probability")?;
     let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
@@ -134,21 +135,7 @@ fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
-/// A whole number from 1 to `max`.
-pub(super) fn count(form: &UploadForm, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
-    parsed(form, field, &format!("must be a whole number from 1 to {max}"), |text| {
-        let digits = text.bytes().all(|b| b.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
-    })
-}
-
-fn share(form: &UploadForm, field: &'static str) -> Result<Option<f64>, ApiError> {
-    parsed(form, field, "must be a number between 0 and 1, both excluded", |text| {
-        text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0)
-    })
-}
-
-/// What the part `part` says, or else the address of a server, or else the archive's file name.
+/// Returns the text of `part`, or else the address of the policy server, or else the archive's file name.
 pub(super) fn policy_name(
     form: &UploadForm,
     part: &'static str,
@@ -170,17 +157,4 @@ pub(super) fn policy_name(
     let name = given.and_then(|name| Path::new(name).file_name()).and_then(|name| name.to_str());
     let clean = assay_model::sanitise(name.unwrap_or_default(), MAX_NAME_CHARS).replace(['\n', '\t'], " ");
     Ok(if clean.trim().is_empty() { DEFAULT_NAME.to_owned() } else { clean.trim().to_owned() })
-}
-
-fn parsed<T>(
-    form: &UploadForm,
-    field: &'static str,
-    rule: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, ApiError> {
-    let Some(text) = form.texts.get(field) else { return Ok(None) };
-    match parse(text) {
-        Some(value) => Ok(Some(value)),
-        None => Err(ApiError::invalid(field, Some(text), format!("{field} {rule}"))),
-    }
 }

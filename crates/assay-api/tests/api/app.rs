@@ -96,6 +96,7 @@ impl TestApp {
             publisher: Arc::new(Renamed),
             publishing_slots: AccountSlots::publications(),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
+            policy_archives: assay_api::PolicyArchives::default(),
             upload_space: UploadSpace::default(),
             storage,
             rate: RateWindows::default(),
