@@ -1,5 +1,5 @@
-//! Who may have something tried now: one thing of each account, a few of the whole instance. They are answered while the
-//! client waits, so nobody is put into a queue. A place is taken when the body is in: an account that only drips keeps nobody out.
+//! Limits on concurrent preflights and publications: one per account, a few for the whole instance. These run while the
+//! client waits, so there is no queue. A slot is taken once the body has been received, so a slow upload blocks no one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,24 +8,24 @@ use assay_model::AccountId;
 
 use crate::http::{ApiError, ErrorCode, OverLimit};
 
-/// Things of one kind that are tried at the same time.
+/// Slots in total.
 const MAX_AT_ONCE: usize = 2;
-/// When to try a preflight again, in s: about the length of one.
+/// Retry delay of a preflight in seconds: about the duration of one.
 pub(crate) const PREFLIGHT_RETRY_S: u64 = 3;
-/// When to try to publish again, in s.
+/// Retry delay of a publication in seconds.
 pub(crate) const PUBLISH_RETRY_S: u64 = 10;
 
-/// The accounts whose things are tried; shared by all its clones.
+/// Slots of which an account can hold one at a time; shared by all its clones.
 #[derive(Debug, Clone)]
 pub struct AccountSlots {
     running: Arc<Mutex<BTreeSet<AccountId>>>,
     what: &'static str,
-    /// Its name where it is used up.
+    /// The name of the limit in errors.
     limit: &'static str,
     retry_s: u64,
 }
 
-/// A place; free again when dropped.
+/// A slot; released when dropped.
 #[derive(Debug)]
 pub(crate) struct AccountSlot {
     slots: AccountSlots,
@@ -33,31 +33,31 @@ pub(crate) struct AccountSlot {
 }
 
 impl AccountSlots {
-    /// For preflights.
+    /// Creates the slots for preflights.
     #[must_use]
     pub fn preflights() -> Self {
         Self { running: Arc::default(), what: "preflight", limit: "preflights", retry_s: PREFLIGHT_RETRY_S }
     }
 
-    /// For scenarios that are to be published.
+    /// Creates the slots for publications of scenarios.
     #[must_use]
     pub fn publications() -> Self {
         Self { running: Arc::default(), what: "publication", limit: "publications", retry_s: PUBLISH_RETRY_S }
     }
 
-    /// Checks whether there is a place for `account` now, without taking it: for the time before the body, so that nobody
-    /// sends one for nothing. A body takes as long as its client likes, so no place is held for one.
+    /// Checks whether a slot is available for `account` without taking it. Called before the body is received, so that
+    /// no body is sent in vain. Receiving a body may take long, so no slot is held meanwhile.
     ///
     /// # Errors
-    /// As [`Self::acquire`].
+    /// Like [`Self::acquire`].
     pub(crate) fn precheck(&self, account: &AccountId) -> Result<(), ApiError> {
         self.admit(&self.lock(), account)
     }
 
-    /// Takes a place for `account`; to be called once the body is in.
+    /// Takes a slot for `account`; to be called once the body has been received.
     ///
     /// # Errors
-    /// 429: the account has one; 503: all are taken. Both say when to try again.
+    /// 429: the account holds one; 503: all are taken. Both have a retry delay.
     pub(crate) fn acquire(&self, account: &AccountId) -> Result<AccountSlot, ApiError> {
         let mut running = self.lock();
         self.admit(&running, account)?;

@@ -1,4 +1,4 @@
-//! The boards: what counts in the seasons, ranked. A board is made anew when what counts has changed, and kept until then.
+//! The leaderboards: the ranked submissions that count in a season. A board is cached until the runs that count change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,43 +13,44 @@ use serde::Serialize;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// Boards kept; over it the first by name goes.
+/// Cached boards; beyond this number the first by name is dropped.
 const MAX_BOARDS: usize = 256;
 
-/// Steps of a score's interval on the board of an open season.
+/// Number of steps in [0, 1] to which a score's interval is rounded on the board of an open season.
 const STEPS: f64 = 20.0;
 
-/// A line of a board.
+/// An entry of a leaderboard.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub(crate) struct LeaderboardEntry {
-    /// From 1; level entries share it. `null` for those that are no better than doing nothing, and where several scenarios
-    /// stand together for those without a SAFE entry.
+    /// From 1; tied entries share a rank. `null` for entries no better than doing nothing, and on a board of several
+    /// scenarios for accounts without a SAFE entry.
     rank: Option<u32>,
-    /// 1 + the entries that are certainly ahead: by what they lead in the worlds that both ran in, and by the order.
+    /// 1 + the number of entries that are certainly ahead, by their lead in the worlds that both ran in and by the
+    /// order.
     rank_low: Option<u32>,
-    /// The entries of the board less those that are certainly behind. With 95 % both ends hold.
+    /// The number of entries less those that are certainly behind. Both ends hold with a confidence of 95 %.
     rank_high: Option<u32>,
-    /// `null` where several scenarios stand together.
+    /// `null` on a board of several scenarios.
     submission_id: Option<JobId>,
-    /// `null` where several scenarios stand together.
+    /// `null` on a board of several scenarios.
     policy_name: Option<String>,
     account: AccountId,
-    /// The worst one where several scenarios stand together.
+    /// The worst verdict on a board of several scenarios.
     verdict: Verdict,
-    /// The worlds of the run that counts: `fresh` since the season was closed, for the first entries of it, `season`
-    /// otherwise. Entries of the same verdict stand by their worlds, `fresh` first, and only then by their scores. `null`
-    /// where several scenarios stand together, which go by the season's worlds.
+    /// The worlds of the run that counts: `fresh` for the top entries of a closed season, `season` otherwise. Entries
+    /// with the same verdict are ordered by worlds, `fresh` first, and then by score. `null` on a board of several
+    /// scenarios, which uses the seasons' worlds.
     worlds: Option<Worlds>,
-    /// Of the scenario's `max_score`; where several scenarios stand together, the mean of the shares reached, in [0, 1],
-    /// where what is missing or not SAFE counts 0. While a season is open it follows from 3 digits of the share reached.
+    /// Out of the scenario's `max_score`; on a board of several scenarios, the mean share reached in [0, 1], where a
+    /// missing or not SAFE entry counts 0. While a season is open it is computed from 3 digits of the share reached.
     #[schema(minimum = 0.0)]
     score: f64,
-    /// The score on the season's worlds, in which everybody ran: these compare between all entries. `null` where several
-    /// scenarios stand together.
+    /// The score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
+    /// board of several scenarios.
     #[schema(minimum = 0.0)]
     season_score: Option<f64>,
-    /// With `score_high`: an interval, by the board's `interval_method`, for the score over all worlds that the scenario
-    /// can draw. While a season is open both are rounded outward to twentieths of the perfect score.
+    /// With `score_high`, an interval (by the board's `interval_method`) for the score over all worlds that the
+    /// scenario can draw. While a season is open both are rounded outward to twentieths of the perfect score.
     #[schema(minimum = 0.0)]
     score_low: f64,
     #[schema(minimum = 0.0)]
@@ -72,33 +73,33 @@ impl LeaderboardEntry {
     }
 }
 
-/// Boards that were made, with what counted then; shared by all its clones.
+/// The cached boards; shared by all its clones.
 #[derive(Debug, Clone, Default)]
 pub struct Boards(Arc<Mutex<BTreeMap<String, CachedBoard>>>);
 
-/// A board, and the runs that counted when it was made.
+/// A board, and the runs that counted when it was computed.
 #[derive(Debug)]
 struct CachedBoard {
     runs: Vec<JobId>,
-    lines: Arc<Vec<LeaderboardEntry>>,
+    entries: Arc<Vec<LeaderboardEntry>>,
 }
 
 impl Boards {
-    fn kept(&self, name: &str, runs: &[JobId]) -> Option<Arc<Vec<LeaderboardEntry>>> {
+    fn cached(&self, name: &str, runs: &[JobId]) -> Option<Arc<Vec<LeaderboardEntry>>> {
         let boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        boards.get(name).filter(|kept| kept.runs == runs).map(|kept| Arc::clone(&kept.lines))
+        boards.get(name).filter(|board| board.runs == runs).map(|board| Arc::clone(&board.entries))
     }
 
-    fn keep(&self, name: String, runs: Vec<JobId>, lines: &Arc<Vec<LeaderboardEntry>>) {
+    fn store(&self, name: String, runs: Vec<JobId>, entries: &Arc<Vec<LeaderboardEntry>>) {
         let mut boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if boards.len() >= MAX_BOARDS {
             boards.pop_first();
         }
-        boards.insert(name, CachedBoard { runs, lines: Arc::clone(lines) });
+        boards.insert(name, CachedBoard { runs, entries: Arc::clone(entries) });
     }
 }
 
-/// What one season contributes.
+/// The submissions of one season that count.
 struct SeasonResults {
     season: Season,
     counted: Vec<Counted>,
@@ -111,7 +112,8 @@ impl SeasonResults {
         Ok(Some(Self { season, counted }))
     }
 
-    /// Part of a cached board's name that tells open seasons from closed ones: closing publishes more of the same runs.
+    /// Returns the part of a cached board's name that distinguishes open from closed seasons: closing publishes more
+    /// of the same runs.
     fn stage(&self) -> &'static str {
         if self.season.is_closed() { "closed" } else { "open" }
     }
@@ -121,7 +123,7 @@ impl SeasonResults {
     }
 }
 
-/// The board of a scenario's season (the newest without a `number`), and which season it is.
+/// Returns the board of a scenario's season (the newest if `number` is `None`), and the season's number.
 pub(crate) async fn scenario_board(
     app: &App,
     scenario: &ScenarioId,
@@ -131,25 +133,25 @@ pub(crate) async fn scenario_board(
     let season = contest.season.number;
     let name = format!("scenario {scenario} {season} {}", contest.stage());
     let runs: Vec<JobId> = contest.runs().collect();
-    if let Some(lines) = app.boards.kept(&name, &runs) {
-        return Ok((Some(season), lines));
+    if let Some(entries) = app.boards.cached(&name, &runs) {
+        return Ok((Some(season), entries));
     }
     let entrants = entrants(&*app.records, &contest.season, &contest.counted).await?;
-    let lines = blocking(move || {
+    let entries = spawn_ranking(move || {
         let (pins, is_open) = (&contest.season.pins, !contest.season.is_closed());
         let places = rank(&entrants, pins.idle_progress);
-        let lines = contest.counted.iter().zip(places);
+        let entries = contest.counted.iter().zip(places);
         sorted(
-            lines.filter_map(|(entry, place)| entry_line(entry, place, f64::from(pins.max_score), is_open)).collect(),
+            entries.filter_map(|(entry, place)| entry_line(entry, place, f64::from(pins.max_score), is_open)).collect(),
         )
     });
-    let lines = lines.await?;
-    app.boards.keep(name, runs, &lines);
-    Ok((Some(season), lines))
+    let entries = entries.await?;
+    app.boards.store(name, runs, &entries);
+    Ok((Some(season), entries))
 }
 
-/// The board `name` of several scenarios: each account's mean share of the scores on the seasons' own worlds.
-pub(crate) async fn together(
+/// Returns the board `name` of several scenarios: each account's mean share of the scores on the seasons' own worlds.
+pub(crate) async fn combined_board(
     app: &App,
     name: &str,
     scenarios: Vec<ScenarioId>,
@@ -161,8 +163,8 @@ pub(crate) async fn together(
     let runs: Vec<JobId> = contests.iter().flatten().flat_map(SeasonResults::runs).collect();
     let stages: Vec<_> = contests.iter().map(|contest| contest.as_ref().map_or("none", SeasonResults::stage)).collect();
     let name = format!("{name} {}", stages.join(" "));
-    if let Some(lines) = app.boards.kept(&name, &runs) {
-        return Ok(lines);
+    if let Some(entries) = app.boards.cached(&name, &runs) {
+        return Ok(entries);
     }
     let mut boards = Vec::with_capacity(contests.len());
     for contest in &contests {
@@ -173,9 +175,9 @@ pub(crate) async fn together(
             None => (0.0, Vec::new()),
         });
     }
-    let lines = blocking(move || sorted(combined(&contests, &boards))).await?;
-    app.boards.keep(name, runs, &lines);
-    Ok(lines)
+    let entries = spawn_ranking(move || sorted(combined(&contests, &boards))).await?;
+    app.boards.store(name, runs, &entries);
+    Ok(entries)
 }
 
 fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) -> Vec<LeaderboardEntry> {
@@ -191,7 +193,7 @@ fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) 
         let is_open = contests.iter().flatten().any(|contest| !contest.season.is_closed());
         let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
         let entry = |entry: &Counted| {
-            let line = line(entry, &entry.submission, place, 1.0, is_open)?;
+            let line = leaderboard_entry(entry, &entry.submission, place, 1.0, is_open)?;
             Some(LeaderboardEntry { verdict: entry.gravest_verdict()?, ..line })
         };
         let entries: Vec<LeaderboardEntry> = found.filter_map(entry).collect();
@@ -218,9 +220,9 @@ fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) 
     members.iter().zip(places).filter_map(|((account, member), place)| line(account, member, place)).collect()
 }
 
-/// The line of an entry on the board of its scenario.
+/// Creates the entry of a submission on the board of its scenario.
 fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
-    let line = line(entry, entry.run(), place, max_score, is_open)?;
+    let line = leaderboard_entry(entry, entry.run(), place, max_score, is_open)?;
     let season_score = match entry.worlds() {
         Worlds::Fresh => round4(max_score * round4(entry.submission.conclusion()?.0.score)),
         Worlds::Season => line.score,
@@ -228,7 +230,13 @@ fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> O
     Some(LeaderboardEntry { worlds: Some(entry.worlds()), season_score: Some(season_score), ..line })
 }
 
-fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
+fn leaderboard_entry(
+    entry: &Counted,
+    of: &JobRecord,
+    place: Place,
+    max_score: f64,
+    is_open: bool,
+) -> Option<LeaderboardEntry> {
     let (header, (found, _)) = (&entry.submission.header, of.conclusion()?);
     let run = of.report(&[]);
     let completed_at = match of.header.kind() {
@@ -236,7 +244,7 @@ fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: 
         JobKind::Verify | JobKind::Rerun => run.completed_at?,
     };
     let (score_low, score_high) = match is_open {
-        true => outward(place.score_low, place.score_high),
+        true => round_outward(place.score_low, place.score_high),
         false => (place.score_low, place.score_high),
     };
     Some(LeaderboardEntry {
@@ -260,20 +268,20 @@ fn line(entry: &Counted, of: &JobRecord, place: Place, max_score: f64, is_open: 
     })
 }
 
-/// An interval of scores in [0, 1] in steps of which few are left to tell of single worlds.
-fn outward(low: f64, high: f64) -> (f64, f64) {
-    // What stands on a step but for the last bits of its sum stays there.
+/// Rounds an interval of scores in [0, 1] outward to coarse steps, which reveal little about single worlds.
+fn round_outward(low: f64, high: f64) -> (f64, f64) {
+    // Absorbs rounding errors, so that a value on a step stays there.
     const SLACK: f64 = 1e-9;
     ((low * STEPS + SLACK).floor() / STEPS, (high * STEPS - SLACK).ceil() / STEPS)
 }
 
-/// Best first; those without a rank last, and those that are level in the order in which they came.
-fn sorted(mut lines: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
-    lines.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
-    lines
+/// Sorts the best entries first and those without a rank last; tied entries by age.
+fn sorted(mut entries: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
+    entries.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
+    entries
 }
 
-async fn blocking(
+async fn spawn_ranking(
     work: impl FnOnce() -> Vec<LeaderboardEntry> + Send + 'static,
 ) -> Result<Arc<Vec<LeaderboardEntry>>, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;

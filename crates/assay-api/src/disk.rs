@@ -1,6 +1,6 @@
-//! Room on the disk of the data folder: a body reserves what it announces before it is read, and space is looked at again
-//! with every piece that is written, so that uploads never take what the records and the evidence of running jobs need
-//! (`limits.disk.min_free_mib`), however many come at once and however slowly.
+//! Free space on the disk of the data folder. Each upload reserves its announced size before its body is read, and free
+//! space is checked again with every write, so that uploads never use the space that the records and the evidence of
+//! running jobs need (`limits.disk.min_free_mib`), regardless of their number and rate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,47 +12,47 @@ use crate::ApiSettings;
 use crate::http::{ApiError, ErrorCode, OverLimit};
 use crate::state::App;
 
-/// When to try again, in s: space is freed by a person, or by the removal of old evidence.
+/// Retry delay in seconds when the disk is full: space is freed by the operator, or by the removal of old evidence.
 const FULL_RETRY_S: u64 = 60;
-/// When to try again, in s, where other bodies are on their way: about the length of an upload.
+/// Retry delay in seconds when other uploads hold the space: about the duration of an upload.
 const BODIES_RETRY_S: u64 = 10;
-/// `frees_when` of an account that uploads as many bodies at once as it may.
+/// `frees_when` of an account at its limit of concurrent uploads.
 const UPLOAD_ENDS: &str = "when one of your account's uploads ends";
 const MIB: u64 = 1 << 20;
 
 /// The message to clients and orchestrators.
 pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected until space is freed";
 
-/// Bodies that are on their way to the disk, or lie there until their request is answered; shared by all its clones.
+/// The space reserved for uploads in progress; shared by all its clones.
 #[derive(Debug, Clone, Default)]
 pub struct UploadSpace(Arc<Mutex<Ledger>>);
 
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Announced by all bodies and not written yet.
+    /// Bytes announced by all uploads and not written yet.
     pending_bytes: u64,
     accounts: HashMap<AccountId, InFlight>,
 }
 
-/// Bodies of an account.
+/// The uploads of an account in progress.
 #[derive(Debug, Default)]
 struct InFlight {
     bodies: u64,
-    /// Announced by them, written or not.
+    /// Bytes announced by them, written or not.
     bytes: u64,
 }
 
-/// Room for one body; given back when dropped.
+/// Space reserved for one upload; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    room: UploadSpace,
+    space: UploadSpace,
     account: AccountId,
     announced_bytes: u64,
     /// Not written yet.
     pending_bytes: u64,
 }
 
-/// Checks that the disk takes uploads at all.
+/// Checks that the disk has space for uploads at all.
 ///
 /// # Errors
 /// 503: less than `limits.disk.min_free_mib` is free.
@@ -60,13 +60,13 @@ pub(crate) fn ensure_free_space(app: &App) -> Result<(), ApiError> {
     available(app).map(|_| ())
 }
 
-/// Bytes that uploads may take.
+/// Returns the number of bytes that uploads may use.
 fn available(app: &App) -> Result<u64, ApiError> {
-    let free = app.storage.free_bytes().map_err(|e| ApiError::internal("free disk space unknown", &e))?;
+    let free = app.storage.free_bytes().map_err(|e| ApiError::internal("could not read the free disk space", &e))?;
     free.checked_sub(app.settings.disk.min_free_mib.saturating_mul(MIB)).ok_or_else(full)
 }
 
-/// The answer to a request that would have to store something.
+/// Returns the error for a request that needs space on a full disk.
 pub(crate) fn full() -> ApiError {
     ApiError::try_again(ErrorCode::Unavailable, FULL, FULL_RETRY_S)
 }
@@ -81,10 +81,10 @@ pub(crate) fn disk_error(app: &App, error: &std::io::Error) -> ApiError {
 }
 
 impl UploadSpace {
-    /// Reserves room for a body of `announced_bytes` of `account`.
+    /// Reserves space for an upload of `announced_bytes` of `account`.
     ///
     /// # Errors
-    /// 429 names the account's limit that is used up; 503: the disk has no room for it beside the others.
+    /// 429 names the account's limit that is reached; 503: the disk has no space for it beside the others.
     pub(crate) fn reserve(
         &self,
         app: &App,
@@ -107,7 +107,7 @@ impl UploadSpace {
         let own = ledger.accounts.entry(account.clone()).or_default();
         (own.bodies, own.bytes) = (own.bodies + 1, own.bytes + announced_bytes);
         Ok(Reservation {
-            room: self.clone(),
+            space: self.clone(),
             account: account.clone(),
             announced_bytes,
             pending_bytes: announced_bytes,
@@ -120,8 +120,8 @@ impl UploadSpace {
 }
 
 impl InFlight {
-    /// Checks whether another body fits beside those that the account has already, where `left` bytes of the disk are not
-    /// reserved: of what uploads may take, one account never holds more than half by several bodies.
+    /// Checks whether another upload of the account is within its limits, where `left` bytes of the disk are not
+    /// reserved. With several uploads, one account never holds more than half of the space that uploads may use.
     fn admit(&self, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
         let limits = &settings.account;
         if self.bodies >= limits.uploads {
@@ -145,30 +145,30 @@ impl InFlight {
 }
 
 impl Reservation {
-    /// Takes `bytes` of the reservation for a piece that is about to be written.
+    /// Uses `bytes` of the reservation for data that is about to be written.
     ///
     /// # Errors
-    /// 503: others took the space meanwhile, and writing would take the reserve.
+    /// 503: the space was used otherwise meanwhile, and writing would use the reserve.
     pub(crate) fn write(&mut self, app: &App, bytes: u64) -> Result<(), ApiError> {
         if available(app)? < bytes {
             return Err(full());
         }
         let written = bytes.min(self.pending_bytes);
         self.pending_bytes -= written;
-        self.room.lock().pending_bytes -= written;
+        self.space.lock().pending_bytes -= written;
         Ok(())
     }
 
-    /// Gives back what was announced and did not come: the whole body is on the disk.
+    /// Releases the part of the reservation that was announced but not received: the whole body is on the disk.
     pub(crate) fn settle(&mut self) {
-        self.room.lock().pending_bytes -= std::mem::take(&mut self.pending_bytes);
+        self.space.lock().pending_bytes -= std::mem::take(&mut self.pending_bytes);
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.settle();
-        let mut ledger = self.room.lock();
+        let mut ledger = self.space.lock();
         if let Some(own) = ledger.accounts.get_mut(&self.account) {
             (own.bodies, own.bytes) = (own.bodies - 1, own.bytes - self.announced_bytes);
             if own.bodies == 0 {

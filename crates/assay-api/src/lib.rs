@@ -1,6 +1,6 @@
-//! The HTTP service: who asks (bearer keys), what is asked (one file an endpoint under `routes`), and how it is answered
-//! (one error shape, request ids). It trusts nothing that comes in; it keeps what it accepts in [`assay_store::Records`]
-//! and in files of the data folder, and nothing in memory.
+//! The HTTP service: who asks (bearer keys), what is asked (one file an endpoint under `routes`), and how it is
+//! answered (one error shape, request ids). It trusts nothing that comes in; it keeps what it accepts in
+//! [`assay_store::Records`] and in files of the data folder, and nothing in memory.
 //!
 //! Invariants:
 //! - Nothing is answered 201 before the archive and its rows are durable.

@@ -1,6 +1,6 @@
-//! Closing a connection so that the client sees the last answer. If we closed while bytes of the client are still on their
-//! way, the system would send a reset, and the client (or a proxy) would lose the answer that it had not read yet. So our
-//! side is closed first, and what the client still sends is thrown away for a while.
+//! Lingering close: closes a connection so that the client receives the last response. Closing a socket while bytes of
+//! the client are still arriving makes the system send a reset, and the client (or a proxy) would lose a response that
+//! it had not read yet. So the write side is closed first, and incoming bytes are discarded for a while.
 
 use std::future::Future;
 use std::io;
@@ -11,20 +11,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A client that sends nothing for so long is not about to.
+/// Longest pause between two reads of the client's bytes.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// A client that is still sending after so long is on its own.
+/// Longest time that a connection lingers.
 const MAX_TIME: Duration = Duration::from_secs(10);
-/// Bytes that are thrown away at once.
+/// Bytes that are discarded per read.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Buffers that are thrown away before others have their turn.
+/// Reads before the task yields to others.
 const MAX_TURN: usize = 64;
 
 /// A stream that lingers when it is closed.
 #[derive(Debug)]
 pub(crate) struct Lingering<T> {
     stream: T,
-    /// Once our side is closed.
+    /// Set once the write side is closed.
     end: Option<LingerDeadline>,
 }
 
@@ -76,7 +76,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<T> {
                     let pause = Instant::now() + MAX_PAUSE;
                     end.pause.as_mut().reset(pause.min(end.last));
                 }
-                // The client has closed its side, or is gone.
+                // The client has closed its side or disconnected.
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => return end.pause.as_mut().poll(cx).map(Ok),
             }

@@ -1,6 +1,5 @@
-//! What the service needs from others.
+//! The ports of the service: the traits that its host implements.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,18 +14,18 @@ use assay_store::{JobRecord, ServerCall};
 use async_trait::async_trait;
 use tempfile::TempDir;
 
-/// The scenarios that can be asked for.
+/// The curated scenarios.
 pub trait Catalog: Send + Sync + fmt::Debug {
-    /// The curated ones, by id.
+    /// Returns all curated scenarios, ordered by id.
     fn list(&self) -> Vec<Arc<ScenarioCard>>;
 
-    /// One of them.
+    /// Returns a curated scenario.
     fn get(&self, id: &ScenarioId) -> Option<Arc<ScenarioCard>>;
 
-    /// The spaces, rates and limits of one of them.
+    /// Returns the spaces, rates and limits of a curated scenario.
     fn spec(&self, id: &ScenarioId) -> Option<Arc<Spec>>;
 
-    /// Curated sets of them.
+    /// Returns the curated collections of scenarios.
     fn collections(&self) -> &[Collection];
 }
 
@@ -38,7 +37,7 @@ pub struct StaticCatalog {
 }
 
 impl StaticCatalog {
-    /// These scenarios and collections.
+    /// Creates a catalog of these scenarios and collections.
     pub fn new(scenarios: impl IntoIterator<Item = (ScenarioCard, Spec)>, collections: Vec<Collection>) -> Self {
         let entry = |(card, spec): (ScenarioCard, Spec)| (card.id.clone(), (Arc::new(card), Arc::new(spec)));
         Self { scenarios: scenarios.into_iter().map(entry).collect(), collections }
@@ -70,87 +69,85 @@ impl Catalog for StaticCatalog {
     }
 }
 
-/// What was counted and timed since the start.
+/// Counters and timings since the start.
 pub trait Metrics: Send + Sync + fmt::Debug {
-    /// In the text format of Prometheus.
+    /// Renders the metrics in the text format of Prometheus.
     fn render(&self) -> String;
 }
 
-/// Looks at a policy before it is accepted.
+/// Checks policies before they are accepted.
 pub trait PolicyIntake: Send + Sync + fmt::Debug {
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///
     /// # Errors
     /// [`IntakeFailure::Refused`] when the archive is not acceptable, [`IntakeFailure::Broken`] when it could not be
-    /// looked at.
+    /// read.
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure>;
 
-    /// Looks at the address of a policy server: its form, and what can be said of it without asking anybody. Connects to
-    /// nothing.
+    /// Checks the address of a policy server without connecting to anything.
     ///
     /// # Errors
-    /// [`IntakeFailure::Refused`] when it is no address of a policy server that may be called.
+    /// [`IntakeFailure::Refused`] when it is not an address of a policy server that may be called.
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure>;
 }
 
-/// An address that a job may have.
+/// A checked address of a policy server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedServer {
     /// The address without user, password and query.
     pub name: String,
 }
 
-/// An archive that may be run (in the jail).
+/// A checked archive, which may be run in the jail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedPolicy {
-    /// SHA-256 of the file, lower-case hexadecimal: 64 digits.
+    /// SHA-256 of the file as 64 lower-case hexadecimal digits.
     pub sha256: String,
-    /// What the author should know.
+    /// Warnings for the author.
     pub warnings: Vec<String>,
 }
 
-/// Why an archive was not accepted.
+/// The reason why a policy was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeFailure {
-    /// The author's fault.
+    /// The policy is invalid.
     #[error("{message}")]
     Refused {
         /// The part of the request: `policy` or `policy_url`.
         field: &'static str,
-        /// Which entry, why, and what to do.
+        /// The entry, the reason, and what to do next.
         message: String,
     },
-    /// Uploaded policies are not run here, whatever is in them.
+    /// This server does not run uploaded policies.
     #[error("{0}")]
     NotRun(&'static str),
-    /// Ours.
-    #[error("the archive could not be read")]
+    /// An internal error.
+    #[error("could not read the archive")]
     Broken(#[source] std::io::Error),
 }
 
 /// The keys that statements are signed with.
 pub trait SigningKeys: Send + Sync + fmt::Debug {
-    /// The public ones, newest first.
+    /// Returns the public keys, newest first.
     ///
     /// # Errors
-    /// The list can't be read.
+    /// The list could not be read.
     fn published(&self) -> std::io::Result<PublishedKeys>;
 }
 
-/// Sends messages to addresses that clients gave.
+/// Sends webhooks to addresses given by clients.
 #[async_trait]
 pub trait WebhookSender: Send + Sync + fmt::Debug {
-    /// Looks at an address: its form, and what can be said of it without asking anybody. Connects to nothing. Returns it as
-    /// it is to be kept.
+    /// Checks an address without connecting to anything. Returns the address in the form to store.
     ///
     /// # Errors
     /// The reason for the client, as a clause that follows the name of the request's part ("callback_url ...").
     fn check(&self, url: &str) -> Result<Secret, String>;
 
-    /// Posts the JSON text `body` with these headers and returns the status of the answer. May wait for ever.
+    /// Posts the JSON text `body` with these headers and returns the status of the response. May wait for ever.
     ///
     /// # Errors
-    /// The reason why no answer came, in words that the client may read.
+    /// The reason why there was no response, in words that the client may read.
     async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String>;
 }
 
@@ -164,45 +161,45 @@ pub trait Replayer: Send + Sync + fmt::Debug {
     async fn replay(&self, job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure>;
 }
 
-/// Why an episode was not run again.
+/// The reason why an episode was not run again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayFailure {
-    /// It can't be: says why.
+    /// The episode cannot be run again.
     #[error("{0}")]
     Refused(String),
-    /// Not now, or not in the time that there is.
+    /// Not now, or not within the time limit.
     #[error("{0}")]
     Unavailable(String),
-    /// We failed.
+    /// An internal error.
     #[error("the replay failed")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Tries policies for a moment.
+/// Runs policies briefly before they are submitted.
 pub trait Preflights: Send + Sync + fmt::Debug {
-    /// Tries one. Runs on a thread that may block; takes some seconds, not many.
+    /// Runs a policy for a few seconds. Runs on a thread that may block.
     ///
     /// # Errors
-    /// [`PreflightFailure`]: it could not be tried. What the policy does wrong is in the answer.
+    /// [`PreflightFailure`]: the preflight could not be run. Errors of the policy itself are part of the result.
     fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure>;
 }
 
-/// What to try: an archive or a server.
+/// A policy to run briefly: an archive or a server.
 #[derive(Debug)]
 pub struct PreflightRequest {
-    /// On this scenario.
+    /// The scenario.
     pub scenario: ScenarioId,
-    /// In this version.
+    /// The digest of the scenario's version.
     pub scenario_digest: String,
-    /// The archive as it came in.
+    /// The archive as it was received.
     pub archive: Option<PathBuf>,
-    /// The policy server, and the actions of an answer that are carried out.
+    /// The policy server, and the number of actions per chunk that are executed.
     pub server: Option<(ServerCall, Option<u32>)>,
     /// The author's name for it.
     pub policy_name: String,
 }
 
-/// Looks at scenarios that accounts want to publish.
+/// Checks scenarios that accounts want to publish, and reads published ones.
 pub trait Publisher: Send + Sync + fmt::Debug {
     /// Unpacks the archive at `zip` and reads what it holds; runs nothing. Runs on a thread that may block.
     ///
@@ -210,65 +207,67 @@ pub trait Publisher: Send + Sync + fmt::Debug {
     /// [`DraftFailure`].
     fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure>;
 
-    /// Compiles it, runs it without a policy and draws it, in jails; the answer is its picture, if this machine draws. Runs
-    /// on a thread that may block, for 20 s at most.
+    /// Compiles the draft, runs it without a policy and renders it, in jails. Returns its picture, if this machine
+    /// renders. Runs on a thread that may block, for at most 20 s.
     ///
     /// # Errors
     /// [`DraftFailure`].
     fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure>;
 
-    /// A version whose files are kept. Reads them.
+    /// Reads the card of a version from its stored files.
     ///
     /// # Errors
-    /// In words, why this version can't be used here any more: its files are gone, or don't fit the installation.
+    /// The reason why this version can no longer be used here: its files are gone, or incompatible with the
+    /// installation.
     fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String>;
 
-    /// The spaces, rates and limits of a version whose files are kept. Reads them.
+    /// Reads the spaces, rates and limits of a version from its stored files.
     ///
     /// # Errors
-    /// In words, why this version can't be used here any more: its files are gone, or don't fit the installation.
+    /// The reason why this version can no longer be used here: its files are gone, or incompatible with the
+    /// installation.
     fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String>;
 }
 
-/// A scenario on its way.
+/// An unpacked scenario that is to be published.
 #[derive(Debug)]
 pub struct Draft {
-    /// Unpacked into this folder, which goes with it; under the name that it would have.
+    /// The scenario, under the id that it would get, unpacked into `work`.
     pub scenario: Scenario,
-    /// Holds that folder.
+    /// The folder of its files, deleted with the draft.
     pub work: TempDir,
 }
 
-/// Why a scenario can't be published.
+/// The reason why a scenario cannot be published.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftFailure {
-    /// Its archive.
+    /// The archive is invalid.
     #[error("{0}")]
     Archive(String),
-    /// There was no time to look at it.
-    #[error("the machine is too busy to look at a scenario")]
+    /// The machine is too busy to check it.
+    #[error("the machine is too busy to check a scenario")]
     Busy,
-    /// There is no room on the disk for its files; passes by itself.
+    /// The disk has no space for its files; a temporary condition.
     #[error("the disk is full")]
     Full,
-    /// A file in it.
+    /// A file in the archive is invalid.
     #[error("{}: {}", .0.file, .0.problem)]
     Fault(Fault),
-    /// Our fault.
+    /// An internal error.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Why a policy could not be tried.
+/// The reason why a preflight could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightFailure {
-    /// Its archive or its address.
+    /// The archive or the address is invalid.
     #[error(transparent)]
     Policy(#[from] IntakeFailure),
     /// The service is stopping.
     #[error("the service is stopping")]
     Stopping,
-    /// Our fault.
+    /// An internal error.
     #[error("{0}")]
     Broken(String),
 }
@@ -279,38 +278,11 @@ pub struct OsEntropy;
 
 impl Entropy for OsEntropy {
     /// # Panics
-    /// When the system has no random source: no safe key can be made then, so nothing may go on.
+    /// If the system has no random source: no secure key can be created then, so nothing may continue.
     fn fill(&self, bytes: &mut [u8]) {
-        DRAWN.with_borrow_mut(|drawn| {
-            if bytes.len() > drawn.bytes.len() {
-                return draw(bytes);
-            }
-            if drawn.left < bytes.len() {
-                draw(&mut drawn.bytes);
-                drawn.left = drawn.bytes.len();
-            }
-            let (_, taken) = drawn.bytes[..drawn.left].split_at_mut(drawn.left - bytes.len());
-            bytes.copy_from_slice(taken);
-            // Whoever reads our memory later shall not find what became a secret.
-            taken.fill(0);
-            drawn.left -= bytes.len();
-        });
-    }
-}
-
-/// Random bytes that are not used yet: every request needs ten for its id, and asking the system costs more than they do.
-struct Drawn {
-    bytes: [u8; 512],
-    left: usize,
-}
-
-thread_local! {
-    static DRAWN: RefCell<Drawn> = const { RefCell::new(Drawn { bytes: [0; 512], left: 0 }) };
-}
-
-fn draw(bytes: &mut [u8]) {
-    if let Err(error) = getrandom::fill(bytes) {
-        panic!("the system gives no random bytes: {error}");
+        if let Err(error) = getrandom::fill(bytes) {
+            panic!("the system's random source failed: {error}");
+        }
     }
 }
 
@@ -321,12 +293,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_byte_is_given_twice() {
+    fn random_bytes_do_not_repeat() {
         let mut seen = HashSet::new();
         for length in (8..=200).chain([512, 513, 2000]) {
             let mut bytes = vec![0; length];
             OsEntropy.fill(&mut bytes);
-            // Eight bytes in a row are the same by chance once in 2^64.
+            // Eight consecutive bytes are equal by chance once in 2^64.
             assert!(bytes.chunks_exact(8).all(|eight| seen.insert(eight.to_vec())), "{length}");
         }
     }

@@ -1,8 +1,8 @@
-//! Submissions as they are published: the one place that decides what anyone may see of them, and when.
+//! The published view of a submission: the only place that decides what is visible of a submission, and when.
 //!
 //! While its season is open, a submission's state, times and results change only at the points of its grid
-//! ([`assay_model::Grid`]); see `docs/arena.md`. Every route, list, board and stream shows what [`PublishedSubmission`] shows, and
-//! none looks at the record of a submission by itself.
+//! ([`assay_model::Grid`]); see `docs/arena.md`. Every route, list, board and stream uses
+//! [`PublishedSubmission`]; none reads the record of a submission directly.
 
 use assay_model::{Grid, JobId, JobStatus};
 use assay_store::{Failure, JobRecord, JobState, Records, StoreError};
@@ -10,23 +10,23 @@ use jiff::Timestamp;
 
 use crate::state::App;
 
-/// Events of a submission: each of its episodes has one, and each change of its state.
+/// Most events of a submission: one per episode, and one per change of state.
 const MAX_EVENTS: u32 = 2000;
-/// The message that a FAILED submission shows to everybody.
+/// The public message of a FAILED submission.
 const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
 
-/// A submission at a moment.
+/// A submission as it is published at a given time.
 #[derive(Debug, Clone)]
 pub(crate) struct PublishedSubmission {
     record: JobRecord,
     is_open: bool,
     point: u32,
-    /// When it was begun and when it ended, to the microsecond. Not for clients.
+    /// The exact times of its start and end. Not for clients.
     times: (Option<Timestamp>, Option<Timestamp>),
     changes: Vec<Change>,
 }
 
-/// A change of state, at the point of the grid where it is published.
+/// A change of state, and the grid point at which it is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) point: u32,
@@ -34,15 +34,15 @@ pub(crate) struct Change {
 }
 
 impl PublishedSubmission {
-    /// The submission as it is published now.
+    /// Returns the submission as it is published now.
     ///
     /// # Errors
-    /// The records fail.
+    /// The records failed.
     pub(crate) async fn of(app: &App, record: JobRecord) -> Result<Self, StoreError> {
         Self::read(&*app.records, record, app.clock.now()).await
     }
 
-    /// The submission as it is published at `now`.
+    /// Returns the submission as it is published at `now`.
     pub(crate) async fn read(records: &dyn Records, record: JobRecord, now: Timestamp) -> Result<Self, StoreError> {
         let season = match &record.header.arena {
             Some(entry) => records.season(&record.header.scenario, Some(entry.season)).await?,
@@ -52,7 +52,7 @@ impl PublishedSubmission {
         let grid = Grid::of(record.header.created_at);
         let (_, ended_at) = times(&record.state);
         let judging_at = match ended_at {
-            // Its end is all there is to say.
+            // Once the end is published, the time of judging is not needed.
             Some(at) if !is_open || grid.is_published(at, now) => None,
             None if matches!(record.state, JobState::Queued | JobState::Running { .. }) => None,
             _ => judging_at(records, record.header.job_id).await?,
@@ -60,7 +60,7 @@ impl PublishedSubmission {
         Ok(Self::at(record, is_open, judging_at, now))
     }
 
-    /// With all its changes, also those before the last.
+    /// Adds all changes of state, including those before the last.
     pub(crate) async fn with_history(mut self, records: &dyn Records) -> Result<Self, StoreError> {
         if self.changes.last().is_some_and(|change| change.status.is_final()) {
             let judging_at = judging_at(records, self.record.header.job_id).await?;
@@ -79,7 +79,7 @@ impl PublishedSubmission {
             changes.retain(|change| change.point <= point);
         }
         let status = match &record.state {
-            // Its owner did that, and knows when.
+            // Its owner cancelled it, so there is nothing to hide.
             JobState::Cancelled { .. } => JobStatus::Cancelled,
             _ => changes.last().map_or(JobStatus::Queued, |change| change.status),
         };
@@ -87,7 +87,7 @@ impl PublishedSubmission {
         Self { record, is_open, point, times, changes }
     }
 
-    /// The record, with state and times as they are published. What it holds of single episodes is not for clients
+    /// Returns the record with state and times as they are published. Its data about single episodes is not for clients
     /// while [`PublishedSubmission::is_open`].
     pub(crate) fn record(&self) -> &JobRecord {
         &self.record
@@ -101,27 +101,27 @@ impl PublishedSubmission {
         self.record.state.status()
     }
 
-    /// Its season is not closed: aggregates alone are published.
+    /// Returns whether its season is open: then only aggregates are published.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// The point of its grid that this is of.
+    /// Returns the grid point of this view.
     pub(crate) fn point(&self) -> u32 {
         self.point
     }
 
-    /// The points at which it is published.
+    /// Returns the grid of points at which it is published.
     pub(crate) fn grid(&self) -> Grid {
         Grid::of(self.record.header.created_at)
     }
 
-    /// The changes of its state that are published, oldest first, at most one a point.
+    /// Returns the published changes of state, oldest first, at most one per point.
     pub(crate) fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Episodes done: not published while its season is open.
+    /// Returns the number of finished episodes; not published while the season is open.
     pub(crate) fn episodes_done(&self) -> Option<u32> {
         (!self.is_open).then_some(self.record.episodes_done)
     }
@@ -132,7 +132,7 @@ async fn judging_at(records: &dyn Records, job: JobId) -> Result<Option<Timestam
     Ok(events.into_iter().find(|event| event.status == JobStatus::Judging).map(|event| event.at))
 }
 
-/// All changes of state, at the points where they are published. Of those at one point only the last shows.
+/// Returns all changes of state with the points at which they are published; of several at one point only the last.
 fn changes(
     (started_at, ended_at): (Option<Timestamp>, Option<Timestamp>),
     status: JobStatus,
@@ -147,7 +147,7 @@ fn changes(
     let mut changes = vec![Change { point: 0, status: JobStatus::Queued }];
     for (status, point) in steps {
         let Some(point) = point else { continue };
-        // One that was cancelled while its end was not published has what came after that behind it.
+        // A cancellation before the end was published drops the changes that would be published after it.
         changes.retain(|change| change.point < point);
         changes.push(Change { point, status });
     }
@@ -165,7 +165,7 @@ fn times(state: &JobState) -> (Option<Timestamp>, Option<Timestamp>) {
     }
 }
 
-/// The state to show, with times on the grid.
+/// Returns the published state, with times on the grid.
 fn state(real: JobState, status: JobStatus, is_open: bool, grid: Grid) -> JobState {
     let (started_at, _) = times(&real);
     let published = started_at.map(|at| grid.published(at));

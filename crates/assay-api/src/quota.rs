@@ -1,5 +1,5 @@
-//! What an account's jobs are accepted by. The records decide, in the transaction that accepts a job; before the body is
-//! read it is only looked at, so that nobody uploads for nothing.
+//! The caps on an account's jobs. The records enforce them in the transaction that accepts a job; the check before the
+//! body is read only avoids uploads that would be rejected.
 
 use assay_model::ScenarioCard;
 use assay_store::{AccountCaps, Cap, JobAsk, JobQuota, OverCap};
@@ -7,20 +7,21 @@ use assay_store::{AccountCaps, Cap, JobAsk, JobQuota, OverCap};
 use crate::http::{ApiError, Caller, OverLimit};
 use crate::state::App;
 
-/// Refuses the caller's next job early, if a cap of the account stands against it already.
+/// Rejects the caller's next job early if it would exceed a cap of the account.
 pub(crate) async fn precheck(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let now = app.clock.now();
     let has = app.records.account_use(&caller.key.account, now).await?;
     caps(app).over(&has, JobAsk::default(), now).map_or(Ok(()), |over| Err(over.into()))
 }
 
-/// What a job of so many episodes is accepted by.
+/// Returns the quota that a job with this number of episodes needs.
 pub(crate) fn of_job(app: &App, scenario: &ScenarioCard, episodes: u32, archive_bytes: u64) -> JobQuota {
     let sim_s = u64::from(scenario.time_limit) * u64::from(episodes);
     JobQuota { caps: caps(app), ask: JobAsk { sim_s, stored_bytes: archive_bytes } }
 }
 
-/// Why a job of so many episodes could use more CPU time than an operator grants one; `None` if it could not.
+/// Returns an error message if a job with this number of episodes could exceed the CPU time that the operator grants a
+/// job.
 pub(crate) async fn over_cpu_budget(
     app: &App,
     scenario: &ScenarioCard,

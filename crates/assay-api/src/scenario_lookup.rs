@@ -1,4 +1,4 @@
-//! Scenarios as clients name them: by id, and if they want one that is not the highest, by version.
+//! Lookup of scenarios by id and, unless the highest version is meant, by version.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use assay_store::{CommunityFilter, CommunityScenario, CommunityVersion};
 use crate::http::{ApiError, ErrorCode};
 use crate::state::AppState;
 
-/// Scenarios of an account among which one with a similar name is looked for.
+/// Most scenarios of an account that are searched for a similar name.
 const MAX_ALIKE: u32 = 100;
 
-/// A published scenario in the version that was asked for, and all its versions.
+/// A published scenario in the requested version, and all its versions.
 #[derive(Debug)]
 pub(crate) struct PublishedScenario {
     pub(crate) scenario: CommunityScenario,
     pub(crate) versions: Vec<CommunityVersion>,
 }
 
-/// The scenario with this id, whoever wrote it: in this version, or as policies are evaluated on it now.
+/// Returns the scenario with this id, curated or published, in this version or in the one that policies are evaluated
+/// on.
 ///
 /// # Errors
-/// NOT_FOUND: no such scenario or version; GONE: deleted; CONFLICT: the version can't be used here any more.
+/// NOT_FOUND: no such scenario or version; GONE: deleted; CONFLICT: the version can no longer be used here.
 pub(crate) async fn scenario(app: &AppState, id: &str, version: Option<&str>) -> Result<Arc<ScenarioCard>, ApiError> {
     let installed = id.parse().ok().and_then(|id| app.catalog.get(&id));
     let Some(card) = installed else {
@@ -35,10 +36,10 @@ pub(crate) async fn scenario(app: &AppState, id: &str, version: Option<&str>) ->
     }
 }
 
-/// The scenario with this id that an account published.
+/// Returns the published scenario with this id.
 ///
 /// # Errors
-/// As [`scenario`].
+/// Like [`scenario`].
 pub(crate) async fn published(app: &AppState, id: &str, version: Option<&str>) -> Result<PublishedScenario, ApiError> {
     find(app, "published scenario", id, version).await
 }
@@ -52,7 +53,10 @@ async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Re
         return Err(ApiError::not_found(&format!("{what}{}", suggestion(app, id).await?)));
     };
     if scenario.deleted_at.is_some() {
-        return Err(ApiError::new(ErrorCode::Gone, "its author deleted this scenario; reports that speak of it stay"));
+        return Err(ApiError::new(
+            ErrorCode::Gone,
+            "its author deleted this scenario; reports that refer to it remain",
+        ));
     }
     let versions = app.records.community_versions(&scenario.card.id).await?;
     if let Some(version) = version.filter(|version| *version != scenario.card.version) {
@@ -66,7 +70,7 @@ async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Re
     Ok(PublishedScenario { scenario, versions })
 }
 
-/// Reads the files of a version that is kept.
+/// Reads the card of an older version from its stored files.
 async fn kept_card(app: &AppState, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, ApiError> {
     let (publisher, id, digest) = (Arc::clone(&app.publisher), id.clone(), digest.to_owned());
     let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
@@ -79,7 +83,8 @@ fn no_version(id: &str, version: &str, known: &[&str]) -> ApiError {
     ApiError::new(ErrorCode::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
 }
 
-/// Suggests a known scenario for an unknown id, as the end of a message: `; did you mean X?`, or empty when none is similar.
+/// Suggests a known scenario for an unknown id, as the end of an error message: `; did you mean X?`, or empty when
+/// none is similar.
 pub(crate) async fn suggestion(app: &AppState, id: &str) -> Result<String, ApiError> {
     let mut known: Vec<String> = app.catalog.list().iter().map(|card| card.id.to_string()).collect();
     if let Some((account, _)) = id.split_once('.') {

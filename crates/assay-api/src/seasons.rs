@@ -1,4 +1,4 @@
-//! The season that a submission goes to.
+//! The open season of a scenario, which submissions belong to.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use assay_store::{NewSeason, Season, SeasonOpened, SeasonPins, SeasonState};
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
-/// The open season of a scenario, and the scenario in the version that the season was opened with. A scenario that never had
-/// a season gets its first: a new server takes submissions at once.
+/// Returns the open season of a scenario, and the scenario in the version that the season was opened with. Opens the
+/// first season of a scenario that never had one, so that a new server accepts submissions at once.
 pub(crate) async fn open_season(
     app: &App,
     scenario: &Arc<ScenarioCard>,
@@ -39,7 +39,7 @@ pub(crate) async fn open_season(
     Err(ApiError::new(ErrorCode::Conflict, message))
 }
 
-/// The scenario in the version that the season was opened with, which is not the newest.
+/// Reads the scenario in the version that the season was opened with, which is not the newest.
 async fn earlier(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>, String>, ApiError> {
     let (publisher, id, digest) =
         (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest.clone());
@@ -47,7 +47,7 @@ async fn earlier(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>,
     Ok(read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?.map(Arc::new))
 }
 
-/// Why a season takes no submission.
+/// Returns the error for a season that does not accept submissions.
 pub(crate) fn not_open(season: &Season) -> ApiError {
     let (number, scenario) = (season.number, &season.scenario);
     let state = if season.is_closed() { "is closed" } else { "is closing" };

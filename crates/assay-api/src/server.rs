@@ -1,4 +1,4 @@
-//! Serving on a socket.
+//! The HTTP server on a socket.
 
 use std::future::Future;
 use std::io::ErrorKind;
@@ -19,18 +19,18 @@ use tower_http::add_extension::AddExtension;
 use crate::linger::Lingering;
 use crate::{AppState, router};
 
-/// A client that takes nothing of what was sent to it for so long is gone: its connection is closed.
+/// Timeout for unacknowledged data: the connection of a client that receives nothing for this long is closed.
 const SEND_LIMIT_MS: u32 = 60_000;
-/// After an error that is not one connection's own (no more files may be open), accepting pauses for so long.
+/// Pause after an error of accepting that is not specific to one connection (such as too many open files).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The service could not be served.
+/// An error of the listener.
 #[derive(Debug, thiserror::Error)]
 #[error("serving failed")]
 pub struct ServeError(#[from] std::io::Error);
 
-/// Serves until `shutdown` is ready. Then nothing new is accepted, `/readyz` says no, requests under way may end within
-/// the setting `drain`, and what is left after it is dropped.
+/// Serves until `shutdown` is ready. Then no new connections are accepted, `/readyz` reports 503, running requests may
+/// finish within the setting `drain`, and the remaining ones are dropped.
 ///
 /// # Errors
 /// [`ServeError`] when the listener fails.
@@ -51,10 +51,10 @@ pub async fn serve(
             accepted = accept(&listener, &connections) => accepted?,
             () = &mut shutdown => break,
         };
-        let (socket, peer, place) = accepted;
+        let (socket, peer, permit) = accepted;
         let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
         let connection = graceful.watch(http.serve_connection(TokioIo::new(Lingering::new(socket)), service));
-        tokio::spawn(ended(connection, place));
+        tokio::spawn(run_connection(connection, permit));
     }
     drop(listener);
     readiness.set(Err("stopping"));
@@ -62,32 +62,32 @@ pub async fn serve(
     tokio::select! {
         () = graceful.shutdown() => {}
         () = tokio::time::sleep(drain) => {
-            tracing::warn!(drain_s = drain.as_secs(), "some requests did not end in time and were cut");
+            tracing::warn!(drain_s = drain.as_secs(), "some requests did not finish in time and were dropped");
         }
     }
     Ok(())
 }
 
-/// The next connection, once there is a place for it.
+/// Accepts the next connection, once the limit of connections allows it.
 async fn accept(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
 ) -> Result<(TcpStream, SocketAddr, OwnedSemaphorePermit), ServeError> {
-    let place = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
+    let permit = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                // An event is small and should not wait for another one.
+                // An event is small and must not wait for the next one.
                 let quick = socket.set_nodelay(true);
                 let bounded = rustix::net::sockopt::set_tcp_user_timeout(&socket, SEND_LIMIT_MS);
                 if let Err(error) = quick.and(bounded.map_err(Into::into)) {
-                    tracing::debug!(%error, "a connection is as the system makes it");
+                    tracing::debug!(%error, "could not set the options of a connection");
                 }
-                return Ok((socket, peer, place));
+                return Ok((socket, peer, permit));
             }
             Err(error) if is_of_one_connection(error.kind()) => {}
             Err(error) => {
-                tracing::error!(%error, "no connection can be accepted now");
+                tracing::error!(%error, "could not accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -98,8 +98,11 @@ fn is_of_one_connection(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
-async fn ended<E: std::fmt::Display>(connection: impl Future<Output = Result<(), E>>, _place: OwnedSemaphorePermit) {
+async fn run_connection<E: std::fmt::Display>(
+    connection: impl Future<Output = Result<(), E>>,
+    _permit: OwnedSemaphorePermit,
+) {
     if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection broke off, or its client was too slow");
+        tracing::debug!(%error, "a connection was interrupted, or its client was too slow");
     }
 }

@@ -1,5 +1,5 @@
-//! Sessions of browsers: the secret in a cookie that scripts can't read, and the token that a page shows with each change,
-//! so that another site's page, for which the browser sends the cookie too, can change nothing.
+//! Browser sessions: a secret in a cookie that scripts cannot read, and a CSRF token that a page sends with each
+//! change, so that a page of another site, for which the browser sends the cookie too, cannot change anything.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,15 @@ use subtle::ConstantTimeEq;
 
 use crate::ApiSettings;
 
-/// The header of the token.
+/// The header with the CSRF token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 const COOKIE: &str = "assay_session";
 const SECRET_BYTES: usize = 32;
-/// The two things made of the secret say nothing about each other, nor about it.
+// Domain separation: the two values derived from the secret reveal nothing about each other or the secret.
 const KEPT: &[u8] = b"assay session, as it is kept\0";
 const TOKEN: &[u8] = b"assay session, against csrf_rejection requests\0";
 
-/// What a browser's cookie holds: a text of hexadecimal digits. Prints nowhere.
+/// The value of a session cookie: a string of hexadecimal digits, never printed.
 pub(crate) struct SessionSecret(String);
 
 impl SessionSecret {
@@ -29,7 +29,7 @@ impl SessionSecret {
         Self(hex(&bytes))
     }
 
-    /// That of a request, if there is one. Of several cookies of that name, the first counts.
+    /// Returns the secret in a request's cookies, if there is one; the first of several.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -38,29 +38,29 @@ impl SessionSecret {
         digits.then(|| Self(secret.to_owned()))
     }
 
-    /// What the records keep of it.
+    /// Returns the hash that the records store.
     pub(crate) fn hash(&self) -> SessionHash {
         Sha256::new().chain_update(KEPT).chain_update(&self.0).finalize().into()
     }
 
-    /// What a page shows with each change.
+    /// Returns the CSRF token.
     pub(crate) fn token(&self) -> String {
         hex(&Sha256::new().chain_update(TOKEN).chain_update(&self.0).finalize())
     }
 
-    /// Whether the request shows the token.
-    pub(crate) fn is_shown_in(&self, headers: &HeaderMap) -> bool {
+    /// Returns whether the request carries the CSRF token.
+    pub(crate) fn has_token(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(CSRF_HEADER).map(HeaderValue::as_bytes).unwrap_or_default();
         shown.ct_eq(self.token().as_bytes()).into()
     }
 
-    /// The cookie that a browser keeps for `seconds`.
+    /// Returns a `Set-Cookie` value that a browser keeps for `seconds`.
     pub(crate) fn cookie(&self, settings: &ApiSettings, seconds: u64) -> Option<HeaderValue> {
         cookie(&self.0, settings, seconds)
     }
 }
 
-/// The cookie that makes a browser forget.
+/// Returns a `Set-Cookie` value that deletes the cookie.
 pub(crate) fn no_cookie(settings: &ApiSettings) -> Option<HeaderValue> {
     cookie("", settings, 0)
 }
@@ -74,7 +74,7 @@ fn cookie(value: &str, settings: &ApiSettings, seconds: u64) -> Option<HeaderVal
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -107,9 +107,9 @@ mod tests {
         assert_ne!(secret.token(), hex(&secret.hash()));
         let shown = |token: &str| {
             let header = (axum::http::HeaderName::from_static(CSRF_HEADER), HeaderValue::from_str(token).unwrap());
-            secret.is_shown_in(&[header].into_iter().collect())
+            secret.has_token(&[header].into_iter().collect())
         };
         assert!(shown(&secret.token()));
-        assert!(!shown("") && !shown(&"0".repeat(64)) && !secret.is_shown_in(&HeaderMap::new()));
+        assert!(!shown("") && !shown(&"0".repeat(64)) && !secret.has_token(&HeaderMap::new()));
     }
 }

@@ -1,4 +1,4 @@
-//! Addresses of evidence that need no key: signed, for one artifact, for ten minutes.
+//! Signed URLs: each gives access to one artifact for ten minutes without an API key.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -12,24 +12,24 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sha2::Sha256;
 
-/// How long an address leads somewhere.
+/// Lifetime of a signed URL.
 pub(crate) const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
-/// File in the data folder with the secret that signs.
+/// File in the data folder with the signing secret.
 const FILE: &str = "artifact-secret";
-/// Bytes of the secret.
+/// Length of the secret in bytes.
 const SECRET: usize = 32;
-/// Bytes of a block of SHA-256; HMAC fills a shorter key up with zeros (RFC 2104).
+/// Block length of SHA-256 in bytes; HMAC pads a shorter key with zeros (RFC 2104).
 const BLOCK: usize = 64;
-/// Bytes of a signature: those of SHA-256.
+/// Length of a signature in bytes: that of SHA-256.
 const SIGNATURE: usize = 32;
 
-/// Makes and checks signed addresses. Servers on the same data folder accept each other's.
+/// Creates and verifies signed URLs. Servers on the same data folder accept each other's.
 #[derive(Clone)]
 pub struct UrlSigner([u8; SECRET]);
 
-/// The secret can't be read or made.
+/// An error while reading or creating the secret.
 #[derive(Debug, thiserror::Error)]
-#[error("the secret that signs addresses of evidence, {FILE} in the data folder")]
+#[error("could not read or create the secret that signs URLs, {FILE} in the data folder")]
 pub struct SignerError(#[source] std::io::Error);
 
 impl std::fmt::Debug for UrlSigner {
@@ -39,10 +39,10 @@ impl std::fmt::Debug for UrlSigner {
 }
 
 impl UrlSigner {
-    /// The signer of the data folder; its secret is made on first use, for its owner's eyes only.
+    /// Opens the signer of the data folder. Its secret is created on first use, readable by its owner only.
     ///
     /// # Errors
-    /// [`SignerError`] when it can't be read or made.
+    /// [`SignerError`] if the secret cannot be read or created.
     pub fn open(data: &Path, entropy: &dyn Entropy) -> Result<Self, SignerError> {
         let path = data.join(FILE);
         let mut secret = [0; SECRET];
@@ -52,7 +52,7 @@ impl UrlSigner {
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
             file.write_all(&secret)?;
             file.sync_all()?;
-            // Unlike a rename, a link does not replace what another server may have made meanwhile.
+            // Unlike a rename, a link does not replace a file that another server may have created meanwhile.
             match std::fs::hard_link(&partial, &path) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
                 _ => Ok(()),
@@ -64,12 +64,12 @@ impl UrlSigner {
         Ok(Self(secret))
     }
 
-    /// Path and query of an artifact from `now` on.
+    /// Returns the path and query of an artifact, valid from `now` on.
     pub(crate) fn sign(&self, job: JobId, sha256: &str, name: &str, now: Timestamp) -> String {
         self.sign_path(&format!("/artifacts/{job}/{sha256}/{name}"), now)
     }
 
-    /// Path and query of the picture of a published scenario from `now` on.
+    /// Returns the path and query of the picture of a published scenario, valid from `now` on.
     pub(crate) fn sign_thumbnail(&self, digest: &str, now: Timestamp) -> String {
         self.sign_path(&format!("/thumbnails/{digest}"), now)
     }
@@ -81,13 +81,13 @@ impl UrlSigner {
         format!("{path}?expires={expires}&signature={signature}")
     }
 
-    /// Whether we signed this; compared in constant time.
-    pub(crate) fn is_ours(&self, path: &str, expires: i64, signature: &str) -> bool {
+    /// Returns whether the signature is valid; compared in constant time.
+    pub(crate) fn is_valid(&self, path: &str, expires: i64, signature: &str) -> bool {
         let bytes = from_hex::<SIGNATURE>(signature);
         bytes.is_some_and(|bytes| self.mac(path, expires).verify_slice(&bytes).is_ok())
     }
 
-    /// Stands for what is added to it; nobody without the secret can try what it might be.
+    /// Creates a keyed hasher: without the secret, the hashed content cannot be guessed and verified.
     pub(crate) fn content_hasher(&self) -> ContentHasher {
         let mut content = ContentHasher(self.keyed());
         content.add(b"assay/content/1");
@@ -107,7 +107,7 @@ impl UrlSigner {
     }
 }
 
-/// A keyed hash over pieces that can't run into each other.
+/// A keyed hash over length-prefixed pieces, so that their boundaries count.
 pub(crate) struct ContentHasher(Hmac<Sha256>);
 
 impl ContentHasher {
@@ -116,7 +116,7 @@ impl ContentHasher {
         self.0.update(piece);
     }
 
-    /// The value, however its fields are ordered and spaced.
+    /// Adds a JSON value, independent of the order of fields and of white space.
     pub(crate) fn add_json(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -133,7 +133,7 @@ impl ContentHasher {
                 items.iter().for_each(|item| self.add_json(item));
                 self.add(b"]");
             }
-            // With its quotes, so that a text is no number.
+            // With its quotes, so that a string differs from a number.
             other => self.add(other.to_string().as_bytes()),
         }
     }
@@ -143,7 +143,7 @@ impl ContentHasher {
     }
 }
 
-/// The name under which a file of evidence is downloaded: `episodes/003/log.mcap` becomes `003-log.mcap`.
+/// Returns the download name of a file of evidence: `episodes/003/log.mcap` becomes `003-log.mcap`.
 pub(crate) fn file_name(path: &str) -> String {
     path.trim_start_matches("episodes/").replace('/', "-")
 }

@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! The application state that handlers share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,36 +14,36 @@ use crate::{
     QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
 };
 
-/// The service's parts.
+/// The components of the service.
 #[derive(Debug, Clone)]
 pub struct AppState {
-    /// The truth.
+    /// The durable source of truth.
     pub records: Arc<dyn Records>,
     /// Wakes workers.
     pub queue: Arc<dyn Queue>,
-    /// The scenarios.
+    /// The curated scenarios.
     pub catalog: Arc<dyn Catalog>,
-    /// Looks into archives.
+    /// Checks policies before they are accepted.
     pub intake: Arc<dyn PolicyIntake>,
-    /// Tries policies.
+    /// Runs preflights.
     pub preflights: Arc<dyn Preflights>,
-    /// Who may run a preflight now.
+    /// Limits concurrent preflights.
     pub preflight_slots: AccountSlots,
-    /// Looks at scenarios that are to be published.
+    /// Checks scenarios that are to be published.
     pub publisher: Arc<dyn Publisher>,
-    /// Who may publish now.
+    /// Limits concurrent publications.
     pub publishing_slots: AccountSlots,
-    /// What was published.
+    /// The files of published scenarios.
     pub scenario_files: ScenarioFiles,
     /// Coordinates the acceptance and removal of policy archives.
     pub policy_archives: PolicyArchives,
-    /// Bodies on their way to the disk.
+    /// Disk space reserved for uploads.
     pub upload_space: UploadSpace,
-    /// How often each key has asked.
+    /// The rate limit windows of the keys.
     pub rate: RateWindows,
-    /// The time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Ids and secrets.
+    /// The source of randomness for ids and secrets.
     pub entropy: Arc<dyn Entropy>,
     /// The data folder; see [`crate::prepare_folders`].
     pub data: PathBuf,
@@ -53,35 +53,35 @@ pub struct AppState {
     pub replayer: Arc<dyn Replayer>,
     /// The evidence.
     pub blobs: Blobs,
-    /// Whether the disk has room.
+    /// The health of the storage.
     pub storage: StorageHealth,
-    /// How the policy servers of jobs are called.
+    /// The credentials of the policy servers of jobs.
     pub servers: ServerCalls,
-    /// Sends messages to the addresses that clients gave with their jobs.
+    /// Sends webhooks.
     pub webhook_sender: Arc<dyn WebhookSender>,
-    /// Signs addresses of evidence.
+    /// Signs URLs of evidence.
     pub signer: UrlSigner,
-    /// Passes on what happens to jobs.
+    /// Passes on the events of jobs.
     pub events: EventHub,
-    /// The leaderboards that were made.
+    /// The cached leaderboards.
     pub boards: Boards,
-    /// What results of this server depend on.
+    /// The engine and libraries that results of this server depend on.
     pub fingerprint: Fingerprint,
-    /// What is ahead of jobs.
+    /// The forecast of the queue.
     pub forecast: QueueForecast,
-    /// What the operator chose.
+    /// The operator's settings.
     pub settings: ApiSettings,
-    /// What was counted and timed, if it is.
+    /// The metrics, if they are enabled.
     pub metrics: Option<Arc<dyn Metrics>>,
-    /// Whether `/readyz` says yes.
+    /// The state that `/readyz` reports.
     pub readiness: Readiness,
 }
 
-/// As handlers get it.
+/// The shared state as handlers receive it.
 pub(crate) type App = Arc<AppState>;
 
 impl AppState {
-    /// A new id (UUIDv7): sorts by time.
+    /// Creates an id (UUIDv7), which sorts by time.
     pub(crate) fn new_id(&self) -> Uuid {
         let mut random = [0; 10];
         self.entropy.fill(&mut random);
@@ -89,7 +89,7 @@ impl AppState {
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }
 
-    /// The scenario of that name, whoever wrote it, as policies are evaluated on it now.
+    /// Returns the scenario with this id, curated or published, in the version that policies are evaluated on now.
     pub(crate) async fn scenario(&self, id: &ScenarioId) -> Result<Option<Arc<ScenarioCard>>, StoreError> {
         if let Some(card) = self.catalog.get(id) {
             return Ok(Some(card));
@@ -98,10 +98,10 @@ impl AppState {
         Ok(found.filter(|scenario| scenario.deleted_at.is_none()).map(|scenario| Arc::new(scenario.card)))
     }
 
-    /// The spaces, rates and limits of a scenario. Reads the files of one that an account published.
+    /// Returns the spaces, rates and limits of a scenario. Reads the files of a published one.
     ///
     /// # Errors
-    /// CONFLICT: the published version can't be used here any more.
+    /// CONFLICT: the published version can no longer be used here.
     pub(crate) async fn spec(&self, card: &ScenarioCard) -> Result<Arc<Spec>, ApiError> {
         if let Some(spec) = self.catalog.spec(&card.id) {
             return Ok(spec);
@@ -113,7 +113,7 @@ impl AppState {
     }
 }
 
-/// Whether the service takes work; shared by all its clones. Not ready at first.
+/// Whether the service accepts requests; shared by all its clones. Not ready at first.
 #[derive(Debug, Clone)]
 pub struct Readiness(Arc<RwLock<Result<(), &'static str>>>);
 
@@ -124,15 +124,15 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// From now on `/readyz` answers 200, or 503 with this reason.
+    /// Sets the response of `/readyz` to 200, or to 503 with this reason.
     pub fn set(&self, state: Result<(), &'static str>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// What was set last.
+    /// Returns the state that was set last.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why the service is not ready.
     pub fn get(&self) -> Result<(), &'static str> {
         *self.0.read().unwrap_or_else(PoisonError::into_inner)
     }

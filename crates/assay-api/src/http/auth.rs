@@ -94,7 +94,7 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Cal
     let secret = SessionSecret::of(headers).filter(|_| !headers.contains_key(header::AUTHORIZATION));
     let Some(secret) = secret else { return Ok(authenticate_key(app, bearer(headers)?.into()).await?.0) };
     let (caller, _) = authenticate_session(app, &secret).await?;
-    if !method.is_safe() && !secret.is_shown_in(headers) {
+    if !method.is_safe() && !secret.has_token(headers) {
         return Err(csrf_rejection());
     }
     Ok(caller)

@@ -62,7 +62,7 @@ pub(super) async fn handle(
 ) -> Result<Response, ApiError> {
     let Ok(Query(Signature { expires, signature })) = query else { return Err(unsigned()) };
     let job: JobId = job.parse().map_err(|_| unsigned())?;
-    if !app.signer.is_ours(&format!("/artifacts/{job}/{sha256}/{name}"), expires, &signature) {
+    if !app.signer.is_valid(&format!("/artifacts/{job}/{sha256}/{name}"), expires, &signature) {
         return Err(unsigned());
     }
     if expires <= app.clock.now().as_second() {

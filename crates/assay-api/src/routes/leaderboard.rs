@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::query::Query;
-use crate::boards::{LeaderboardEntry, scenario_board, together};
+use crate::boards::{LeaderboardEntry, combined_board, scenario_board};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -76,11 +76,11 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
         (None, Some(id)) => {
             let found = app.catalog.collections().iter().find(|collection| collection.id == id);
             let ids = found.map(|found| found.scenarios.iter().filter_map(|id| id.parse().ok()).collect());
-            (None, together(&app, &format!("collection {id}"), ids.unwrap_or_default()).await?)
+            (None, combined_board(&app, &format!("collection {id}"), ids.unwrap_or_default()).await?)
         }
         (None, None) => {
             let ids = app.catalog.list().iter().map(|card| card.id.clone()).collect();
-            (None, together(&app, "all", ids).await?)
+            (None, combined_board(&app, "all", ids).await?)
         }
     };
     let entries = lines.iter().skip(offset as usize).take(limit as usize).cloned().collect();

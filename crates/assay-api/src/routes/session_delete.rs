@@ -19,7 +19,7 @@ use crate::state::App;
 )]
 pub(super) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
     if let Some(secret) = SessionSecret::of(&headers) {
-        if !secret.is_shown_in(&headers) {
+        if !secret.has_token(&headers) {
             return Err(csrf_rejection());
         }
         app.records.end_session(&secret.hash()).await?;

@@ -30,7 +30,7 @@ pub(super) async fn handle(
     query: Result<Query<Signature>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Ok(Query(Signature { expires, signature })) = query else { return Err(unsigned()) };
-    if !app.signer.is_ours(&format!("/thumbnails/{digest}"), expires, &signature) {
+    if !app.signer.is_valid(&format!("/thumbnails/{digest}"), expires, &signature) {
         return Err(unsigned());
     }
     if expires <= app.clock.now().as_second() {
