@@ -1,14 +1,15 @@
-//! Whether the client takes what an endpoint has to give: JSON, unless the table says otherwise.
+//! Content negotiation: the `Accept` and `Accept-Encoding` headers.
 
 use axum::http::{HeaderMap, header};
 
 use super::error::{ApiError, ErrorCode};
 
+/// Returns an error if the client does not accept JSON.
 pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
     if accepts(headers, "application/json") {
         return Ok(());
     }
-    let message = "the answer would be application/json, which the Accept header excludes";
+    let message = "the response is application/json, which the Accept header excludes";
     Err(ApiError::new(ErrorCode::NotAcceptable, message))
 }
 
@@ -20,10 +21,10 @@ pub(crate) fn accepts_encoding(headers: &HeaderMap, coding: &str) -> bool {
     [coding, "*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
-/// Whether the client takes this media type.
+/// Returns whether the client accepts this media type.
 pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
-    // The most specific range decides (RFC 9110, 12.5.1); none at all takes everything.
+    // The most specific range decides (RFC 9110, 12.5.1); without the header, every type is accepted.
     if ranges.peek().is_none() {
         return true;
     }

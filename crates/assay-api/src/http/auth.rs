@@ -1,4 +1,4 @@
-//! Who asks.
+//! Authentication.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::routes::{self, RateClass};
 use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
 
-/// The use of a key is noted at most this often, so that reading stays free of writes.
-const TOUCH_EVERY: SignedDuration = SignedDuration::from_secs(60);
+/// Shortest interval between two updates of a key's last use, so that reads cause few writes.
+const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// Whose key came with the request. Handlers take it as an `Extension`.
+/// The authenticated caller. Handlers receive it as an `Extension`.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key: Arc<KeyRecord>,
-    /// The session of a browser that signed in with the key.
+    /// The session, if a browser is signed in with the key.
     pub(crate) session: Option<SessionHash>,
 }
 
@@ -33,10 +33,10 @@ impl Caller {
         self.key.scopes.has(scope)
     }
 
-    /// Looks again whether its key is good: it may have been revoked, or have expired, while the request's body came in.
+    /// Checks the key again: it may have been revoked, or have expired, while the request's body was received.
     pub(crate) async fn revalidate(&self, app: &App) -> Result<(), ApiError> {
-        let key = app.records.key(&self.key.id).await?.ok_or_else(|| refused("the API key is not known"))?;
-        caller(app, key, self.session, app.clock.now()).map(drop)
+        let key = app.records.key(&self.key.id).await?.ok_or_else(|| unauthorized("the API key is not known"))?;
+        valid_caller(app, key, self.session, app.clock.now()).map(drop)
     }
 
     pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
@@ -46,18 +46,18 @@ impl Caller {
         Err(ApiError::new(ErrorCode::Forbidden, format!("the key lacks the scope {scope}")))
     }
 
-    /// Whose jobs it may see: `None` is everybody's.
+    /// Returns the account whose jobs the caller may read; `None` means all accounts.
     pub(crate) fn read_scope(&self) -> Option<&AccountId> {
         let all = self.key.scopes.has(Scope::Review) || self.key.scopes.has(Scope::Admin);
         (!all).then_some(&self.key.account)
     }
 
-    /// Whose jobs it may stop or change.
+    /// Returns the account whose jobs the caller may change; `None` means all accounts.
     pub(crate) fn write_scope(&self) -> Option<&AccountId> {
         (!self.key.scopes.has(Scope::Admin)).then_some(&self.key.account)
     }
 
-    /// Notes that a key that may look at everything did so.
+    /// Logs that the caller accessed a job of another account.
     pub(crate) fn audit(&self, owner: &AccountId, what: &str) {
         if *owner != self.key.account {
             tracing::info!(key.id = %self.key.id, account = %self.key.account, owner = %owner, "{what} of another account");
@@ -65,8 +65,8 @@ impl Caller {
     }
 }
 
-/// Everything but the endpoints that the table calls public needs a valid key, unknown paths included, and counts against
-/// its rate limits. Of what is public only pages are counted, for whoever shows a key or is signed in.
+/// Requires a valid key for all paths except public endpoints, and applies the key's rate limits. Of the public endpoints
+/// only pages are counted, for requests with a key or a session.
 pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let class = rate::class(request.method(), request.uri().path());
     let is_public = routes::is_public(request.uri().path());
@@ -84,12 +84,12 @@ pub(super) async fn authenticate(State(app): State<App>, mut request: Request, n
         Some(error) => error.into_response(),
         None => next.run(request).await,
     };
-    admission.tell(response.headers_mut());
+    admission.write_headers(response.headers_mut());
     response.extensions_mut().insert(caller);
     response
 }
 
-/// The header counts where there is one; without it, the cookie of a browser that signed in.
+/// Identifies the caller by the `Authorization` header, or without it by the session cookie.
 async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let secret = SessionSecret::of(headers).filter(|_| !headers.contains_key(header::AUTHORIZATION));
     let Some(secret) = secret else { return Ok(authenticate_key(app, bearer(headers)?.into()).await?.0) };
@@ -100,7 +100,7 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Cal
     Ok(caller)
 }
 
-/// Whose key this is, and when it ends.
+/// Authenticates a key. Returns the caller, and the expiry of the key.
 pub(crate) async fn authenticate_key(
     app: &App,
     presented: PresentedKey,
@@ -108,38 +108,42 @@ pub(crate) async fn authenticate_key(
     let found = app.records.key(&presented.id).await?;
     let now = app.clock.now();
     let hash = found.as_ref().map_or([0; 32], |key| key.secret_hash);
-    // Compared even when there is no such key, so that the time taken does not tell which ids exist.
+    // Compared even if there is no such key, so that the response time does not reveal which ids exist.
     let genuine = hashes_equal(&presented.hash, &hash);
-    let Some(key) = found.filter(|_| genuine) else { return Err(refused("the API key is not known")) };
+    let Some(key) = found.filter(|_| genuine) else { return Err(unauthorized("the API key is not known")) };
     let expiry = key.expires_at;
-    Ok((caller(app, key, None, now)?, expiry))
+    Ok((valid_caller(app, key, None, now)?, expiry))
 }
 
-/// Who signed in with this secret, and when the session ends.
+/// Authenticates a session. Returns the caller, and the expiry of the session.
 pub(crate) async fn authenticate_session(app: &App, secret: &SessionSecret) -> Result<(Caller, Timestamp), ApiError> {
-    let ended = || refused("the session has ended; sign in again");
+    let ended = || unauthorized("the session has ended; sign in again");
     let hash = secret.hash();
     let now = app.clock.now();
     let session = app.records.session(&hash).await?.filter(|session| now < session.expires_at).ok_or_else(ended)?;
     let key = app.records.key(&session.key).await?.ok_or_else(ended)?;
-    Ok((caller(app, key, Some(hash), now)?, session.expires_at))
+    Ok((valid_caller(app, key, Some(hash), now)?, session.expires_at))
 }
 
-/// The answer to a change that a browser sent, but perhaps not the page that it belongs to.
+/// Returns the error for a change by a browser session without a CSRF token.
 pub(crate) fn csrf_rejection() -> ApiError {
-    let message =
-        format!("a browser's session changes things only with the header {CSRF_HEADER}; GET /session tells it");
+    let message = format!("changes by a browser session need the header {CSRF_HEADER}; GET /session returns its value");
     ApiError::new(ErrorCode::Forbidden, message)
 }
 
-fn caller(app: &App, key: Arc<KeyRecord>, session: Option<SessionHash>, now: Timestamp) -> Result<Caller, ApiError> {
+fn valid_caller(
+    app: &App,
+    key: Arc<KeyRecord>,
+    session: Option<SessionHash>,
+    now: Timestamp,
+) -> Result<Caller, ApiError> {
     if key.revoked_at.is_some() {
-        return Err(refused("the API key was revoked"));
+        return Err(unauthorized("the API key was revoked"));
     }
     if !key.is_valid(now) {
-        return Err(refused("the API key has expired"));
+        return Err(unauthorized("the API key has expired"));
     }
-    touch(app, &key, now);
+    record_use(app, &key, now);
     Ok(Caller { key, session })
 }
 
@@ -158,21 +162,21 @@ fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
         let (scheme, token) = text.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().parse().ok())?
     });
-    key.ok_or_else(|| refused("the Authorization header is not of the form: Bearer assay_<id>_<secret>"))
+    key.ok_or_else(|| unauthorized("the Authorization header is not of the form: Bearer assay_<id>_<secret>"))
 }
 
-fn refused(message: &str) -> ApiError {
+fn unauthorized(message: &str) -> ApiError {
     ApiError::unauthorized(message)
 }
 
-fn touch(app: &App, key: &KeyRecord, now: Timestamp) {
-    if key.last_used_at.is_some_and(|last| now.duration_since(last) < TOUCH_EVERY) {
+fn record_use(app: &App, key: &KeyRecord, now: Timestamp) {
+    if key.last_used_at.is_some_and(|last| now.duration_since(last) < USE_INTERVAL) {
         return;
     }
     let (app, id) = (app.clone(), key.id.clone());
     tokio::spawn(async move {
         if let Err(error) = app.records.touch_key(&id, now).await {
-            error.log(&format!("the use of key {id} was not noted"));
+            error.log(&format!("could not record the use of key {id}"));
         }
     });
 }

@@ -1,4 +1,4 @@
-//! A request body that can be looked at after its handler is done with it.
+//! A request body that remains accessible after its handler has finished.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
-/// Two handles on one body: the handler's, and the one that [`super::drain`] keeps.
+/// A shared body: one handle for the handler, one for [`super::drain`].
 #[derive(Clone)]
 pub(super) struct SharedBody(Arc<Mutex<BodyState>>);
 
@@ -28,17 +28,17 @@ impl SharedBody {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Somebody began to read.
+    /// Returns whether reading has begun.
     pub(super) fn is_touched(&self) -> bool {
         self.with(|state| state.touched)
     }
 
-    /// There is nothing more to read.
+    /// Returns whether the body has been read to its end.
     pub(super) fn is_ended(&self) -> bool {
         self.with(|state| state.ended)
     }
 
-    /// Reads on, up to about `limit` bytes, and throws away what comes.
+    /// Reads and discards up to about `limit` bytes.
     pub(super) async fn discard(&mut self, limit: usize) {
         let mut read = 0;
         while read < limit

@@ -1,4 +1,4 @@
-//! Pages of other origins, if the operator allows any.
+//! Cross-origin requests, if the operator allows any.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tower_http::cors::CorsLayer;
 use crate::ApiSettings;
 use crate::sessions::CSRF_HEADER;
 
-/// How long a browser need not ask again.
+/// How long a browser may cache the result of a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(600);
-/// What pages may send.
-const SENT: [HeaderName; 9] = [
+/// Headers that pages may send.
+const ALLOWED_HEADERS: [HeaderName; 9] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
@@ -22,8 +22,8 @@ const SENT: [HeaderName; 9] = [
     HeaderName::from_static("last-event-id"),
     HeaderName::from_static(CSRF_HEADER),
 ];
-/// What pages may read, beside the body.
-const READ: [HeaderName; 9] = [
+/// Headers that pages may read.
+const EXPOSED_HEADERS: [HeaderName; 9] = [
     header::CONTENT_DISPOSITION,
     header::CONTENT_RANGE,
     header::ETAG,
@@ -35,8 +35,8 @@ const READ: [HeaderName; 9] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// `None` unless the operator allows origins: then a browser's question in advance needs a key as everything does, and
-/// so is answered with no.
+/// Returns the CORS layer, or `None` if the operator allows no origins: then a preflight request needs a key like every
+/// other request, and fails.
 pub(super) fn cors(settings: &ApiSettings) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = settings.browsers.origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     if origins.is_empty() {
@@ -46,8 +46,8 @@ pub(super) fn cors(settings: &ApiSettings) -> Option<CorsLayer> {
         .allow_origin(origins)
         .allow_credentials(true)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
-        .allow_headers(SENT)
-        .expose_headers(READ)
+        .allow_headers(ALLOWED_HEADERS)
+        .expose_headers(EXPOSED_HEADERS)
         .max_age(MAX_AGE);
     Some(layer)
 }

@@ -1,6 +1,6 @@
-//! A client that is still sending does not read our answer; if we just closed, it would see a reset instead of the
-//! reason. So what an early answer left unread is read on for a little while, and then the connection ends; it lingers
-//! while more comes (`linger.rs`).
+//! Draining of unread request bodies. A client that is still sending does not read the response; if the connection were
+//! closed at once, it would see a reset instead. So the rest of the body is read for a short while after an early response
+//! before the connection is closed, which then lingers while more bytes arrive (`linger.rs`).
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ pub(super) async fn drain(request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
-    let waits_for_go = request.headers().get(header::EXPECT).is_some_and(|v| v.as_bytes() == b"100-continue");
+    let expects_continue = request.headers().get(header::EXPECT).is_some_and(|v| v.as_bytes() == b"100-continue");
     let (parts, body) = request.into_parts();
     let mut shared = SharedBody::new(body);
     let mut response = next.run(Request::from_parts(parts, Body::new(shared.clone()))).await;
-    // A client that waits for `100 Continue` has not sent anything yet; reading would tell it to.
-    if !shared.is_ended() && (!waits_for_go || shared.is_touched()) {
-        // Out of time is as good as out of bytes.
+    // A client that waits for `100 Continue` has not sent anything yet; reading would make it begin.
+    if !shared.is_ended() && (!expects_continue || shared.is_touched()) {
+        // A timeout is treated like the byte limit.
         let _ = tokio::time::timeout(MAX_TIME, shared.discard(MAX_BYTES)).await;
     }
     if !shared.is_ended() {

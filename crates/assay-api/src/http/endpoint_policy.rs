@@ -1,6 +1,5 @@
-//! What every request to an endpoint goes through, as the table of endpoints says of it: the scope of its key, whether the
-//! client takes the answer, the envelope and the tag of the answer. One layer, since each costs every request a few
-//! allocations.
+//! The per-endpoint policy from the table of endpoints: required scope, content negotiation, envelope and entity tag. One
+//! layer for all, since each layer costs a few allocations per request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,14 +15,14 @@ use super::error::ApiError;
 use super::{accept, cacheable, envelope, unknown_query};
 use crate::routes::{Endpoint, query_parameters};
 
-/// What the table says of an endpoint.
+/// The policy of an endpoint, from its row in the table.
 #[derive(Debug, Clone)]
 pub(super) struct EndpointPolicy {
     scope: Option<Scope>,
     needs_key: bool,
     json: bool,
     steady: bool,
-    /// Parameters of the query that it knows; `None` where the document does not list them.
+    /// Query parameters that the endpoint knows; `None` if the OpenAPI document does not list them.
     query: Option<Arc<BTreeSet<String>>>,
 }
 
@@ -34,10 +33,10 @@ impl EndpointPolicy {
         Self { scope, needs_key, json, steady, query }
     }
 
-    /// Whether the answer is to be wrapped.
+    /// Checks the request. Returns whether the response is to be wrapped in an envelope.
     fn check(&self, request: &Request) -> Result<bool, ApiError> {
         if self.needs_key {
-            // Without a key nobody gets here; if a change ever let somebody through, it ends here.
+            // `authenticate` already rejects requests without a key; this is a second line of defence.
             let caller = request.extensions().get::<Caller>();
             let caller = caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?;
             self.scope.map_or(Ok(()), |scope| caller.require(scope))?;

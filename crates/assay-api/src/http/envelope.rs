@@ -1,4 +1,5 @@
-//! `?envelope=true`: successes as `{"data": ..., "error": null}`, for clients that expect the shape of errors there too.
+//! `?envelope=true` wraps successful responses as `{"data": ..., "error": null}`, for clients that expect the same shape as
+//! for errors.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Uri, header};
@@ -7,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use super::error::ApiError;
 use crate::routes::Query;
 
-/// Whether the client asks for it.
+/// Returns whether the client requests the envelope.
 pub(super) fn is_wanted(uri: &Uri) -> Result<bool, ApiError> {
     match Query::parse(uri.query()).text("envelope")? {
         None | Some("false") => Ok(false),
@@ -16,17 +17,17 @@ pub(super) fn is_wanted(uri: &Uri) -> Result<bool, ApiError> {
     }
 }
 
-/// A success as the client asked for it; anything else as it is.
+/// Wraps a successful JSON response; returns any other response unchanged.
 pub(super) async fn wrap(response: Response) -> Response {
     let json = response.headers().get(header::CONTENT_TYPE) == Some(&HeaderValue::from_static("application/json"));
     if !json || !response.status().is_success() {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    // Our own answer: its size is bounded where it is made.
+    // The size of the response is bounded where it is created.
     let inner = match axum::body::to_bytes(body, usize::MAX).await {
         Ok(bytes) => bytes,
-        Err(error) => return ApiError::internal("an answer broke off", &error).into_response(),
+        Err(error) => return ApiError::internal("reading a response body failed", &error).into_response(),
     };
     parts.headers.remove(header::CONTENT_LENGTH);
     let whole = [b"{\"data\":", &*inner, b",\"error\":null}"].concat();

@@ -1,4 +1,4 @@
-//! Errors to HTTP: a public message for the client, a private context for the log.
+//! The mapping of errors to HTTP: a public message for the client, a private context for the log.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Longest rejected value shown, in characters.
+/// Longest rejected value in an error, in characters.
 const MAX_VALUE_CHARS: usize = 100;
 
-/// The machine-readable word of an error.
+/// The machine-readable code of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorCode {
     Validation,
@@ -55,7 +55,7 @@ impl ErrorCode {
     }
 }
 
-/// The shape of every error.
+/// The body of every error response.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorAnswer {
@@ -64,22 +64,22 @@ pub(crate) struct ErrorAnswer {
     error: ErrorBody,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorBody {
     /// Machine-readable.
     #[schema(example = "VALIDATION_ERROR", pattern = "^[A-Z_]+$")]
     code: String,
-    /// For people: says what to do next.
+    /// A message for humans, with what to do next.
     message: String,
-    /// On every VALIDATION_ERROR, and where a limit is used up or passed.
+    /// Present on every VALIDATION_ERROR, and when a limit is reached or exceeded.
     details: Option<AnyDetails>,
     /// The same as in the header `X-Request-Id`.
     request_id: Uuid,
 }
 
-/// What there is to tell.
+/// Details of an error.
 #[derive(utoipa::ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -88,50 +88,50 @@ pub(crate) enum AnyDetails {
     Limit(OverLimit),
 }
 
-/// A limit that is used up, or that what was sent passes.
+/// A limit that is reached, or that the request exceeds.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct OverLimit {
     /// Its name, such as `jobs_per_day`.
     #[schema(example = "jobs_per_day")]
     limit: &'static str,
-    /// How much there is.
+    /// The limit.
     maximum: u64,
-    /// How much is in use, or was sent.
+    /// The amount in use, or in the request.
     current: u64,
-    /// When it is free again; null where no time is known.
+    /// The time at which the limit allows more; null if it is not known.
     frees_at: Option<Timestamp>,
-    /// The event that makes room again, in words; null where `frees_at` has a time.
+    /// The event after which the limit allows more, in words; null if `frees_at` has a time.
     #[schema(example = "when one of your account's jobs ends")]
     frees_when: Option<&'static str>,
 }
 
 impl OverLimit {
-    /// A limit that is free again at a time.
+    /// Creates the details of a limit that allows more at a known time.
     pub(crate) fn until(limit: &'static str, maximum: u64, current: u64, frees_at: Timestamp) -> Self {
         Self { limit, maximum, current, frees_at: Some(frees_at), frees_when: None }
     }
 
-    /// A limit that is freed by something of which no time is known.
+    /// Creates the details of a limit that allows more after an event.
     pub(crate) fn when(limit: &'static str, maximum: u64, current: u64, frees_when: &'static str) -> Self {
         Self { limit, maximum, current, frees_at: None, frees_when: Some(frees_when) }
     }
 }
 
-/// Which part of the request is wrong.
+/// The invalid part of the request.
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorDetails {
     /// Its name.
     field: String,
-    /// What was sent, shortened; never a secret; null for files and for what is missing.
+    /// The value, truncated; null for secrets, files and missing values.
     value: Option<String>,
-    /// Of an archive with a scenario: the file in it that is at fault.
+    /// In an archive with a scenario: the invalid file.
     file: Option<String>,
-    /// And the key in that file.
+    /// The invalid key in that file.
     key: Option<String>,
 }
 
-/// An answer that is an error. Becomes a body in `observe`, which knows the request's id.
+/// An error response. `observe`, which knows the request's id, writes the body.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     code: ErrorCode,
@@ -145,7 +145,7 @@ impl ApiError {
         Self { code, message: message.into(), details: None, headers: Vec::new() }
     }
 
-    /// A wrong `field` with this `value` (`None` for files and for what is missing).
+    /// Creates the error for an invalid `field` with this `value` (`None` for secrets, files and missing values).
     pub(crate) fn invalid(field: &str, value: Option<&str>, message: impl Into<String>) -> Self {
         let value =
             value.map(|v| assay_model::sanitise(v, usize::MAX).chars().take(MAX_VALUE_CHARS).collect::<String>());
@@ -153,13 +153,13 @@ impl ApiError {
         Self { details, ..Self::new(ErrorCode::Validation, message) }
     }
 
-    /// A key or session that is good for nothing.
+    /// Creates the error for an invalid key or session.
     pub(crate) fn unauthorized(message: &str) -> Self {
         let challenge = HeaderValue::from_static("Bearer realm=\"assay\", error=\"invalid_token\"");
         Self::new(ErrorCode::Unauthorized, message).with_header(header::WWW_AUTHENTICATE, challenge)
     }
 
-    /// The same, where in the file that the field holds.
+    /// Adds the position in the file that the field contains.
     pub(crate) fn in_file(mut self, file: &str, key: Option<&str>) -> Self {
         if let Some(details) = &mut self.details {
             details["file"] = json!(file);
@@ -172,29 +172,29 @@ impl ApiError {
         Self::new(ErrorCode::NotFound, format!("there is no such {what}"))
     }
 
-    /// Our fault: `context` goes to the log, not to the client.
+    /// Creates an internal error; `context` is written to the log, not sent to the client.
     pub(crate) fn internal(context: &str, error: &dyn std::error::Error) -> Self {
-        tracing::error!(error = %Chain(error), "{context}");
-        Self::broken()
+        tracing::error!(error = %ErrorChain(error), "{context}");
+        Self::logged_internal()
     }
 
-    /// Our fault, of which the log has been told.
-    fn broken() -> Self {
-        Self::new(ErrorCode::Internal, "something went wrong on our side; the request id helps to find out what")
+    /// Creates an internal error that has already been logged.
+    fn logged_internal() -> Self {
+        Self::new(ErrorCode::Internal, "an internal error occurred; give the request id when you report it")
     }
 
-    /// What can't be done now, and when to ask again.
+    /// Creates a temporary error with a retry delay.
     pub(crate) fn try_again(code: ErrorCode, message: &str, seconds: u64) -> Self {
         Self::new(code, message).with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// A limit that is used up, and when to try again.
+    /// Creates the error for a limit that is reached, with a retry delay.
     pub(crate) fn over_limit(over: &OverLimit, message: impl Into<String>, seconds: u64) -> Self {
         let error = Self { details: Some(json!(over)), ..Self::new(ErrorCode::RateLimited, message) };
         error.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// More than a limit that does not change by waiting.
+    /// Creates the error for a request that exceeds a permanent limit.
     pub(crate) fn too_large(over: &OverLimit, message: impl Into<String>) -> Self {
         Self { details: Some(json!(over)), ..Self::new(ErrorCode::PayloadTooLarge, message) }
     }
@@ -204,12 +204,12 @@ impl ApiError {
         self
     }
 
-    /// Whether it is no fault of the client's.
-    pub(crate) fn is_ours(&self) -> bool {
+    /// Returns whether the error is the server's fault.
+    pub(crate) fn is_server_error(&self) -> bool {
         self.code.status_and_name().0.is_server_error()
     }
 
-    /// The machine-readable word.
+    /// Returns the machine-readable code.
     pub(super) fn name(&self) -> &'static str {
         self.code.status_and_name().1
     }
@@ -224,13 +224,13 @@ impl ApiError {
         json!({ "data": null, "error": error }).to_string().into_bytes()
     }
 
-    /// The error for an answer that a library made.
-    pub(super) fn of_status(status: StatusCode) -> Self {
+    /// Creates the error for an error response of a library.
+    pub(super) fn from_status(status: StatusCode) -> Self {
         let (code, message) = match status {
-            StatusCode::UNAUTHORIZED => (ErrorCode::Unauthorized, "a key is needed"),
-            StatusCode::FORBIDDEN => (ErrorCode::Forbidden, "the key may not do this"),
+            StatusCode::UNAUTHORIZED => (ErrorCode::Unauthorized, "an API key is needed"),
+            StatusCode::FORBIDDEN => (ErrorCode::Forbidden, "the key is not authorised for this"),
             StatusCode::NOT_FOUND => (ErrorCode::NotFound, "there is nothing at this path"),
-            StatusCode::METHOD_NOT_ALLOWED => (ErrorCode::MethodNotAllowed, "this path does not take this method"),
+            StatusCode::METHOD_NOT_ALLOWED => (ErrorCode::MethodNotAllowed, "this path does not support this method"),
             StatusCode::REQUEST_TIMEOUT => (ErrorCode::Timeout, "the request took too long"),
             StatusCode::PAYLOAD_TOO_LARGE => (ErrorCode::PayloadTooLarge, "the request's body is too large"),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
@@ -238,8 +238,8 @@ impl ApiError {
             }
             StatusCode::TOO_MANY_REQUESTS => (ErrorCode::RateLimited, "too many requests"),
             StatusCode::SERVICE_UNAVAILABLE => (ErrorCode::Unavailable, "try again later"),
-            s if s.is_server_error() => (ErrorCode::Internal, "something went wrong on our side"),
-            _ => return Self::invalid("request", None, "the request is not well-formed"),
+            s if s.is_server_error() => (ErrorCode::Internal, "an internal error occurred"),
+            _ => return Self::invalid("request", None, "the request is malformed"),
         };
         Self::new(code, message)
     }
@@ -251,13 +251,13 @@ impl From<StoreError> for ApiError {
             return over.into();
         }
         if error.is_transient() || matches!(error, StoreError::Closed) {
-            error.log("the records are not available");
+            error.log("the records are unavailable");
             let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
-            return Self::new(ErrorCode::Unavailable, "the service can't take this now; try again")
+            return Self::new(ErrorCode::Unavailable, "the service is temporarily unavailable; try again")
                 .with_header(retry.0, retry.1);
         }
         error.log("the records failed");
-        Self::broken()
+        Self::logged_internal()
     }
 }
 
@@ -271,9 +271,9 @@ impl IntoResponse for ApiError {
 }
 
 /// An error with its sources, for the log.
-struct Chain<'a>(&'a dyn std::error::Error);
+struct ErrorChain<'a>(&'a dyn std::error::Error);
 
-impl std::fmt::Display for Chain<'_> {
+impl std::fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.0)?;
         let mut source = self.0.source();

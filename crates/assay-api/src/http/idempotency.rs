@@ -1,8 +1,8 @@
-//! `Idempotency-Key`: a request that carries one is done once, however often it is sent.
+//! `Idempotency-Key`: a request with a key is executed once, however often it is sent.
 //!
-//! The key is taken when the whole request is known, so the readers of bodies do it ([`IdempotencyGuard::begin`]): what counts are
-//! the names and values of parts, not how they were packed. The layer keeps what came of it. Only successes are kept: a
-//! request that was refused may be put right and sent again under the same key.
+//! The key is claimed once the whole request is known, by the code that reads the body ([`IdempotencyGuard::begin`]), and
+//! compared by the names and values of parts, not by their encoding. The layer stores the response. Only successes are
+//! stored: a rejected request may be corrected and sent again with the same key.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,14 +20,14 @@ use super::error::{ApiError, ErrorCode};
 use crate::signed_urls::ContentHasher;
 use crate::state::App;
 
-/// The request's header.
+/// The request header.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Says that an answer is an earlier one.
+/// The response header that marks a replayed response.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// When to ask again after a request that is still being done, in s.
+/// Retry delay in seconds while the first request is still running.
 const RETRY_S: u64 = 1;
 
-/// A request with a key, as an extension of the request.
+/// The idempotency key of a request, as an extension of the request.
 #[derive(Clone)]
 pub(crate) struct IdempotencyGuard(Arc<IdempotentRequest>);
 
@@ -41,17 +41,17 @@ struct IdempotentRequest {
 }
 
 enum IdempotencyStage {
-    /// Nothing is done yet.
+    /// The request is being read.
     Reading,
-    /// The key is ours.
+    /// The key is claimed by this request.
     Taken(Once),
-    /// It was done before.
+    /// The request was executed before.
     Done(KeptAnswer),
-    /// The answer is kept.
+    /// The response is stored, or the key released.
     Kept,
 }
 
-/// In an answer with a secret: the body that is kept instead.
+/// An extension of a response that contains a secret: the body to store instead.
 #[derive(Debug, Clone)]
 pub(crate) struct RedactedBody(pub(crate) Bytes);
 
@@ -90,13 +90,13 @@ fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
 }
 
 impl IdempotencyGuard {
-    /// What the request's reader needs to know.
+    /// Returns the guard of a request, if it has a key.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         request.extensions().get().cloned()
     }
 
-    /// Takes the key for the request with this content. An error is the way out of the handler: the layer around it
-    /// knows what to answer.
+    /// Claims the key for the request with this content. An error ends the handler; if the request was executed before, the
+    /// layer replaces it with the stored response.
     pub(crate) async fn begin(&self, content: impl FnOnce(&mut ContentHasher)) -> Result<(), ApiError> {
         let IdempotentRequest { app, caller, key, route, .. } = &*self.0;
         let mut hashed = app.signer.content_hasher();
@@ -111,10 +111,10 @@ impl IdempotencyGuard {
             }
             Begun::Done(answer) => {
                 *self.stage() = IdempotencyStage::Done(answer);
-                Err(ApiError::new(ErrorCode::Conflict, "the request was done before"))
+                Err(ApiError::new(ErrorCode::Conflict, "the request was executed before"))
             }
             Begun::Running => {
-                let message = "the first request with this Idempotency-Key is still being done; ask again";
+                let message = "the first request with this Idempotency-Key is still running; try again";
                 Err(ApiError::try_again(ErrorCode::Conflict, message, RETRY_S))
             }
             Begun::Other => {
@@ -124,7 +124,7 @@ impl IdempotencyGuard {
         }
     }
 
-    /// Accepts a job together with its answer.
+    /// Creates a job together with its stored response.
     async fn create_job(&self, job: NewJob, answer: KeptAnswer) -> Result<u32, ApiError> {
         self.0.app.records.create_job_once(job, self.taken()?, answer).await?.ok_or_else(lost)
     }
@@ -152,17 +152,17 @@ impl IdempotencyGuard {
         let taken = std::mem::replace(&mut *self.stage(), IdempotencyStage::Kept);
         let IdempotencyStage::Taken(once) = taken else { return response };
         let (parts, body) = response.into_parts();
-        // Our own answer: its size is bounded where it is made.
+        // The size of the response is bounded where it is created.
         let body = match axum::body::to_bytes(body, usize::MAX).await {
             Ok(body) => body,
-            Err(error) => return ApiError::internal("an answer broke off", &error).into_response(),
+            Err(error) => return ApiError::internal("reading a response body failed", &error).into_response(),
         };
         let kept = parts.extensions.get::<RedactedBody>().map_or(&body, |instead| &instead.0);
         let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         let answer = answer(parts.status, location, kept);
         if let Err(error) = self.0.app.records.finish(once, answer).await {
-            // A job has its answer already; anything else may be asked again when the key is free.
-            error.log("the answer to a request with an idempotency key was not kept");
+            // The response of a job is stored already; any other request may be sent again once the key expires.
+            error.log("could not store the response to a request with an idempotency key");
         }
         Response::from_parts(parts, Body::from(body))
     }
@@ -172,7 +172,7 @@ impl IdempotencyGuard {
     }
 }
 
-/// Accepts a job; under an idempotency key together with what will be answered.
+/// Creates a job; with an idempotency key together with its stored response.
 pub(crate) async fn create_job(
     app: &App,
     once: Option<&IdempotencyGuard>,
@@ -185,7 +185,7 @@ pub(crate) async fn create_job(
     }
 }
 
-/// The same for a submission of which an account has at most so many since that time.
+/// Creates a submission, of which an account may have at most `daily` since `day`; like [`create_job`].
 pub(crate) async fn submit(
     app: &App,
     once: Option<&IdempotencyGuard>,
@@ -203,7 +203,7 @@ fn lost() -> ApiError {
     ApiError::new(ErrorCode::Conflict, "this Idempotency-Key was taken over by a later request")
 }
 
-/// An answer as it is kept.
+/// Creates the stored form of a response.
 pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) -> KeptAnswer {
     let body = (body.len() <= MAX_ANSWER_BYTES).then(|| body.to_vec());
     KeptAnswer { status: status.as_u16(), location: location.map(str::to_owned), body }
@@ -211,7 +211,7 @@ pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) ->
 
 fn replayed(answer: KeptAnswer) -> Response {
     let Some(body) = answer.body else {
-        let message = "the request was done, and its answer was too long to be kept; GET what it was about";
+        let message = "the request was executed, but its response was too long to be stored; GET the resource instead";
         return ApiError::new(ErrorCode::Conflict, message).into_response();
     };
     let mut response = Response::new(Body::from(body));
@@ -225,7 +225,7 @@ fn replayed(answer: KeptAnswer) -> Response {
     response
 }
 
-/// Frees the key of a request that failed, also when its client went away or its handler panicked.
+/// Releases the key of a request that failed, also if its client disconnected or its handler panicked.
 struct ReleaseOnDrop(IdempotencyGuard);
 
 impl Drop for ReleaseOnDrop {
@@ -235,7 +235,7 @@ impl Drop for ReleaseOnDrop {
         let app = self.0.0.app.clone();
         tokio::spawn(async move {
             if let Err(error) = app.records.abandon(once).await {
-                error.log("an idempotency key stays taken for a while");
+                error.log("could not release an idempotency key; it expires later");
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Requests whose body is a small JSON document, and answers that are one.
+//! JSON request bodies and responses.
 
 use assay_model::{plain_complaint, sanitise};
 use axum::body::{Body, Bytes, to_bytes};
@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::state::App;
 
-/// Longest body, in bytes.
+/// Longest request body, in bytes.
 const MAX_BODY_BYTES: usize = 16 << 10;
 
-/// Longest complaint about a body that is told, in bytes.
+/// Longest message of the parser in an error, in bytes.
 const MAX_COMPLAINT_BYTES: usize = 300;
-/// Room that an answer begins with: most jobs need less, so it is written without moving it.
+/// Initial capacity of a response: most jobs need less, so writing does not reallocate.
 const ANSWER_BYTES: usize = 4 << 10;
 
-/// An answer.
+/// A JSON response.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -29,12 +29,12 @@ impl<T: Serialize> IntoResponse for Json<T> {
         let mut text = Vec::with_capacity(ANSWER_BYTES);
         match serde_json::to_writer(&mut text, &self.0) {
             Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response(),
-            Err(error) => ApiError::internal("an answer can't be written as JSON", &error).into_response(),
+            Err(error) => ApiError::internal("could not serialise a response", &error).into_response(),
         }
     }
 }
 
-/// The body, which must be a JSON object and say so.
+/// Reads the body, which must be a JSON object with that content type.
 pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiError> {
     if !is_json(&request) {
         return Err(not_json());
@@ -47,7 +47,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
     Ok(value)
 }
 
-/// The same of a request that may have no body at all; `null` is none.
+/// Like [`json_body`] for a request whose body is optional; `null` counts as absent.
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
     let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
     let once = IdempotencyGuard::of(&request);
@@ -82,7 +82,7 @@ fn not_json() -> ApiError {
     ApiError::new(ErrorCode::UnsupportedMediaType, "send the request as application/json")
 }
 
-/// A request that needs no body: whatever comes is left unread.
+/// Accepts a request without a body; a body is left unread.
 pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
     match IdempotencyGuard::of(&request) {
         Some(once) => once.begin(|_| ()).await,
@@ -92,11 +92,11 @@ pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
 
 async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
     let body = tokio::time::timeout(app.settings.uploads.idle_s.get(), to_bytes(body, MAX_BODY_BYTES)).await;
-    let body = body.map_err(|_| ApiError::new(ErrorCode::Timeout, "the body did not come in time"))?;
+    let body = body.map_err(|_| ApiError::new(ErrorCode::Timeout, "the body was not received in time"))?;
     body.map_err(|_| {
         ApiError::new(
             ErrorCode::PayloadTooLarge,
-            format!("the body is broken, or has more than {MAX_BODY_BYTES} bytes"),
+            format!("the body is incomplete, or longer than {MAX_BODY_BYTES} bytes"),
         )
     })
 }
@@ -105,15 +105,15 @@ fn parse(body: &Bytes) -> Result<Value, ApiError> {
     let mut value: Value = serde_json::from_slice(body)
         .map_err(|e| ApiError::invalid("body", None, format!("not JSON: {}", plain_complaint(&e.to_string()))))?;
     whole_numbers(&mut value);
-    // Serde would take a list for a struct.
+    // Serde would accept an array for a struct.
     if value.is_object() { Ok(value) } else { Err(ApiError::invalid("body", None, "not a JSON object")) }
 }
 
-/// To JSON, and so to the document's schemas, `2.0` is a whole number; to serde it is none.
+/// Replaces numbers such as `2.0` with integers: JSON Schema accepts them as integers, serde does not.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            // Below 2^53 nothing is lost on the way.
+            // Below 2^53 the conversion is exact.
             let whole = number.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9e15 && !number.is_i64());
             if let Some(whole) = whole.and_then(|x| format!("{x:.0}").parse::<i64>().ok()) {
                 *number = whole.into();
@@ -125,12 +125,12 @@ fn whole_numbers(value: &mut Value) {
     }
 }
 
-/// Reads what a body says. An error names the field; its value too, unless that is a secret.
+/// Deserialises a body. An error names the field, and its value unless `is_secret`.
 pub(crate) fn read_body<T: DeserializeOwned>(body: &Value, is_secret: bool) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(body).map_err(|error| {
         let complaint = sanitise(&error.inner().to_string(), MAX_COMPLAINT_BYTES);
         let path = error.path().to_string();
-        // At the body itself, the complaint names the field.
+        // For an error at the top level, the message names the field.
         let field = named_field(&complaint).map_or_else(|| first_name(&path), str::to_owned);
         let value = body.get(&field).filter(|_| !is_secret);
         let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
@@ -140,7 +140,7 @@ pub(crate) fn read_body<T: DeserializeOwned>(body: &Value, is_secret: bool) -> R
     })
 }
 
-/// `scopes` of `scopes[1]`.
+/// Returns the first name of a path: `scopes` for `scopes[1]`.
 fn first_name(path: &str) -> String {
     match path.split(['[', '.']).next() {
         None | Some("") => "body".to_owned(),
@@ -148,7 +148,7 @@ fn first_name(path: &str) -> String {
     }
 }
 
-/// The field that serde complains about as missing or unknown, if that is the complaint.
+/// Returns the field that serde reports as missing or unknown, if the message is of that kind.
 fn named_field(complaint: &str) -> Option<&str> {
     let named = ["missing field `", "unknown field `"].into_iter().find_map(|start| complaint.strip_prefix(start));
     named.and_then(|rest| rest.split_once('`')).map(|(name, _)| name)

@@ -1,6 +1,6 @@
-//! What happens around every handler, outermost first: request id and log (`observe`), the rest of an unread body
-//! (`drain`), panics, keys (`auth`) and how often they ask (`rate`), what the table says of the endpoint (`enter`), requests
-//! that are done once (`once`); and the one shape of errors (`error`).
+//! The layers around every handler, outermost first: request id and log (`observe`), draining of unread bodies (`drain`),
+//! panics, authentication (`auth`), rate limits (`rate`), the endpoint's policy (`endpoint_policy`), and idempotency keys
+//! (`idempotency`); and the shape of all errors (`error`).
 
 mod accept;
 mod auth;
@@ -22,7 +22,7 @@ mod unknown_query;
 
 pub(crate) use accept::{accepts, accepts_encoding};
 pub(crate) use auth::{Caller, authenticate_key, authenticate_session, csrf_rejection};
-pub(crate) use cacheable::{is_known, mark, not_modified, tag};
+pub(crate) use cacheable::{etag_matches, not_modified, set_etag, tag};
 pub(crate) use error::{ApiError, ErrorAnswer, ErrorCode, OverLimit};
 pub(crate) use idempotency::{IdempotencyGuard, RedactedBody, answer, create_job, submit};
 pub(crate) use json::{Json, json_body, no_body, optional_json_body, read_body};

@@ -1,5 +1,5 @@
-//! The outermost layer: a request id, one log line, the rest of an unread body, errors in their shape, headers that belong on
-//! every answer.
+//! The outermost layer: the request id, one log line, draining of unread bodies, the bodies of errors, and the headers of
+//! every response.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::state::App;
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 pub(super) async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = given(request.headers()).unwrap_or_else(|| app.new_id());
+    let id = client_request_id(request.headers()).unwrap_or_else(|| app.new_id());
     let mut text = Uuid::encode_buffer();
     let text = &*id.hyphenated().encode_lower(&mut text);
     let metrics = RequestMetrics::of(&request);
@@ -33,7 +33,7 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
     );
     let start = Instant::now();
     let response = drain(request, next).instrument(span.clone()).await;
-    let mut response = shaped(response, id);
+    let mut response = with_error_body(response, id);
     metrics.record(&response, start);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(text) {
@@ -53,19 +53,19 @@ pub(super) async fn observe(State(app): State<App>, request: Request, next: Next
     response
 }
 
-/// The client's own id, if it is a UUID: any other text could forge lines of the log.
-fn given(headers: &HeaderMap) -> Option<Uuid> {
+/// Returns the client's request id if it is a UUID: any other text could forge log lines.
+fn client_request_id(headers: &HeaderMap) -> Option<Uuid> {
     headers.get(X_REQUEST_ID)?.to_str().ok()?.parse().ok()
 }
 
-/// Gives an error its body, whoever made it.
-fn shaped(response: Response, id: Uuid) -> Response {
+/// Writes the body of an error response, also of one created by a library.
+fn with_error_body(response: Response, id: Uuid) -> Response {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let own = response.extensions().get::<Arc<ApiError>>().cloned();
-    let error = own.unwrap_or_else(|| Arc::new(ApiError::of_status(status)));
+    let error = own.unwrap_or_else(|| Arc::new(ApiError::from_status(status)));
     let (mut parts, _) = response.into_parts();
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -2,24 +2,24 @@
 
 use std::ops::Range;
 
-/// What a client asks for.
+/// The range that a client requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// Everything: no range, one that is not understood, or several.
+    /// Everything: no range, an unsupported one, or several.
     All,
     /// These bytes.
     Part(Range<u64>),
-    /// Nothing that there is.
+    /// No byte that exists.
     Nothing,
 }
 
-/// Reads the header's value for something of `length` bytes.
+/// Parses the header's value for a resource of `length` bytes.
 pub(crate) fn parse_range(header: Option<&str>, length: u64) -> RequestedRange {
     let Some(range) = header.and_then(|text| text.strip_prefix("bytes=")) else { return RequestedRange::All };
     let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::All };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        // A number past all bounds is past the end.
+        // A number that overflows lies beyond the end.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     let part = match (number(first), number(last)) {

@@ -1,8 +1,8 @@
-//! How often a key may ask: fixed windows of 60 s, a count per key and class.
+//! Rate limits: fixed windows of 60 s, with a count per key and class.
 //!
-//! The counts live in this process. A durable count would cost every GET a write, and what a restart forgets is at most
-//! one window. All windows begin with the minute, so the counts of a past one are thrown away together and the memory is
-//! bounded by the keys that asked within a minute.
+//! The counts are kept in this process. Durable counts would cost a write per GET, and a restart loses at most one window.
+//! All windows begin with the minute, so the counts of a past one are dropped together, and the memory is bounded by the
+//! number of keys used within a minute.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ struct RateWindow {
     admitted: HashMap<(KeyId, RateClass), u32>,
 }
 
-/// What was decided about a request, and what its answer says of it.
+/// The decision about a request, and the rate limit headers of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admission {
     class: RateClass,
@@ -46,7 +46,7 @@ pub(super) struct Admission {
 }
 
 impl RateWindows {
-    /// Counts for `new` from now on what was counted for `old`: a key that is rotated gets no further window by that.
+    /// Moves the counts of `old` to `new`, so that rotating a key does not reset its limits.
     pub(crate) fn carry_over(&self, old: &KeyId, new: &KeyId) {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for class in RateClass::ALL {
@@ -56,12 +56,12 @@ impl RateWindows {
         }
     }
 
-    /// Counts a request of `key`, if there is room for it in the window that `now` lies in.
+    /// Counts a request of `key` if the current window allows it.
     pub(super) fn admit(&self, key: &KeyId, class: RateClass, limits: &RateLimits, now: Timestamp) -> Admission {
         let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit(class, limits));
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.number != number {
-            // Also when the clock was set back: that costs a window, and never keeps anybody out for long.
+            // Also if the clock was set back: that resets the window, and never blocks a key for long.
             *window = RateWindow { number, admitted: HashMap::new() };
         }
         let count = window.admitted.entry((key.clone(), class)).or_default();
@@ -74,7 +74,7 @@ impl RateWindows {
 }
 
 impl Admission {
-    /// The answer to a request that has no room.
+    /// Returns the error for a request over the limit.
     pub(super) fn refusal(&self) -> Option<ApiError> {
         if self.admitted {
             return None;
@@ -87,21 +87,21 @@ impl Admission {
             RateClass::Pages => ("pages", "pages_per_minute"),
             RateClass::Write | RateClass::Free => ("changing requests", "write_per_minute"),
         };
-        let message = format!("the key's limit of {limit} {what} a minute is used up; try again in {wait} s");
+        let message = format!("the key's limit of {limit} {what} per minute is used up; try again in {wait} s");
         let frees_at = Timestamp::from_second(*reset).unwrap_or(Timestamp::MAX);
         let over = OverLimit::until(setting, u64::from(*limit), u64::from(*limit), frees_at);
         Some(ApiError::over_limit(&over, message, wait.unsigned_abs()))
     }
 
-    /// Tells the client where it stands.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    /// Writes the rate limit headers.
+    pub(super) fn write_headers(&self, headers: &mut HeaderMap) {
         headers.insert(LIMIT, HeaderValue::from(self.limit));
         headers.insert(REMAINING, HeaderValue::from(self.remaining));
         headers.insert(RESET, HeaderValue::from(self.reset));
     }
 }
 
-/// The class of any request with a key, also of one that no endpoint takes.
+/// Returns the class of a request with a key, also for paths without an endpoint.
 pub(super) fn class(method: &Method, path: &str) -> RateClass {
     let path = path.strip_prefix("/v1").unwrap_or(path).trim_end_matches('/');
     match (method, path) {
@@ -113,7 +113,7 @@ pub(super) fn class(method: &Method, path: &str) -> RateClass {
     }
 }
 
-/// Whether the path is that of a page for people, or of a script, style or picture of one.
+/// Returns whether the path is that of an HTML page, or of a script, style or picture of one.
 fn is_page(path: &str) -> bool {
     path == "/docs" || path.starts_with("/docs/")
 }
@@ -124,7 +124,7 @@ fn limit(class: RateClass, limits: &RateLimits) -> u32 {
         RateClass::Verify => limits.verify_per_minute,
         RateClass::Submit => limits.submissions_per_minute,
         RateClass::Pages => limits.pages_per_minute,
-        // What needs no key does not come here.
+        // Endpoints without a key are not rate-limited.
         RateClass::Write | RateClass::Free => limits.write_per_minute,
     }
 }

@@ -1,4 +1,4 @@
-//! Requests, counted and timed. Every label has few values, whatever clients send.
+//! Counters and timings of requests. Every label has few values, regardless of what clients send.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::error::ApiError;
 
-/// What a request is counted under.
+/// The labels of a request.
 pub(super) struct RequestMetrics {
     method: &'static str,
     route: String,
@@ -25,7 +25,7 @@ impl RequestMetrics {
             Method::OPTIONS => "OPTIONS",
             _ => "other",
         };
-        // As it stands in the table of endpoints; unknown paths are one.
+        // The route as in the table of endpoints; all unknown paths share one value.
         let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route = matched.map_or("other", |path| path.strip_prefix("/v1").unwrap_or(path));
         Self { method, route: if route.is_empty() { "/".to_owned() } else { route.to_owned() } }

@@ -1,4 +1,4 @@
-//! The table of endpoints as a service.
+//! The router, built from the table of endpoints.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::AppState;
 use crate::routes::table;
 use crate::state::App;
 
-/// Shorter answers are not compressed.
+/// Shortest response that is compressed, in bytes.
 const MIN_COMPRESSED_BYTES: u64 = 1024;
-/// Room for the other parts of a form beside the file, in bytes.
+/// Allowance for the parts of a form beside the file, in bytes.
 const FORM_OVERHEAD: u64 = 1 << 20;
 
-/// The whole service: every endpoint at the base address and under `/v1`.
+/// Creates the router with every endpoint, at the base address and under `/v1`.
 pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
@@ -49,8 +49,8 @@ pub fn router(state: AppState) -> Router {
         .nest("/v1", routes.clone())
         .merge(routes)
         .fallback(async || ApiError::new(ErrorCode::NotFound, "there is nothing at this path"))
-        .method_not_allowed_fallback(not_taken)
-        // Together: each layer of its own would cost every request a box.
+        .method_not_allowed_fallback(method_not_allowed)
+        // One service builder: separate layers would each cost an allocation per request.
         .layer(
             ServiceBuilder::new()
                 .layer(from_fn_with_state(app.clone(), observe))
@@ -58,22 +58,22 @@ pub fn router(state: AppState) -> Router {
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(option_layer(cors(&app.settings)))
                 .layer(from_fn_with_state(app.clone(), authenticate))
-                // Inside, so that the answer to a panic tells of the rate limits too.
+                // Inside, so that the response to a panic has the rate limit headers too.
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(DefaultBodyLimit::max(limit)),
         )
         .with_state(app)
 }
 
-/// `Allow` is added to this answer; who asks for it (OPTIONS) has it.
-async fn not_taken(method: Method) -> Response {
+/// Responds to an unsupported method. axum adds `Allow`, which is the response to OPTIONS.
+async fn method_not_allowed(method: Method) -> Response {
     match method {
         Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-        _ => ApiError::new(ErrorCode::MethodNotAllowed, "this path does not take this method").into_response(),
+        _ => ApiError::new(ErrorCode::MethodNotAllowed, "this path does not support this method").into_response(),
     }
 }
 
-/// Neither streams of events nor evidence, which is compressed as it is, nor scripts, which are compressed once.
+/// Excludes event streams, evidence, which is compressed already, and scripts, which are compressed once.
 fn worth_compressing() -> impl Predicate {
     let evidence = NotForContentType::const_new("application/octet-stream");
     let video = NotForContentType::const_new("video/");
@@ -88,6 +88,6 @@ fn worth_compressing() -> impl Predicate {
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     tracing::error!("a handler panicked");
-    ApiError::new(ErrorCode::Internal, "something went wrong on our side; the request id helps to find out what")
+    ApiError::new(ErrorCode::Internal, "an internal error occurred; give the request id when you report it")
         .into_response()
 }

@@ -1,17 +1,17 @@
-//! The warning about query parameters that an endpoint does not know: the answer names them in a `Warning` header, since a filter that is
-//! misspelt looks like one that matches everything. Refusing them would break clients of `/v1`.
+//! The warning about unknown query parameters: the response names them in a `Warning` header, since a misspelt filter looks
+//! like one that matches everything. Rejecting them would break clients of `/v1`.
 
 use std::collections::BTreeSet;
 
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
 
-/// Most parameters that are named.
+/// Most parameters in the warning.
 const MAX_NAMED: usize = 5;
 /// Longest part of a name in the warning, in characters.
 const MAX_CHARS: usize = 40;
 
-/// Adds the header where the query has parameters that are not among `known`.
+/// Adds the header if the query has parameters that are not among `known`.
 pub(super) fn warn(response: &mut Response, uri: &Uri, known: &BTreeSet<String>) {
     let Some(query) = uri.query().filter(|query| !query.is_empty()) else { return };
     let names: BTreeSet<String> = form_urlencoded::parse(query.as_bytes())
@@ -23,7 +23,7 @@ pub(super) fn warn(response: &mut Response, uri: &Uri, known: &BTreeSet<String>)
     if names.is_empty() {
         return;
     }
-    // Names come from strangers, and stand in quotation marks.
+    // Names are untrusted, and are placed in quotation marks.
     let names: Vec<String> =
         names.iter().map(|name| form_urlencoded::byte_serialize(name.as_bytes()).collect()).collect();
     let text = format!("299 assay \"unknown query parameters, without effect: {}\"", names.join(", "));

@@ -94,7 +94,7 @@ struct NotPublished {
 impl<E: Into<ApiError>> From<E> for NotPublished {
     fn from(error: E) -> Self {
         let error = error.into();
-        Self { counts: !error.is_ours(), error }
+        Self { counts: !error.is_server_error(), error }
     }
 }
 

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::{erased, present};
-use crate::http::{ApiError, Caller, Json, is_known, mark, not_modified, tag};
+use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
@@ -36,12 +36,12 @@ pub(super) async fn handle(
     let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job");
     let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
-    if let Some(tag) = tag.as_ref().filter(|tag| is_known(headers.get_all(header::IF_NONE_MATCH), tag)) {
+    if let Some(tag) = tag.as_ref().filter(|tag| etag_matches(headers.get_all(header::IF_NONE_MATCH), tag)) {
         return Ok(not_modified(tag));
     }
     let mut response = Json(with_episodes(&app, &record).await?).into_response();
     if let Some(tag) = tag {
-        mark(response.headers_mut(), &tag);
+        set_etag(response.headers_mut(), &tag);
     }
     Ok(response)
 }
