@@ -1,15 +1,15 @@
-//! Submissions in the line, by what is published of them.
+//! Placeholder shards for submissions whose progress is hidden.
 //!
-//! The estimate of a job depends on the jobs before it. While a season is open, the progress of a submission's shards is
-//! hidden, so the forecast uses stand-in shards for them: these follow from the time of acceptance, the published start,
-//! and the usual length of the scenario's episodes.
+//! The estimate of a job depends on the jobs before it. While a season is open, the progress of a submission's shards
+//! is hidden, so the simulation uses placeholder shards for them. These are derived from the time of acceptance, the
+//! published start, and the usual length of the scenario's episodes.
 
 use assay_model::{AccountId, Grid, ScenarioId};
 use assay_store::{HiddenSubmission, OpenShard};
 use jiff::{SignedDuration, Timestamp};
 
-/// The shards of all other jobs and those for the hidden submissions, in the order of jobs. `pace` is how long an episode of
-/// a scenario takes, in s, where that is known.
+/// Adds the placeholder shards of the hidden submissions to the shards of all other jobs, ordered by job. `pace`
+/// returns the duration of an episode of a scenario in seconds, if it is known.
 pub(super) fn with_placeholders(
     mut shards: Vec<OpenShard>,
     hidden: &[HiddenSubmission],
@@ -17,7 +17,7 @@ pub(super) fn with_placeholders(
     now: Timestamp,
     pace: impl Fn(&ScenarioId) -> Option<f64>,
 ) -> Vec<OpenShard> {
-    // When an account was last given a shard depends on its submissions too.
+    // The turn of an account also depends on its submissions, so it is not used.
     let of_hidden = |account: &AccountId| hidden.iter().any(|one| *one.account == *account);
     for shard in shards.iter_mut().filter(|shard| of_hidden(&shard.account)) {
         shard.turn = 0;
@@ -58,7 +58,7 @@ pub(super) fn with_placeholders(
     shards
 }
 
-/// Since when the running episode of so many runs, and how many are left with it, if all take as long as usual.
+/// Returns the start of the current episode and the number of episodes left, if all take the usual time.
 fn under_way(started: Timestamp, now: Timestamp, episodes: u32, pace: Option<f64>) -> (Option<Timestamp>, u32) {
     let Some(each) = pace.filter(|each| *each > 0.0) else { return (Some(started), episodes) };
     let passed = now.duration_since(started).as_secs_f64().max(0.0);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_stands_in_the_line_as_it_is_published() {
+    fn placeholders_follow_from_what_is_published() {
         assert_eq!(shards(submission(None, None), 3), [(true, 11, None); 2]);
         assert_eq!(shards(submission(Some(3), None), 14), [(true, 11, None); 2], "its start is not published");
         assert_eq!(shards(submission(Some(3), None), 20), [(false, 9, Some(at(19))); 2], "two of 2 s since 15 s");

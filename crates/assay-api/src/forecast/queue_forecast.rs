@@ -1,4 +1,4 @@
-//! The forecast of all jobs, cached for everybody at once.
+//! The forecast of all jobs, computed once and cached for all requests.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -9,24 +9,23 @@ use assay_model::{Clock, JobId, JobStatus};
 use assay_store::{JobRecord, Records, StoreError};
 use tokio::sync::watch;
 
-use super::simulation::{JobForecast, NoEstimate, simulate_queue, tenths};
-use crate::ApiSettings;
+use super::job_forecast::{JobForecast, NoEstimate, tenths};
+use super::simulation::simulate_queue;
 
-/// Nobody is told of a forecast that is older: whoever asks waits for a new one.
+/// Oldest forecast that is returned; a request for a newer one waits.
 const MAX_AGE: Duration = Duration::from_secs(1);
-/// One that is younger is good enough, whatever changed.
+/// A younger forecast is reused even if jobs have changed.
 const MIN_AGE: Duration = Duration::from_millis(100);
-/// Making forecasts may take this share of the time, one part in so many, unless one would get older than half of
-/// [`MAX_AGE`].
+/// Forecasts may take at most one part in this many of the time, unless one would get older than half of [`MAX_AGE`].
 const SHARE: u32 = 20;
-/// A forecast that takes longer is cached while those who ask are told of the last one.
+/// A forecast that takes longer is computed in the background while requests get the previous one.
 const QUICK: Duration = Duration::from_millis(2);
-/// Waiting shards that are looked at. Jobs behind them have a place in the line, and nothing is said of their end.
+/// Waiting shards that are simulated. Jobs behind them have a position, but no estimated end.
 const MAX_WAITING: u32 = 10_000;
-/// Submissions whose published forecasts are kept; over it all are cached anew.
+/// Submissions whose published forecasts are cached; beyond this number the cache is cleared.
 const MAX_PUBLISHED: usize = 10_000;
 
-/// What is ahead of the jobs of this instance; shared by all its clones.
+/// The forecast for the jobs of this instance; shared by all its clones.
 #[derive(Debug, Clone)]
 pub struct QueueForecast(Arc<QueueForecastState>);
 
@@ -36,21 +35,21 @@ struct QueueForecastState {
     clock: Arc<dyn Clock>,
     lanes: NonZeroU32,
     last: Mutex<Option<CachedForecast>>,
-    /// Published estimates of submissions, each with the grid point it was cached for.
+    /// Published forecasts of submissions, each with its grid point.
     published: Mutex<HashMap<JobId, (u32, JobForecast)>>,
     runs_uploads: bool,
-    /// Held by who makes the next.
+    /// Held while a forecast is computed.
     computing: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What is ahead of everybody.
+/// The forecast of all jobs at one time.
 #[derive(Debug)]
 pub(crate) struct ForecastSnapshot {
-    /// In the order of their ids.
+    /// Ordered by id.
     jobs: Vec<(JobId, JobForecast)>,
-    /// How many of them are QUEUED.
+    /// Number of jobs among them that are QUEUED.
     queued: usize,
-    /// QUEUED jobs that are younger than those, in the order of their ids.
+    /// QUEUED jobs younger than those, ordered by id.
     later: Vec<JobId>,
     conclusion_s: Option<f64>,
     runs_uploads: bool,
@@ -65,13 +64,13 @@ struct CachedForecast {
 }
 
 impl QueueForecast {
-    /// Of an instance with so many lanes.
+    /// Creates the forecast of an instance with this number of lanes.
     #[must_use]
     pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, lanes: NonZeroU32) -> Self {
         Self::with_uploads(records, clock, lanes, true)
     }
 
-    /// Of an instance with so many lanes, which run uploaded policies or do not.
+    /// Creates the forecast of an instance whose lanes may not run uploaded policies.
     #[must_use]
     pub fn with_uploads(
         records: Arc<dyn Records>,
@@ -90,7 +89,7 @@ impl QueueForecast {
         }))
     }
 
-    /// What is ahead of all jobs that have not ended.
+    /// Returns the forecast of all jobs that have not ended.
     pub(crate) async fn snapshot(&self) -> Result<Arc<ForecastSnapshot>, StoreError> {
         if let Some(cached) = self.0.last() {
             if cached.is_fresh() {
@@ -103,45 +102,45 @@ impl QueueForecast {
         }
         let _computing = self.0.computing.lock().await;
         match self.0.last().filter(CachedForecast::is_fresh) {
-            // Somebody else has just cached it.
+            // Another request has just computed it.
             Some(cached) => Ok(cached.snapshot),
             None => self.0.compute().await,
         }
     }
 
-    /// Sees to it that somebody makes the next.
+    /// Starts computing the next forecast, unless that is under way already.
     fn refresh_in_background(&self) {
         let Ok(computing) = Arc::clone(&self.0.computing).try_lock_owned() else { return };
         let inner = Arc::clone(&self.0);
         tokio::spawn(async move {
             let _computing = computing;
             if let Err(error) = inner.compute().await {
-                error.log("what is ahead of the jobs could not be told");
+                error.log("could not compute the forecast of the queue");
             }
         });
     }
 
-    /// What is ahead of a job; nothing of one that has ended.
+    /// Returns the forecast of a job; an empty one if the job has ended.
     pub(crate) async fn for_job(&self, record: &JobRecord) -> Result<JobForecast, StoreError> {
         let status = record.state.status();
         if status.is_final() {
             return Ok(JobForecast::default());
         }
-        let (ahead, id) = (self.snapshot().await?, record.header.job_id);
-        let mut job = ahead.of(id, status);
+        let (snapshot, id) = (self.snapshot().await?, record.header.job_id);
+        let mut job = snapshot.of(id, status);
         job.remote = record.policy_path.is_none();
         if job.remote {
-            // The forecast may not know it yet, and takes it for one that needs a worker.
+            // The snapshot may not contain the job yet, and then assumes that it needs a worker.
             job.no_estimate = job.no_estimate.filter(|reason| *reason != NoEstimate::NoWorker);
         }
         if status == JobStatus::Queued && job.position.is_none() {
-            job.position = Some(self.position_by_age(&ahead, id).await?);
+            job.position = Some(self.position_by_age(&snapshot, id).await?);
         }
         Ok(job)
     }
 
-    /// Returns the estimate that is published for a submission in this (published) state at a point of its grid. Repeated
-    /// calls for one point return the same estimate.
+    /// Returns the forecast that is published for a submission in this (published) state at a point of its grid.
+    /// Repeated calls for one point return the same forecast.
     pub(crate) async fn published(&self, id: JobId, status: JobStatus, point: u32) -> Result<JobForecast, StoreError> {
         if status.is_final() {
             return Ok(JobForecast::default());
@@ -151,22 +150,22 @@ impl QueueForecast {
         {
             return Ok(*forecast);
         }
-        let mut ahead = self.snapshot().await?;
-        if !ahead.knows(id) && status != JobStatus::Judging {
-            // It is younger than the forecast. The answer stands until the next point, so a new forecast is cached.
+        let mut snapshot = self.snapshot().await?;
+        if !snapshot.knows(id) && status != JobStatus::Judging {
+            // The job is younger than the snapshot. The result is fixed until the next point, so a new one is computed.
             let _computing = self.0.computing.lock().await;
-            ahead = self.0.compute().await?;
+            snapshot = self.0.compute().await?;
         }
-        // Whether a lane works on it is not published.
-        let mut job = JobForecast { is_idle: false, ..ahead.of(id, status) };
+        // It is not published whether a lane works on the job.
+        let mut job = JobForecast { is_idle: false, ..snapshot.of(id, status) };
         if status == JobStatus::Queued && job.position.is_none() {
-            job.position = Some(self.position_by_age(&ahead, id).await?);
+            job.position = Some(self.position_by_age(&snapshot, id).await?);
         }
         let mut published = self.0.published();
         if published.len() >= MAX_PUBLISHED {
             published.clear();
         }
-        // Another request may have been first.
+        // Another request may have inserted one meanwhile.
         let (of, forecast) = *published
             .entry(id)
             .and_modify(|kept| {
@@ -178,15 +177,15 @@ impl QueueForecast {
         Ok(if of == point { forecast } else { job })
     }
 
-    /// Of a QUEUED job that is too new for the forecast, or too far behind.
-    async fn position_by_age(&self, ahead: &ForecastSnapshot, job: JobId) -> Result<u32, StoreError> {
-        let place = |behind: usize| u32::try_from(ahead.queued + behind).unwrap_or(u32::MAX).max(1);
-        if let Ok(at) = ahead.later.binary_search(&job) {
+    /// Returns the position of a QUEUED job that is too new for the snapshot, or too far behind.
+    async fn position_by_age(&self, snapshot: &ForecastSnapshot, job: JobId) -> Result<u32, StoreError> {
+        let place = |behind: usize| u32::try_from(snapshot.queued + behind).unwrap_or(u32::MAX).max(1);
+        if let Ok(at) = snapshot.later.binary_search(&job) {
             return Ok(place(at + 1));
         }
-        let newest = ahead.later.last().or(ahead.jobs.last().map(|(job, _)| job));
+        let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job));
         let newer = self.0.records.queued_between(newest.copied(), job).await?;
-        Ok(place(ahead.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
+        Ok(place(snapshot.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
     }
 }
 
@@ -218,7 +217,7 @@ impl QueueForecastState {
 }
 
 impl ForecastSnapshot {
-    /// What is ahead of a job in this state.
+    /// Returns the forecast of a job in this state.
     pub(crate) fn of(&self, job: JobId, status: JobStatus) -> JobForecast {
         let found = self.jobs.binary_search_by_key(&job, |(known, _)| *known);
         let mut found = found.ok().and_then(|place| self.jobs.get(place)).map(|(_, job)| *job).unwrap_or_default();
@@ -242,7 +241,7 @@ impl ForecastSnapshot {
         self.jobs.binary_search_by_key(&job, |(known, _)| *known).is_ok() || self.later.binary_search(&job).is_ok()
     }
 
-    /// Where no worker runs uploaded policies, such a job has no end that could be estimated.
+    /// Clears the estimate of a job with an uploaded policy if no worker runs these.
     fn without_worker(&self, job: &mut JobForecast) {
         if !self.runs_uploads && !job.remote {
             (job.eta_s, job.no_estimate) = (None, Some(NoEstimate::NoWorker));
@@ -254,33 +253,7 @@ impl CachedForecast {
     fn is_fresh(&self) -> bool {
         let age = self.at.elapsed();
         let changed = self.changes.has_changed().unwrap_or(true);
-        let rest = MIN_AGE.max(self.took * SHARE).min(MAX_AGE / 2);
-        age < rest || (age < MAX_AGE && !changed)
-    }
-}
-
-impl JobForecast {
-    /// Returns the reason why a job in this state has no estimate; `None` where it has one, or has ended.
-    pub(crate) fn eta_reason(&self, status: JobStatus) -> Option<&'static str> {
-        if status.is_final() || self.eta_s.is_some() {
-            return None;
-        }
-        Some(self.no_estimate.map_or("it has just been accepted; the estimate follows", NoEstimate::text))
-    }
-
-    /// What a job in this state waits for.
-    pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
-        match status {
-            JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
-                Some("a worker that runs uploaded policies; this one does not")
-            }
-            JobStatus::Queued if self.remote => Some("a free place among the jobs of policy servers"),
-            JobStatus::Queued => Some("a free lane"),
-            JobStatus::Running if self.is_idle => Some("a free lane, to go on"),
-            JobStatus::Running => self.remote.then_some("its policy server"),
-            JobStatus::Judging if settings.second_judge => Some("the second judge, then the conclusion"),
-            JobStatus::Judging => Some("the conclusion"),
-            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => None,
-        }
+        let min_age = MIN_AGE.max(self.took * SHARE).min(MAX_AGE / 2);
+        age < min_age || (age < MAX_AGE && !changed)
     }
 }

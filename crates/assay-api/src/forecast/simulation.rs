@@ -1,4 +1,5 @@
-//! Playing the line: which account's shard a lane takes when it is free, as the claim does it, and when that is.
+//! The simulation of the queue: which account's shard each free lane claims, by the rules of the store's claim, and
+//! when.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -8,59 +9,18 @@ use assay_model::{AccountId, JobId, ScenarioId};
 use assay_store::{Line, OpenShard};
 use jiff::Timestamp;
 
+use super::job_forecast::{JobForecast, NoEstimate, tenths};
 use super::placeholders::with_placeholders;
 
-/// Jobs of policy servers that a process works on at a time; see the worker.
+/// Jobs of policy servers that a process runs at a time; see the worker.
 const SERVER_PLACES: usize = 4;
-/// What an episode of an unmeasured scenario takes, for the order of claims only.
+/// Assumed duration of an episode of an unmeasured scenario in seconds, for the order of claims only.
 const UNKNOWN_S: f64 = 1.0;
 
-/// What is ahead of a job.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct JobForecast {
-    /// How many QUEUED jobs are begun before it, itself included; while it is one.
-    pub(crate) position: Option<u32>,
-    /// Seconds until its end.
-    pub(crate) eta_s: Option<f64>,
-    /// Reason for a missing estimate that the forecast knows of; see [`JobForecast::eta_reason`].
-    pub(super) no_estimate: Option<NoEstimate>,
-    /// Its policy is a server.
-    pub(crate) remote: bool,
-    /// It was begun, and nobody works on it.
-    pub(crate) is_idle: bool,
-}
-
-/// Reason why the end of a job can't be estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoEstimate {
-    /// No episode of its scenario was measured here.
-    Unmeasured,
-    /// It waits for a job of whose scenario no episode was measured here.
-    BehindUnmeasured,
-    /// No conclusion was measured here.
-    Conclusion,
-    /// More shards are ahead of it than are looked at.
-    FarBack,
-    /// This server runs no uploaded policies.
-    NoWorker,
-}
-
-impl NoEstimate {
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Unmeasured => "no episode of its scenario has been measured on this server yet",
-            Self::BehindUnmeasured => "it waits behind a job whose scenario has not been measured on this server yet",
-            Self::Conclusion => "no conclusion has been measured on this server yet",
-            Self::FarBack => "too many jobs are ahead of it for an estimate",
-            Self::NoWorker => "no worker of this server runs uploaded policies",
-        }
-    }
-}
-
-/// A time, in ms, and whether everything up to it was measured.
+/// A time in ms, and whether all durations that it depends on were measured.
 type Moment = (u64, bool);
 
-/// All jobs of the line, in the order of their ids.
+/// Returns the forecasts of all jobs in the queue, ordered by id.
 pub(super) fn simulate_queue(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
     let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
     let conclusion = line.conclusion_s.unwrap_or(0.0);
@@ -85,25 +45,25 @@ pub(super) fn simulate_queue(line: &Line, lanes: NonZeroU32, now: Timestamp) -> 
     jobs
 }
 
-/// How a job goes on.
+/// The simulated course of a job.
 #[derive(Default)]
 struct JobProjection {
-    /// Nobody has begun it.
+    /// Whether it has not been started.
     is_queued: bool,
-    /// Somebody works on it now.
+    /// Whether a lane works on it now.
     has_lane: bool,
-    /// How many queued jobs are begun before it, itself included.
-    place: Option<u32>,
-    /// The end of its last shard, once all of them were simulated; it is measured if all are.
+    /// Position in the queue, from 1.
+    position: Option<u32>,
+    /// The end of its last shard; measured if the ends of all its shards are.
     end: Option<Moment>,
-    /// No episode of its own scenario was measured.
+    /// Whether no episode of its own scenario has been measured.
     is_unmeasured: bool,
-    /// Time that its slowest running episode has taken so far, if that exceeds the usual time of an episode.
+    /// Seconds that its slowest running episode has taken so far, if they exceed the usual duration of an episode.
     slowest_s: f64,
 }
 
 impl JobProjection {
-    fn ends(&mut self, (at, measured): Moment) {
+    fn extend_to(&mut self, (at, measured): Moment) {
         let (last, all) = self.end.unwrap_or((0, true));
         self.end = Some((last.max(at), all && measured));
     }
@@ -117,7 +77,7 @@ impl JobProjection {
             None => Some(NoEstimate::FarBack),
         };
         JobForecast {
-            position: self.place,
+            position: self.position,
             eta_s: measured.map(|(millis, _)| tenths(millis as f64 / 1000.0 + conclusion_s)),
             no_estimate,
             remote,
@@ -126,15 +86,15 @@ impl JobProjection {
     }
 }
 
-/// The state of the play.
+/// The state of the simulation.
 struct QueueSimulation<'a> {
-    /// When lanes are free again, the next first, with the account whose shard they had.
+    /// The times at which lanes become free, earliest first, with the account of the shard they run.
     lanes: BinaryHeap<Reverse<(u64, bool, Option<&'a AccountId>)>>,
     held: BTreeMap<&'a AccountId, u32>,
     waiting: BTreeMap<&'a AccountId, VecDeque<&'a OpenShard>>,
-    /// Whose turn it is: fewest held, then who waited longest for a turn, then the oldest job.
+    /// The order of claims: fewest shards held, then the longest wait for a turn, then the oldest job.
     turns: BTreeSet<(u32, u64, JobId, &'a AccountId)>,
-    /// When each account was last given a shard, and the last time that any was.
+    /// The turn in which each account last got a shard.
     given: BTreeMap<&'a AccountId, u64>,
     last_given: u64,
     jobs: HashMap<JobId, JobProjection>,
@@ -142,7 +102,7 @@ struct QueueSimulation<'a> {
 
 impl<'a> QueueSimulation<'a> {
     fn new(shards: &[&'a OpenShard], lanes: usize, now: Timestamp, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> Self {
-        let mut play = Self {
+        let mut simulation = Self {
             lanes: BinaryHeap::new(),
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -152,17 +112,17 @@ impl<'a> QueueSimulation<'a> {
             jobs: HashMap::with_capacity(shards.len()),
         };
         for shard in shards {
-            let projection = play.jobs.entry(shard.job_id).or_default();
+            let projection = simulation.jobs.entry(shard.job_id).or_default();
             projection.is_queued = shard.is_queued_job;
             let Some(since) = shard.since else {
-                play.waiting.entry(&shard.account).or_default().push_back(shard);
+                simulation.waiting.entry(&shard.account).or_default().push_back(shard);
                 continue;
             };
-            *play.held.entry(&shard.account).or_default() += 1;
+            *simulation.held.entry(&shard.account).or_default() += 1;
             let each = pace(shard);
             let begun = now.duration_since(since).as_secs_f64().max(0.0);
             let usual = each.unwrap_or(UNKNOWN_S);
-            // An episode that takes longer than others is expected to take as long again, and so are the next ones.
+            // An episode that takes longer than usual is assumed to take as long again, and so are the following ones.
             let (first, next) = if begun <= usual { (usual - begun, usual) } else { (begun, begun) };
             let others = f64::from(shard.episodes_left.saturating_sub(1)) * next;
             let end = (millis(first + others), each.is_some());
@@ -171,20 +131,20 @@ impl<'a> QueueSimulation<'a> {
             if begun > usual {
                 projection.slowest_s = projection.slowest_s.max(begun);
             }
-            projection.ends(end);
-            play.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
+            projection.extend_to(end);
+            simulation.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
-        for _ in play.lanes.len()..lanes {
-            play.lanes.push(Reverse((0, true, None)));
+        for _ in simulation.lanes.len()..lanes {
+            simulation.lanes.push(Reverse((0, true, None)));
         }
-        for (account, shards) in &play.waiting {
-            let held = play.held.get(account).copied().unwrap_or(0);
-            play.turns.extend(shards.front().map(|shard| (held, shard.turn, shard.job_id, *account)));
+        for (account, shards) in &simulation.waiting {
+            let held = simulation.held.get(account).copied().unwrap_or(0);
+            simulation.turns.extend(shards.front().map(|shard| (held, shard.turn, shard.job_id, *account)));
         }
-        play
+        simulation
     }
 
-    /// Plays to the end.
+    /// Simulates the queue to its end.
     fn run(mut self, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> HashMap<JobId, JobProjection> {
         let mut begun = 0;
         while let Some(&Reverse((at, measured, had))) = self.lanes.peek() {
@@ -201,17 +161,17 @@ impl<'a> QueueSimulation<'a> {
             let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(projection.slowest_s);
             let end = (at.saturating_add(millis(takes)), measured && each.is_some());
             projection.is_unmeasured |= each.is_none();
-            if shard.is_queued_job && projection.place.is_none() {
+            if shard.is_queued_job && projection.position.is_none() {
                 begun += 1;
-                projection.place = Some(begun);
+                projection.position = Some(begun);
             }
-            projection.ends(end);
+            projection.extend_to(end);
             self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
         }
         self.jobs
     }
 
-    /// The shard that the next free lane claims.
+    /// Returns the shard that the next free lane claims.
     fn take(&mut self) -> Option<&'a OpenShard> {
         let (held, _, _, account) = self.turns.pop_first()?;
         let shards = self.waiting.get_mut(account)?;
@@ -234,11 +194,6 @@ impl<'a> QueueSimulation<'a> {
             self.turns.insert((*held, given, front.job_id, account));
         }
     }
-}
-
-/// More would be a pretence.
-pub(super) fn tenths(seconds: f64) -> f64 {
-    (seconds * 10.0).round() / 10.0
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is never negative")]
@@ -281,7 +236,7 @@ mod tests {
         Line { shards, paces: vec![pace], conclusion_s: Some(0.5), ..Line::default() }
     }
 
-    fn told(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
+    fn forecasts(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
         let jobs = simulate_queue(line, NonZeroU32::new(lanes).unwrap(), at(0));
         jobs.into_iter().map(|(_, job)| (job.position, job.eta_s)).collect()
     }
@@ -289,12 +244,12 @@ mod tests {
     #[test]
     fn one_account_waits_in_order() {
         let line = line(vec![shard(1, "lab", 3), shard(2, "lab", 1), shard(3, "lab", 1)]);
-        assert_eq!(told(&line, 1), [(Some(1), Some(6.5)), (Some(2), Some(8.5)), (Some(3), Some(10.5))]);
-        assert_eq!(told(&line, 2), [(Some(1), Some(6.5)), (Some(2), Some(2.5)), (Some(3), Some(4.5))]);
+        assert_eq!(forecasts(&line, 1), [(Some(1), Some(6.5)), (Some(2), Some(8.5)), (Some(3), Some(10.5))]);
+        assert_eq!(forecasts(&line, 2), [(Some(1), Some(6.5)), (Some(2), Some(2.5)), (Some(3), Some(4.5))]);
     }
 
     #[test]
-    fn who_holds_nothing_goes_first() {
+    fn an_account_without_shards_goes_first() {
         let busy = OpenShard { since: Some(at(-1)), is_queued_job: false, ..shard(1, "lab", 2) };
         let line = line(vec![busy, shard(1, "lab", 4), shard(2, "lab", 1), shard(3, "other", 1)]);
         let line = Line {
@@ -302,22 +257,22 @@ mod tests {
             ..line
         };
         // Two lanes: the free one takes the other account's job, then both accounts' turn by turn.
-        assert_eq!(told(&line, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
+        assert_eq!(forecasts(&line, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
     }
 
     #[test]
     fn accounts_take_turns_on_a_single_lane() {
         let line = line(vec![shard(1, "lab", 1), shard(2, "lab", 1), shard(3, "lab", 1), shard(4, "other", 1)]);
         let expected = [(Some(1), Some(2.5)), (Some(3), Some(6.5)), (Some(4), Some(8.5)), (Some(2), Some(4.5))];
-        assert_eq!(told(&line, 1), expected);
+        assert_eq!(forecasts(&line, 1), expected);
     }
 
     #[test]
-    fn what_was_never_measured_is_not_guessed() {
+    fn unmeasured_durations_are_not_guessed() {
         let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
         let line = line(vec![unknown, shard(2, "lab", 1)]);
-        assert_eq!(told(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
-        assert_eq!(told(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
+        assert_eq!(forecasts(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
+        assert_eq!(forecasts(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
     }
 
     #[test]
@@ -333,19 +288,19 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_that_takes_long_moves_the_ends_of_those_behind_it() {
+    fn a_slow_episode_delays_the_jobs_behind_it() {
         // Episodes take 2 s; this one has taken 60.
         let slow = OpenShard { since: Some(at(-60)), is_queued_job: false, ..shard(1, "lab", 3) };
         let more = OpenShard { is_queued_job: false, ..shard(1, "lab", 2) };
         let line = line(vec![slow, more, shard(2, "other", 1)]);
         // It ends after 60 s, two more of its shard and two of the next after 60 s each; then comes the other account.
-        assert_eq!(told(&line, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
+        assert_eq!(forecasts(&line, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
     }
 
     #[test]
-    fn policy_servers_hold_up_no_other() {
+    fn policy_servers_do_not_delay_other_jobs() {
         let remote = OpenShard { remote: true, scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 50) };
         let line = line(vec![remote, shard(2, "lab", 1)]);
-        assert_eq!(told(&line, 1), [(Some(1), None), (Some(1), Some(2.5))]);
+        assert_eq!(forecasts(&line, 1), [(Some(1), None), (Some(1), Some(2.5))]);
     }
 }

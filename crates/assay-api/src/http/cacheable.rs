@@ -1,5 +1,5 @@
-//! Conditional requests for responses that seldom change: an entity tag over the body, and 304 for clients that have it. The
-//! tag is weak, because the same response may be sent compressed or not.
+//! Conditional requests for responses that seldom change: an entity tag over the body, and 304 for clients that have
+//! it. The tag is weak, because the same response may be sent compressed or not.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};

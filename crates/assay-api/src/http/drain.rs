@@ -1,6 +1,6 @@
-//! Draining of unread request bodies. A client that is still sending does not read the response; if the connection were
-//! closed at once, it would see a reset instead. So the rest of the body is read for a short while after an early response
-//! before the connection is closed, which then lingers while more bytes arrive (`linger.rs`).
+//! Draining of unread request bodies. A client that is still sending does not read the response; if the connection
+//! were closed at once, it would see a reset instead. So the rest of the body is read for a short while after an early
+//! response before the connection is closed, which then lingers while more bytes arrive (`linger.rs`).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The per-endpoint policy from the table of endpoints: required scope, content negotiation, envelope and entity tag. One
-//! layer for all, since each layer costs a few allocations per request.
+//! The per-endpoint policy from the table of endpoints: required scope, content negotiation, envelope and entity tag.
+//! One layer for all, since each layer costs a few allocations per request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

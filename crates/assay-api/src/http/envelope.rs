@@ -1,5 +1,5 @@
-//! `?envelope=true` wraps successful responses as `{"data": ..., "error": null}`, for clients that expect the same shape as
-//! for errors.
+//! `?envelope=true` wraps successful responses as `{"data": ..., "error": null}`, for clients that expect the same
+//! shape as for errors.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Uri, header};

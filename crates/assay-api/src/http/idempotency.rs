@@ -1,8 +1,8 @@
 //! `Idempotency-Key`: a request with a key is executed once, however often it is sent.
 //!
-//! The key is claimed once the whole request is known, by the code that reads the body ([`IdempotencyGuard::begin`]), and
-//! compared by the names and values of parts, not by their encoding. The layer stores the response. Only successes are
-//! stored: a rejected request may be corrected and sent again with the same key.
+//! The key is claimed once the whole request is known, by the code that reads the body ([`IdempotencyGuard::begin`]),
+//! and compared by the names and values of parts, not by their encoding. The layer stores the response. Only successes
+//! are stored: a rejected request may be corrected and sent again with the same key.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -95,8 +95,8 @@ impl IdempotencyGuard {
         request.extensions().get().cloned()
     }
 
-    /// Claims the key for the request with this content. An error ends the handler; if the request was executed before, the
-    /// layer replaces it with the stored response.
+    /// Claims the key for the request with this content. An error ends the handler; if the request was executed
+    /// before, the layer replaces it with the stored response.
     pub(crate) async fn begin(&self, content: impl FnOnce(&mut ContentHasher)) -> Result<(), ApiError> {
         let IdempotentRequest { app, caller, key, route, .. } = &*self.0;
         let mut hashed = app.signer.content_hasher();

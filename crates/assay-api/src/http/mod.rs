@@ -1,6 +1,6 @@
-//! The layers around every handler, outermost first: request id and log (`observe`), draining of unread bodies (`drain`),
-//! panics, authentication (`auth`), rate limits (`rate`), the endpoint's policy (`endpoint_policy`), and idempotency keys
-//! (`idempotency`); and the shape of all errors (`error`).
+//! The layers around every handler, outermost first: request id and log (`observe`), draining of unread bodies
+//! (`drain`), panics, authentication (`auth`), rate limits (`rate`), the endpoint's policy (`endpoint_policy`), and
+//! idempotency keys (`idempotency`); and the shape of all errors (`error`).
 
 mod accept;
 mod auth;

@@ -1,5 +1,5 @@
-//! The outermost layer: the request id, one log line, draining of unread bodies, the bodies of errors, and the headers of
-//! every response.
+//! The outermost layer: the request id, one log line, draining of unread bodies, the bodies of errors, and the headers
+//! of every response.
 
 use std::sync::Arc;
 use std::time::Instant;

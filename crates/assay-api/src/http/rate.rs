@@ -1,8 +1,8 @@
 //! Rate limits: fixed windows of 60 s, with a count per key and class.
 //!
-//! The counts are kept in this process. Durable counts would cost a write per GET, and a restart loses at most one window.
-//! All windows begin with the minute, so the counts of a past one are dropped together, and the memory is bounded by the
-//! number of keys used within a minute.
+//! The counts are kept in this process. Durable counts would cost a write per GET, and a restart loses at most one
+//! window. All windows begin with the minute, so the counts of a past one are dropped together, and the memory is
+//! bounded by the number of keys used within a minute.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! The warning about unknown query parameters: the response names them in a `Warning` header, since a misspelt filter looks
-//! like one that matches everything. Rejecting them would break clients of `/v1`.
+//! The warning about unknown query parameters: the response names them in a `Warning` header, since a misspelt filter
+//! looks like one that matches everything. Rejecting them would break clients of `/v1`.
 
 use std::collections::BTreeSet;
 

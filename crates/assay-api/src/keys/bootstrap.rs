@@ -1,4 +1,4 @@
-//! The first key of an empty instance.
+//! The first API key of an empty instance.
 
 use std::fs::{File, OpenOptions, rename};
 use std::io::Write;
@@ -11,47 +11,47 @@ use jiff::Timestamp;
 
 use super::format::{InvalidKeyText, KeyText, mint, record};
 
-/// The file in the data folder that the first key is written to.
+/// The file in the data folder that a generated first key is written to.
 pub const BOOTSTRAP_FILE: &str = "bootstrap-key";
 const ACCOUNT: &str = "admin";
 const NAME: &str = "bootstrap";
 
-/// Where the first key came from.
+/// The origin of the first key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bootstrap {
-    /// There are keys, or were once: nothing was done, and `ASSAY_BOOTSTRAP_KEY` was not looked at.
+    /// Keys exist, or existed once: nothing was done, and `ASSAY_BOOTSTRAP_KEY` was ignored.
     NotNeeded,
-    /// `ASSAY_BOOTSTRAP_KEY` is the first key now.
+    /// `ASSAY_BOOTSTRAP_KEY` is the first key.
     FromEnvironment,
-    /// A key was made and written to this file, readable by its owner only.
+    /// A key was generated and written to this file, readable by its owner only.
     Written(PathBuf),
 }
 
-/// Why there is no first key.
+/// The reason why the first key could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// The environment's key is none.
-    #[error("ASSAY_BOOTSTRAP_KEY is not usable")]
+    /// `ASSAY_BOOTSTRAP_KEY` is not an API key.
+    #[error("ASSAY_BOOTSTRAP_KEY is not an API key")]
     Environment(#[source] InvalidKeyText),
     /// The file could not be written.
-    #[error("the first key could not be written to {}", path.display())]
+    #[error("could not write the first key to {}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// The records failed.
-    #[error("the first key could not be kept")]
+    #[error("could not store the first key")]
     Records(#[from] StoreError),
-    /// The built-in account name is not one.
-    #[error("the account of the first key is not usable")]
+    /// The built-in account name is invalid.
+    #[error("the account of the first key is invalid")]
     Account(#[from] IdError),
 }
 
-/// Gives an instance in which no key has ever existed an admin key: `from_environment` if given, otherwise a new one,
-/// written to [`BOOTSTRAP_FILE`] in `data` before it becomes valid.
+/// Creates an admin key in an instance in which no key has ever existed: `from_environment` if given, otherwise a new
+/// one that is written to [`BOOTSTRAP_FILE`] in `data` before it becomes valid.
 ///
 /// # Errors
 /// [`BootstrapError`].

@@ -1,4 +1,4 @@
-//! The text of a key.
+//! The format of API keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ const ID_BYTES: usize = 8;
 /// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
 
-/// A whole key. Prints only where it is asked to ([`KeyText::reveal`]).
+/// The text of a key. `Debug` prints its id only; see [`KeyText::reveal`].
 #[derive(Clone)]
 pub struct KeyText {
     id: KeyId,
@@ -23,19 +23,19 @@ pub struct KeyText {
 }
 
 impl KeyText {
-    /// The public part.
+    /// Returns the public part.
     #[must_use]
     pub fn id(&self) -> &KeyId {
         &self.id
     }
 
-    /// The key itself, to be shown to its owner once.
+    /// Returns the key itself, to be shown to its owner once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// What the records keep of it.
+    /// Returns the hash that the records store.
     pub(crate) fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.text.as_bytes()).into()
     }
@@ -47,7 +47,7 @@ impl fmt::Debug for KeyText {
     }
 }
 
-/// A text that is not a key. Says nothing about the text itself.
+/// An invalid key. Contains nothing of the text itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not of the form assay_<id>_<secret> with an id of a-z and 0-9 and a secret of 64 hexadecimal digits")]
 pub struct InvalidKeyText;
@@ -66,7 +66,7 @@ impl FromStr for KeyText {
     }
 }
 
-/// A key as a client sent it: its id, and the hash to compare.
+/// A key sent by a client: its id, and the hash to compare.
 #[derive(Debug)]
 pub(crate) struct PresentedKey {
     pub(crate) id: KeyId,
@@ -79,12 +79,12 @@ impl From<KeyText> for PresentedKey {
     }
 }
 
-/// Takes as long whether they differ early, late or not.
+/// Compares two hashes in constant time.
 pub(crate) fn hashes_equal(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.ct_eq(b).into()
 }
 
-/// Makes a key. The record is to be kept with [`assay_store::Records::create_key`], the text shown once.
+/// Creates an API key. The record must be stored with [`assay_store::Records::create_key`], the text shown once.
 #[must_use]
 pub fn mint(
     entropy: &dyn Entropy,

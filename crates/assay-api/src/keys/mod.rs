@@ -1,5 +1,5 @@
-//! Keys: `assay_<id>_<secret>`. The secret is 256 random bits as 64 hexadecimal digits, shown once; the records keep a
-//! SHA-256 of the whole text (a fast hash is enough: nobody can try 2^256 secrets).
+//! API keys: `assay_<id>_<secret>`. The secret is 256 random bits as 64 hexadecimal digits, shown once; the records
+//! store a SHA-256 of the whole key (a fast hash suffices for secrets with 256 bits of entropy).
 //!
 //! `assay keys` uses [`mint`] and the records directly; `assay serve` calls [`bootstrap`] at its start.
 

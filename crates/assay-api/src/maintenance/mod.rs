@@ -1,5 +1,5 @@
-//! What the service does by itself, beside requests: forgets old answers, removes what is too old or too much, and ends
-//! what a dead server left half done.
+//! Background maintenance: deletes expired idempotency records, enforces the retention of evidence and policies, and
+//! cleans up after a server that was killed.
 
 mod orphans;
 mod remove;
@@ -15,22 +15,22 @@ pub(crate) use remove::{remove, remove_policy};
 use crate::AppState;
 use crate::state::App;
 
-/// Jobs that are looked at in one round.
+/// Most jobs per round.
 const BATCH: u32 = 1000;
 
-/// Looks after what is kept, at once and then every [`crate::Retention::every_s`], until `stopped` is ready.
+/// Runs maintenance at once and then every [`crate::Retention::every_s`], until `stopped` is ready.
 pub async fn run_maintenance(state: AppState, stopped: impl Future<Output = ()>) {
     let app: App = Arc::new(state);
     let rounds = async {
         if let Err(error) = orphans::policies(&app).await {
-            tracing::warn!(%error, "what a killed server left behind could not be removed; the next start tries again");
+            tracing::warn!(%error, "could not remove the leftovers of a killed server; the next start retries");
         }
         let mut rounds = tokio::time::interval(app.settings.retention.every_s.get());
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             rounds.tick().await;
             if let Err(error) = round(&app).await {
-                error.log("what is kept could not be looked after; the next round tries again");
+                error.log("a round of maintenance failed; the next round retries");
             }
         }
     };
@@ -46,7 +46,7 @@ async fn round(app: &App) -> Result<(), StoreError> {
     retain::policies(app).await?;
     for removal in app.records.removals(BATCH).await? {
         if let Err(error) = remove(app, &removal).await {
-            tracing::warn!(job.id = %removal.job_id, %error, "files of a job could not be removed; tried again later");
+            tracing::warn!(job.id = %removal.job_id, %error, "could not remove files of a job; retrying later");
         }
     }
     Ok(())

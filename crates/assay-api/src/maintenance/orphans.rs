@@ -1,4 +1,4 @@
-//! What a server that was killed left behind: archives that were put in their place for a job that never got its row.
+//! Orphaned archives: those that a killed server stored for a job that never got its row.
 
 use super::remove::{RemoveError, remove_policy};
 use crate::state::App;
@@ -9,9 +9,9 @@ pub(super) async fn policies(app: &App) -> Result<(), RemoveError> {
     let mut entries = tokio::fs::read_dir(app.data.join(POLICIES)).await?;
     while let Some(entry) = entries.next_entry().await? {
         let path = format!("{POLICIES}/{}", entry.file_name().to_string_lossy());
-        // Asked once more before it goes; until then uploads need not wait.
+        // Checked again under the lock before removal; until then uploads need not wait.
         if !app.records.needs_policy(&path).await? && remove_policy(app, &path).await? {
-            tracing::info!(path, "an archive that no job needs was removed");
+            tracing::info!(path, "removed an archive that no job needs");
         }
     }
     Ok(())

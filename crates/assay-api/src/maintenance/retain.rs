@@ -1,4 +1,4 @@
-//! What is too old or too much. Jobs that have not ended are never looked at.
+//! Retention of evidence and policies. Jobs that have not ended are never affected.
 
 use assay_store::StoreError;
 use jiff::{SignedDuration, Timestamp};
@@ -7,16 +7,16 @@ use super::BATCH;
 use crate::Retention;
 use crate::state::App;
 
-/// Jobs among which the oldest evidence is looked for when there is too much.
+/// Most jobs considered when there is too much evidence.
 const CANDIDATES: u32 = 10_000;
 
-/// Decides which evidence goes: by age, then by size, the oldest first.
+/// Marks evidence for removal: by age, then by total size, the oldest first.
 pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     let (settings, now) = (&app.settings.retention, app.clock.now());
     if let Some(age) = Retention::age(settings.evidence_days) {
         for job in app.records.with_evidence(before(now, age), BATCH).await? {
             if app.records.drop_evidence(job, now).await? {
-                tracing::info!(job.id = %job, "its evidence is too old");
+                tracing::info!(job.id = %job, "evidence expired by age");
             }
         }
     }
@@ -26,7 +26,7 @@ pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     let usage = match app.blobs.usage().await {
         Ok(usage) => usage,
         Err(error) => {
-            tracing::warn!(%error, "the evidence could not be measured");
+            tracing::warn!(%error, "could not measure the size of the evidence");
             return Ok(());
         }
     };
@@ -38,20 +38,20 @@ pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     for job in app.records.with_evidence(now, CANDIDATES).await? {
         let Some(bytes) = usage.get(&job).filter(|_| left > most) else { continue };
         if app.records.drop_evidence(job, now).await? {
-            tracing::info!(job.id = %job, size_bytes = bytes, "its evidence is the oldest, and there is too much");
+            tracing::info!(job.id = %job, size_bytes = bytes, "evidence removed because the total is over its limit");
             left = left.saturating_sub(*bytes);
         }
     }
     Ok(())
 }
 
-/// Decides which archives go.
+/// Marks policy archives for removal by age.
 pub(super) async fn policies(app: &App) -> Result<(), StoreError> {
     let now = app.clock.now();
     let Some(age) = Retention::age(app.settings.retention.policy_days) else { return Ok(()) };
     let gone = app.records.drop_policies(before(now, age), BATCH, now).await?;
     if gone > 0 {
-        tracing::info!(jobs = gone, "policies are too old");
+        tracing::info!(jobs = gone, "policy archives expired by age");
     }
     Ok(())
 }

@@ -9,11 +9,11 @@ use super::InvalidSetting;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskLimits {
-    /// Free space, in MiB, that the disk of the data folder must have. With less, nothing that would be stored is taken in
-    /// (503), and `/readyz` says so.
+    /// Free space, in MiB, that the disk of the data folder must have. With less, nothing that would be stored is
+    /// taken in (503), and `/readyz` says so.
     pub min_free_mib: u64,
-    /// Space, in MiB, that the records hold on the disk from the start, so that results, cancellations and removals are still
-    /// written down when nothing else can be; 0 for none, at most 64.
+    /// Space, in MiB, that the records hold on the disk from the start, so that results, cancellations and removals
+    /// are still written down when nothing else can be; 0 for none, at most 64.
     pub records_reserve_mib: u64,
 }
 

@@ -1,5 +1,6 @@
-//! What an operator may change: a struct a section of `assay.toml`, each in a file of its own, and [`ApiSettings`], which
-//! has them together with what the program knows by itself. Nothing here reads files or the environment: the program does.
+//! What an operator may change: a struct a section of `assay.toml`, each in a file of its own, and [`ApiSettings`],
+//! which has them together with what the program knows by itself. Nothing here reads files or the environment: the
+//! program does.
 //!
 //! A section derives `Serialize`, `Deserialize` and `JsonSchema` with `#[serde(default, deny_unknown_fields)]`, has its
 //! defaults in `Default`, and says in `validate` what its types can't. The comments on its fields are the documentation

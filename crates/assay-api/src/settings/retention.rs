@@ -17,8 +17,8 @@ pub struct Retention {
     pub evidence_days: f64,
     /// Most evidence of all jobs together, in MiB; over it that of the jobs that ended first goes. 0 is no limit.
     pub evidence_max_mib: u64,
-    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it for ever. Without it episodes can't be
-    /// replayed here.
+    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it for ever. Without it episodes
+    /// can't be replayed here.
     pub policy_days: f64,
     /// How often it is looked for what is to go.
     pub every_s: Seconds,

@@ -17,8 +17,8 @@ pub struct Uploads {
     pub idle_s: Seconds,
     /// How long a client may take to send a whole body, however steadily it sends.
     pub total_s: Seconds,
-    /// Bytes per second that a body has to have on the average, once `idle_s` is over (408). A body that announces its length
-    /// has to be fast enough to come within `total_s`, too. 0: no least rate.
+    /// Bytes per second that a body has to have on the average, once `idle_s` is over (408). A body that announces its
+    /// length has to be fast enough to come within `total_s`, too. 0: no least rate.
     pub min_bytes_per_s: u64,
 }
 

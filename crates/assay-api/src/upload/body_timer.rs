@@ -1,5 +1,5 @@
-//! The least rate of a body. A slow client holds a connection, a place among its account's uploads and the room that it
-//! announced, so a body that comes slower than this is refused.
+//! The minimum rate of a body. A slow client holds a connection, one of its account's uploads and the disk space that
+//! it announced, so a body that arrives more slowly is rejected.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -15,35 +15,36 @@ use tokio::time::{Instant, timeout_at};
 use crate::Uploads;
 use crate::http::{ApiError, ErrorCode};
 
-/// A rate slower than a byte in this time is none.
+/// The time limit of a body without a minimum rate.
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// The clock of one body.
+/// The time limits of one body.
 #[derive(Debug)]
 pub(super) struct BodyTimer {
     began: Instant,
     received: Arc<AtomicU64>,
-    /// Of the pause between two pieces; as long, the rate is not looked at in the beginning.
+    /// Longest pause between two pieces; the rate is not checked for as long at the beginning.
     idle: Duration,
-    /// Bytes per second, on the average since the grace time ended.
-    least_rate: u64,
+    /// Minimum bytes per second, on average since the end of the grace period.
+    min_rate: u64,
 }
 
 impl BodyTimer {
-    /// Begins to time `body`, of `announced_bytes` if that is known; the body to read in its place.
+    /// Starts to time `body`, of `announced_bytes` if that is known. Returns the timer, and the body to read instead.
     pub(super) fn of(body: Body, announced_bytes: Option<u64>, settings: &Uploads) -> (Self, Body) {
         let received = Arc::default();
         let counted = CountedBody { body, received: Arc::clone(&received) };
         let total_s = settings.total_s.get().as_secs().max(1);
-        // What is announced has to come within `total_s`: a slower body is told at once, not when that time is over.
-        let least_rate = announced_bytes.map_or(0, |bytes| bytes / total_s).max(settings.min_bytes_per_s);
-        (Self { began: Instant::now(), received, idle: settings.idle_s.get(), least_rate }, Body::new(counted))
+        // The announced bytes must arrive within `total_s`: a slower body is rejected early, not when that time is
+        // over.
+        let min_rate = announced_bytes.map_or(0, |bytes| bytes / total_s).max(settings.min_bytes_per_s);
+        (Self { began: Instant::now(), received, idle: settings.idle_s.get(), min_rate }, Body::new(counted))
     }
 
     /// Waits for the next piece.
     ///
     /// # Errors
-    /// 408: nothing came for `idle_s`, or the body is slower than its least rate.
+    /// 408: nothing was received for `idle_s`, or the body is slower than its minimum rate.
     pub(super) async fn next<T>(&self, next: impl Future<Output = T>) -> Result<T, ApiError> {
         let (mut next, idle_end) = (pin!(next), Instant::now() + self.idle);
         loop {
@@ -52,28 +53,28 @@ impl BodyTimer {
             }
             let now = Instant::now();
             if now >= self.too_slow_at() {
-                let (rate, grace) = (self.least_rate, self.idle.as_secs_f64());
+                let (rate, grace) = (self.min_rate, self.idle.as_secs_f64());
                 let message = format!(
-                    "the body came too slowly: after {grace} s it has to come at {rate} bytes per second on the average"
+                    "the body is too slow: after {grace} s it must arrive at {rate} bytes per second on average"
                 );
                 return Err(ApiError::new(ErrorCode::Timeout, message));
             }
             if now >= idle_end {
-                let message = format!("nothing came for {} s", self.idle.as_secs_f64());
+                let message = format!("nothing was received for {} s", self.idle.as_secs_f64());
                 return Err(ApiError::new(ErrorCode::Timeout, message));
             }
         }
     }
 
-    /// When what came until now is too little.
+    /// Returns the time from which the bytes received so far are too few.
     fn too_slow_at(&self) -> Instant {
-        let millis = self.received.load(Ordering::Relaxed).saturating_mul(1000).checked_div(self.least_rate);
+        let millis = self.received.load(Ordering::Relaxed).saturating_mul(1000).checked_div(self.min_rate);
         let earned = millis.map_or(NEVER, Duration::from_millis).min(NEVER);
         self.began + self.idle + earned
     }
 }
 
-/// A body whose bytes are counted.
+/// A body that counts the bytes read from it.
 struct CountedBody {
     body: Body,
     received: Arc<AtomicU64>,
@@ -114,38 +115,38 @@ mod tests {
         Uploads { idle_s: idle.into(), total_s: Seconds::new(900), min_bytes_per_s: 100, ..Uploads::default() }
     }
 
-    /// Lets `timer` see `bytes` more.
-    fn came(timer: &BodyTimer, bytes: u64) {
+    /// Counts further `bytes` as received.
+    fn receive(timer: &BodyTimer, bytes: u64) {
         timer.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
     #[test]
-    fn what_came_buys_time() {
+    fn received_bytes_extend_the_time_limit() {
         let of = |announced| BodyTimer::of(Body::empty(), announced, &settings(Duration::from_secs(30))).0;
         let allowed = |timer: &BodyTimer| (timer.too_slow_at() - timer.began).as_secs();
         let unknown = of(None);
         assert_eq!(allowed(&unknown), 30);
-        came(&unknown, 10_000);
+        receive(&unknown, 10_000);
         assert_eq!(allowed(&unknown), 130);
-        // Who announces more has to be faster: 1000 bytes per second for what has to come within 900 s.
+        // A larger announced body must be faster: 1000 bytes per second for a body that must arrive within 900 s.
         let announced = of(Some(900_000));
-        came(&announced, 10_000);
+        receive(&announced, 10_000);
         assert_eq!(allowed(&announced), 40);
         let free = Uploads { min_bytes_per_s: 0, ..settings(Duration::from_secs(30)) };
         assert!(allowed(&BodyTimer::of(Body::empty(), None, &free).0) > 80_000);
     }
 
     #[tokio::test]
-    async fn a_pause_and_a_drip_end_differently() {
+    async fn a_pause_and_a_slow_body_have_different_errors() {
         let idle = Duration::from_millis(100);
         let (silent, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
-        came(&silent, 1_000_000);
+        receive(&silent, 1_000_000);
         let error = silent.next(pending::<()>()).await.unwrap_err();
-        assert!(format!("{error:?}").contains("nothing came for 0.1 s"), "{error:?}");
+        assert!(format!("{error:?}").contains("nothing was received for 0.1 s"), "{error:?}");
 
         let (dripping, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
         let error = loop {
-            // A piece in each tenth of the pause is no silence.
+            // A piece in each tenth of the longest pause is no pause.
             let piece = dripping.next(tokio::time::sleep(idle / 10)).await;
             if let Err(error) = piece {
                 break error;

@@ -1,4 +1,4 @@
-//! A multipart form: the file goes to the disk as it comes, the other parts are short texts.
+//! Multipart forms: the file is streamed to the disk, the other parts are short texts.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -23,10 +23,10 @@ use crate::state::App;
 /// Longest text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// Bytes of a file that are held before they are written.
-const HELD_BYTES: usize = 64 * 1024;
+/// Bytes of a file that are buffered before they are written.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The part that is a secret: kept apart from the other texts, never shown.
+/// The part with a secret: stored apart from the other texts, never shown.
 const API_KEY: &str = "policy_api_key";
 
 /// The texts of `POST /verify` beside `policy`.
@@ -47,51 +47,51 @@ const VERIFY_TEXTS: &[&str] = &[
     "callback_url",
 ];
 
-/// What is told to whoever submits the address of a policy server.
+/// The error for a submission with the address of a policy server.
 const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
                           the zip in policy, or evaluate the server with POST /verify";
 
-/// The parts that a form may have.
+/// The parts of a form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FormParts {
-    /// The archive's.
+    /// The name of the archive.
     file: &'static str,
     texts: &'static [&'static str],
-    /// Largest archive.
+    /// Largest archive in bytes.
     max_bytes: fn(&App) -> u64,
 }
 
-/// Of `POST /verify`.
+/// The parts of `POST /verify`.
 pub(crate) const VERIFY_PARTS: FormParts =
     FormParts { file: "policy", texts: VERIFY_TEXTS, max_bytes: |app| app.settings.uploads.max_bytes };
 
-/// Of `POST /submissions`.
+/// The parts of `POST /submissions`.
 pub(crate) const SUBMISSION_PARTS: FormParts =
     FormParts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
 
-/// Of `POST /community/scenarios`.
+/// The parts of `POST /community/scenarios`.
 pub(crate) const SCENARIO_PARTS: FormParts =
     FormParts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
 
-/// A form that came in whole. Its file is deleted with it, unless it is kept.
+/// A form that was received completely. Its file is deleted with it, unless it is stored.
 #[derive(Debug, Default)]
 pub(crate) struct UploadForm {
-    /// The archive, whatever it holds.
+    /// The archive: a policy or a scenario.
     pub(super) policy: Option<UploadedFile>,
     pub(super) texts: BTreeMap<&'static str, String>,
-    /// What the policy server wants to see.
+    /// The API key of the policy server.
     pub(super) api_key: Option<Secret>,
-    /// For its file.
-    room: Option<Reservation>,
+    /// The disk space of its file.
+    space: Option<Reservation>,
 }
 
 impl UploadForm {
-    /// Where the archive lies, as long as the form lives.
+    /// Returns the path of the archive, valid as long as the form exists.
     pub(crate) fn archive(&self) -> Option<PathBuf> {
         self.policy.as_ref().map(|upload| upload.file.path().to_owned())
     }
 
-    /// Takes the request's idempotency key for these parts.
+    /// Claims the request's idempotency key for these parts.
     async fn begin(&self, once: &IdempotencyGuard) -> Result<(), ApiError> {
         let parts = |content: &mut ContentHasher| {
             for (name, value) in &self.texts {
@@ -110,7 +110,7 @@ impl UploadForm {
         once.begin(parts).await
     }
 
-    /// A text part.
+    /// Returns a text part.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)
     }
@@ -118,16 +118,16 @@ impl UploadForm {
 
 #[derive(Debug)]
 pub(super) struct UploadedFile {
-    /// Of the file's content.
+    /// SHA-256 of the file.
     sha256: [u8; 32],
     pub(super) size_bytes: u64,
     pub(super) file: NamedTempFile,
-    /// The name that the client gave, unchecked.
+    /// The file name that the client sent, unchecked.
     pub(super) name: Option<String>,
 }
 
-/// Reads the whole form, or says which part is wrong. Room for all of it is reserved before its first byte is read, and
-/// kept as long as the form.
+/// Receives the whole form. Disk space for all of it is reserved before its first byte is read, and held as long as the
+/// form exists. An error names the invalid part.
 pub(crate) async fn receive(
     app: &App,
     caller: &Caller,
@@ -137,46 +137,46 @@ pub(crate) async fn receive(
     let parts = &parts;
     check_headers(app, request.headers(), parts)?;
     let announced = request.body().size_hint().exact();
-    let reserved = announced.unwrap_or_else(|| most_bytes(app, parts));
-    let room = app.upload_space.reserve(app, &caller.key.account, reserved)?;
-    let (timer, request) = timed(app, announced, request);
+    let reserved = announced.unwrap_or_else(|| max_form_bytes(app, parts));
+    let space = app.upload_space.reserve(app, &caller.key.account, reserved)?;
+    let (timer, request) = with_timer(app, announced, request);
     let limit = app.settings.uploads.total_s;
-    let form = tokio::time::timeout(limit.get(), read(FormReader { app, parts, timer, room }, request)).await;
-    let late = |_| ApiError::new(ErrorCode::Timeout, format!("the whole request did not come within {limit} s"));
+    let form = tokio::time::timeout(limit.get(), read(FormReader { app, parts, timer, space }, request)).await;
+    let late = |_| ApiError::new(ErrorCode::Timeout, format!("the request was not received within {limit} s"));
     let form = form.map_err(late)??;
     caller.revalidate(app).await?;
     Ok(form)
 }
 
-fn timed(app: &App, announced: Option<u64>, request: Request) -> (BodyTimer, Request) {
+fn with_timer(app: &App, announced: Option<u64>, request: Request) -> (BodyTimer, Request) {
     let (head, body) = request.into_parts();
     let (timer, body) = BodyTimer::of(body, announced, &app.settings.uploads);
     (timer, Request::from_parts(head, body))
 }
 
-/// A form that is being read.
+/// The reader of a form.
 struct FormReader<'a> {
     app: &'a App,
     parts: &'a FormParts,
     timer: BodyTimer,
-    room: Reservation,
+    space: Reservation,
 }
 
-async fn read(mut receiving: FormReader<'_>, request: Request) -> Result<UploadForm, ApiError> {
-    let parts = receiving.parts;
+async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm, ApiError> {
+    let parts = reader.parts;
     let once = IdempotencyGuard::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = UploadForm::default();
-    while let Some(field) = receiving.in_time(multipart.next_field()).await? {
+    while let Some(field) = reader.in_time(multipart.next_field()).await? {
         let name = field.name().map(str::to_owned).unwrap_or_default();
         if name == parts.file {
             if form.policy.is_some() {
                 return Err(ApiError::invalid(parts.file, None, format!("{name} is given twice")));
             }
-            form.policy = Some(receiving.file(field).await?);
+            form.policy = Some(reader.file(field).await?);
         } else if let Some(known) = parts.texts.iter().copied().find(|known| *known == name) {
-            let text = receiving.text(known, field).await?;
+            let text = reader.text(known, field).await?;
             let is_second = match known {
                 API_KEY => form.api_key.replace(Secret::new(text)).is_some(),
                 _ => form.texts.insert(known, text).is_some(),
@@ -193,16 +193,16 @@ async fn read(mut receiving: FormReader<'_>, request: Request) -> Result<UploadF
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));
         }
     }
-    receiving.room.settle();
-    form.room = Some(receiving.room);
+    reader.space.settle();
+    form.space = Some(reader.space);
     if let Some(once) = once {
         form.begin(&once).await?;
     }
     Ok(form)
 }
 
-/// Bytes that a form with these parts may have.
-fn most_bytes(app: &App, parts: &FormParts) -> u64 {
+/// Returns the largest size in bytes of a form with these parts.
+fn max_form_bytes(app: &App, parts: &FormParts) -> u64 {
     let texts = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
     (parts.max_bytes)(app).saturating_add(texts)
 }
@@ -213,7 +213,7 @@ fn check_headers(app: &App, headers: &HeaderMap, parts: &FormParts) -> Result<()
         return Err(ApiError::new(ErrorCode::UnsupportedMediaType, "send the request as multipart/form-data"));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|n| n > most_bytes(app, parts)) {
+    if length.is_some_and(|n| n > max_form_bytes(app, parts)) {
         return Err(too_large(app, parts));
     }
     Ok(())
@@ -227,7 +227,7 @@ fn too_large(app: &App, parts: &FormParts) -> ApiError {
 impl FormReader<'_> {
     async fn file(&mut self, mut field: Field<'_>) -> Result<UploadedFile, ApiError> {
         let name = field.file_name().map(str::to_owned);
-        let mut sink = FileSink { folder: self.app.data.join(UPLOADS), file: None, held: Vec::new() };
+        let mut sink = FileSink { folder: self.app.data.join(UPLOADS), file: None, buffer: Vec::new() };
         let (mut size, mut hash) = (0_u64, Sha256::new());
         while let Some(chunk) = self.in_time(field.chunk()).await? {
             size = size.saturating_add(chunk.len() as u64);
@@ -235,22 +235,17 @@ impl FormReader<'_> {
                 return Err(too_large(self.app, self.parts));
             }
             hash.update(&chunk);
-            sink.held.extend_from_slice(&chunk);
-            if sink.held.len() >= HELD_BYTES {
-                sink.file = Some(self.written(&mut sink).await?);
+            sink.buffer.extend_from_slice(&chunk);
+            if sink.buffer.len() >= BUFFER_BYTES {
+                sink.file = Some(self.flush(&mut sink).await?);
             }
         }
-        Ok(UploadedFile {
-            file: self.written(&mut sink).await?,
-            name,
-            sha256: hash.finalize().into(),
-            size_bytes: size,
-        })
+        Ok(UploadedFile { file: self.flush(&mut sink).await?, name, sha256: hash.finalize().into(), size_bytes: size })
     }
 
-    async fn written(&mut self, sink: &mut FileSink) -> Result<NamedTempFile, ApiError> {
-        self.room.write(self.app, sink.held.len() as u64)?;
-        sink.written(self.app).await
+    async fn flush(&mut self, sink: &mut FileSink) -> Result<NamedTempFile, ApiError> {
+        self.space.write(self.app, sink.buffer.len() as u64)?;
+        sink.flush(self.app).await
     }
 
     async fn text(&self, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
@@ -264,30 +259,32 @@ impl FormReader<'_> {
         String::from_utf8(bytes).map_err(|_| ApiError::invalid(name, None, format!("{name} is not UTF-8 text")))
     }
 
-    /// Waits for the next piece, as long as the body's timer allows.
+    /// Waits for the next piece, within the limits of the body's timer.
     async fn in_time<T>(&self, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
         match self.timer.next(next).await? {
             Ok(value) => Ok(value),
             Err(e) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(self.app, self.parts)),
-            Err(e) => Err(ApiError::invalid("body", None, format!("the form is broken or cut off: {}", e.body_text()))),
+            Err(e) => {
+                Err(ApiError::invalid("body", None, format!("the form is malformed or incomplete: {}", e.body_text())))
+            }
         }
     }
 }
 
-/// A file that is being received. What came last is held, so that a small file is written in one go.
+/// A file that is being received. Data is buffered, so that a small file is written at once.
 struct FileSink {
     folder: PathBuf,
     file: Option<NamedTempFile>,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl FileSink {
-    /// The file with all that is held; made if there is none yet.
-    async fn written(&mut self, app: &App) -> Result<NamedTempFile, ApiError> {
-        let (folder, file, held) = (self.folder.clone(), self.file.take(), std::mem::take(&mut self.held));
+    /// Writes the buffer to the file, which is created if needed, and returns it.
+    async fn flush(&mut self, app: &App) -> Result<NamedTempFile, ApiError> {
+        let (folder, file, buffer) = (self.folder.clone(), self.file.take(), std::mem::take(&mut self.buffer));
         let written = tokio::task::spawn_blocking(move || {
             let mut file = file.map_or_else(|| NamedTempFile::with_suffix_in(".zip", &folder), Ok)?;
-            file.write_all(&held).map(|()| file)
+            file.write_all(&buffer).map(|()| file)
         });
         let written = written.await.map_err(|e| ApiError::internal("writing an upload panicked", &e))?;
         written.map_err(|e| disk_error(app, &e))

@@ -1,4 +1,4 @@
-//! The loop that takes deliveries that are due, and sends them.
+//! The loop that claims due deliveries and sends them.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,22 +16,23 @@ use super::secret::signatures;
 use crate::AppState;
 use crate::state::App;
 
-/// Messages on their way at the same time.
+/// Most deliveries in flight.
 const MAX_IN_FLIGHT: usize = 16;
-/// Of them, messages of one account: an address that does not answer holds up its own account.
+/// Most deliveries in flight per account: an address that does not respond delays its own account only.
 const MAX_OF_ACCOUNT: usize = 2;
-/// How often it is asked what is due.
+/// Interval between queries for due deliveries.
 const TICK: Duration = Duration::from_secs(1);
-/// Whoever takes a delivery has this long; longer than an address may take to answer ([`crate::WebhookSettings::answer_s`]).
+/// Lease of a claimed delivery; longer than an address may take to respond ([`crate::WebhookSettings::answer_s`]).
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
-/// Longest reason of a failed attempt that is kept, in bytes.
+/// Longest stored error of a failed attempt, in bytes.
 const MAX_ERROR_BYTES: usize = 300;
-/// The answer of an address that wants no more.
+/// The status of an address that wants no further deliveries.
 const GONE: u16 = 410;
 
-/// Sends what is due until `stopped` is ready. What is on its way then is sent again after the next start.
+/// Sends due deliveries until `stopped` is ready. Deliveries in flight at that time are sent again after the next
+/// start.
 pub async fn deliver_webhooks(state: AppState, stopped: impl Future<Output = ()>) {
-    let mut deliveries = Deliveries { app: Arc::new(state), under_way: JoinSet::new(), of_account: BTreeMap::new() };
+    let mut deliveries = Deliveries { app: Arc::new(state), in_flight: JoinSet::new(), of_account: BTreeMap::new() };
     tokio::select! {
         () = deliveries.run() => {}
         () = stopped => {}
@@ -40,7 +41,7 @@ pub async fn deliver_webhooks(state: AppState, stopped: impl Future<Output = ()>
 
 struct Deliveries {
     app: App,
-    under_way: JoinSet<AccountId>,
+    in_flight: JoinSet<AccountId>,
     of_account: BTreeMap<AccountId, usize>,
 }
 
@@ -52,21 +53,21 @@ impl Deliveries {
                 Ok(()) => fails = false,
                 Err(error) if !fails => {
                     fails = true;
-                    tracing::warn!(%error, "webhooks wait: what is due can't be read; tried again every second");
+                    tracing::warn!(%error, "webhooks are delayed: could not read due deliveries; retrying every second");
                 }
                 Err(_) => {}
             }
             tokio::select! {
-                Some(ended) = self.under_way.join_next() => self.ended(ended),
+                Some(ended) = self.in_flight.join_next() => self.finish(ended),
                 () = tokio::time::sleep(TICK) => {}
             }
         }
     }
 
-    /// Starts deliveries that are due, as many as there is room for.
+    /// Starts due deliveries up to the limit.
     async fn start_due(&mut self) -> Result<(), StoreError> {
-        while self.under_way.len() < MAX_IN_FLIGHT {
-            // Who has nothing under way comes first: the backlog of addresses that do not answer delays only itself.
+        while self.in_flight.len() < MAX_IN_FLIGHT {
+            // Accounts without a delivery in flight come first: unresponsive addresses delay only themselves.
             let delivery = match self.claim(1).await? {
                 Some(delivery) => delivery,
                 None => match self.claim(MAX_OF_ACCOUNT).await? {
@@ -76,7 +77,7 @@ impl Deliveries {
             };
             *self.of_account.entry(delivery.account.clone()).or_default() += 1;
             let app = Arc::clone(&self.app);
-            self.under_way.spawn(async move {
+            self.in_flight.spawn(async move {
                 deliver(&app, &delivery).await;
                 delivery.account
             });
@@ -84,17 +85,17 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Takes a delivery of an account that has fewer than `most` under way.
+    /// Claims a delivery of an account with fewer than `most` in flight.
     async fn claim(&self, most: usize) -> Result<Option<Delivery>, StoreError> {
         let full = self.of_account.iter().filter(|(_, number)| **number >= most);
         let busy: Vec<AccountId> = full.map(|(account, _)| account.clone()).collect();
         self.app.records.claim_delivery(&busy, self.app.clock.now(), LEASE).await
     }
 
-    fn ended(&mut self, account: Result<AccountId, tokio::task::JoinError>) {
+    fn finish(&mut self, account: Result<AccountId, tokio::task::JoinError>) {
         let Ok(account) = account else {
             tracing::error!("sending a webhook panicked");
-            // Whose it was is not known: count anew.
+            // The account is not known: reset the counts.
             self.of_account.clear();
             return;
         };
@@ -105,14 +106,14 @@ impl Deliveries {
     }
 }
 
-/// Tries a delivery once, and notes what came of it.
+/// Attempts a delivery once, and records the result.
 async fn deliver(app: &App, delivery: &Delivery) {
     let (job, account) = (delivery.job_id, &delivery.account);
     let attempt = match attempt(app, delivery).await {
         Ok(Some(attempt)) => attempt,
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(job.id = %job, %account, %error, "a webhook was not sent, through our fault; tried again");
+            tracing::warn!(job.id = %job, %account, %error, "could not send a webhook because of an internal error; retrying");
             return;
         }
     };
@@ -133,11 +134,11 @@ async fn deliver(app: &App, delivery: &Delivery) {
         DeliveryState::GivenUp => tracing::warn!(job.id = %job, %account, attempts, error, "a webhook was given up"),
     }
     if let Err(error) = app.records.note_delivery(job, attempt, state, due_at).await {
-        tracing::warn!(job.id = %job, %account, %error, "what became of a webhook could not be noted; it is sent again");
+        tracing::warn!(job.id = %job, %account, %error, "could not record the result of a webhook; it is sent again");
     }
 }
 
-/// Sends the message; `None` when its job is gone.
+/// Sends the message. Returns `None` if its job no longer exists.
 async fn attempt(
     app: &App,
     delivery: &Delivery,

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The content of a webhook.
 
 use assay_model::{JobKind, JobReport};
 use assay_store::{Delivery, JobRecord};
@@ -10,15 +10,15 @@ use crate::published::PublishedSubmission;
 use crate::routes::{SubmissionDetail, job_object, submission_object};
 use crate::state::App;
 
-/// The body of a webhook: a job that has ended, as its own address shows it.
+/// The body of a webhook: a job that has ended, as its own resource shows it.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct WebhookMessage {
-    /// What happened: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same of
+    /// The event: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same for
     /// `submission`.
     #[serde(rename = "type")]
     #[schema(pattern = "^(verification|submission)\\.(completed|failed|cancelled)$")]
     kind: String,
-    /// When that was published.
+    /// The time at which the event was published.
     timestamp: Timestamp,
     data: WebhookData,
 }
@@ -32,7 +32,7 @@ pub(crate) enum WebhookData {
 }
 
 impl WebhookMessage {
-    /// The message of a delivery; `None` when its job is gone.
+    /// Creates the message of a delivery; `None` if its job no longer exists.
     pub(super) async fn of(app: &App, delivery: &Delivery) -> Result<Option<Self>, ApiError> {
         let Some(record) = app.records.job(None, delivery.job_id).await? else { return Ok(None) };
         if record.header.kind() != JobKind::Submission {

@@ -1,14 +1,15 @@
-//! When a message is tried again.
+//! The schedule of retries.
 
 use std::time::Duration;
 
 use assay_store::DeliveryState;
 use jiff::{SignedDuration, Timestamp};
 
-/// Pauses after the first failed attempts, in seconds; after that the last one counts.
+/// Pauses after failed attempts, in seconds; the last one repeats.
 const PAUSES_S: [i64; 8] = [5, 30, 120, 600, 1800, 3600, 7200, 14_400];
 
-/// What follows a failed attempt at `now`, with `attempts` before it, the first of them at `first_at`: state and time.
+/// Returns the state and the time of the next attempt after a failed one at `now`, with `attempts` before it, the
+/// first of them at `first_at`.
 pub(super) fn after_failure(
     attempts: u32,
     first_at: Option<Timestamp>,
@@ -30,7 +31,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    /// Seconds of all attempts after the first, until it is given up.
+    /// Returns the times in seconds of all attempts after the first.
     fn attempts(retry_for_s: u64) -> Vec<i64> {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
         let (mut made, mut now) = (Vec::new(), 0);
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_tried_for_a_day() {
+    fn a_message_is_retried_for_a_day() {
         let tried = attempts(24 * 60 * 60);
         assert_eq!(tried[..4], [5, 35, 155, 755]);
         assert_eq!(tried.len(), 12);
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn it_need_not_be_tried_again() {
+    fn retries_can_be_disabled_or_shortened() {
         assert_eq!(attempts(0), [0_i64; 0]);
         assert_eq!(attempts(40), [5, 35]);
     }

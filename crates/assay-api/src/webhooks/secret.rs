@@ -1,4 +1,4 @@
-//! Secrets and signatures, after "Standard Webhooks".
+//! Secrets and signatures according to "Standard Webhooks".
 
 use assay_model::{Entropy, JobId, Secret};
 use assay_store::WebhookSecrets;
@@ -8,20 +8,20 @@ use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use sha2::Sha256;
 
-/// What the text of a secret begins with.
+/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
-/// Random bytes of a secret. The specification asks for 24 to 64.
+/// Random bytes of a secret. The specification requires 24 to 64.
 const SECRET_BYTES: usize = 32;
 
-/// Makes a secret: `whsec_` and 32 random bytes in base64.
+/// Creates a secret: `whsec_` and 32 random bytes in base64.
 pub(crate) fn new_secret(entropy: &dyn Entropy) -> Secret {
     let mut bytes = [0; SECRET_BYTES];
     entropy.fill(&mut bytes);
     Secret::new(format!("{PREFIX}{}", STANDARD.encode(bytes)))
 }
 
-/// The value of `webhook-signature`: `v1,` and an HMAC-SHA256 in base64 over id, Unix time and body, once for each secret
-/// that is good at `now`.
+/// Returns the value of `webhook-signature`: `v1,` and an HMAC-SHA256 in base64 over id, Unix time and body, once for
+/// each secret that is valid at `now`.
 pub(super) fn signatures(secrets: &WebhookSecrets, id: JobId, now: Timestamp, body: &[u8]) -> String {
     let previous = secrets.previous.as_ref().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
     let good = [Some(&secrets.current), previous];
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_as_long_as_the_specification_asks() {
+    fn secrets_have_the_length_that_the_specification_requires() {
         let made = new_secret(&crate::OsEntropy);
         let bytes = STANDARD.decode(made.reveal().strip_prefix("whsec_").unwrap()).unwrap();
         assert!((24..=64).contains(&bytes.len()));

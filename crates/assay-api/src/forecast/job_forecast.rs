@@ -1,0 +1,78 @@
+//! The forecast of a single job.
+
+use assay_model::JobStatus;
+
+use crate::ApiSettings;
+
+/// The forecast of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct JobForecast {
+    /// Position in the queue, from 1; only while the job is QUEUED.
+    pub(crate) position: Option<u32>,
+    /// Estimated seconds until its end.
+    pub(crate) eta_s: Option<f64>,
+    /// The reason for a missing estimate, as far as the forecast knows it; see [`JobForecast::eta_reason`].
+    pub(super) no_estimate: Option<NoEstimate>,
+    /// Whether its policy is a policy server.
+    pub(crate) remote: bool,
+    /// Whether it was started, but has no lane now.
+    pub(crate) is_idle: bool,
+}
+
+/// The reason why the end of a job cannot be estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoEstimate {
+    /// No episode of its scenario has been measured on this server.
+    Unmeasured,
+    /// It waits for a job of whose scenario no episode has been measured on this server.
+    BehindUnmeasured,
+    /// No conclusion has been measured on this server.
+    Conclusion,
+    /// More shards are ahead of it than the simulation covers.
+    FarBack,
+    /// This server does not run uploaded policies.
+    NoWorker,
+}
+
+impl NoEstimate {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Unmeasured => "no episode of its scenario has been measured on this server yet",
+            Self::BehindUnmeasured => "it waits behind a job whose scenario has not been measured on this server yet",
+            Self::Conclusion => "no conclusion has been measured on this server yet",
+            Self::FarBack => "too many jobs are ahead of it for an estimate",
+            Self::NoWorker => "no worker of this server runs uploaded policies",
+        }
+    }
+}
+
+impl JobForecast {
+    /// Returns the reason why a job in this state has no estimate; `None` where it has one, or has ended.
+    pub(crate) fn eta_reason(&self, status: JobStatus) -> Option<&'static str> {
+        if status.is_final() || self.eta_s.is_some() {
+            return None;
+        }
+        Some(self.no_estimate.map_or("it has just been accepted; the estimate follows", NoEstimate::text))
+    }
+
+    /// Returns what a job in this state waits for.
+    pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
+        match status {
+            JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
+                Some("a worker that runs uploaded policies; this one does not")
+            }
+            JobStatus::Queued if self.remote => Some("a free place among the jobs of policy servers"),
+            JobStatus::Queued => Some("a free lane"),
+            JobStatus::Running if self.is_idle => Some("a free lane, to go on"),
+            JobStatus::Running => self.remote.then_some("its policy server"),
+            JobStatus::Judging if settings.second_judge => Some("the second judge, then the conclusion"),
+            JobStatus::Judging => Some("the conclusion"),
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => None,
+        }
+    }
+}
+
+/// Rounds to tenths of a second; more digits would suggest a precision that the estimate does not have.
+pub(super) fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
+}
