@@ -1,4 +1,4 @@
-//! `[limits.account]`: what an account may have at the same time, and in a day.
+//! `[limits.account]`: limits on an account, at a time and per day.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,25 +9,26 @@ use super::InvalidSetting;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccountLimits {
-    /// Jobs accepted in a day (UTC). A job that fails through our own fault is given back.
+    /// Jobs accepted in a day (UTC). A job that fails because of an internal error does not count.
     pub jobs_per_day: u32,
-    /// Submissions to one scenario in a day (UTC). Those that fail through our own fault are given back.
+    /// Submissions to one scenario in a day (UTC). Those that fail because of an internal error do not count.
     pub submissions_per_day: u32,
     /// Versions of scenarios published within 24 hours.
     pub publications_per_day: u32,
-    /// Scenarios that were looked at and not published, for a fault of theirs, within 24 hours.
+    /// Scenarios that were checked and rejected within 24 hours.
     pub failed_publications_per_day: u32,
     /// Jobs that have not ended.
     pub active_jobs: u32,
     /// Simulated seconds of all jobs that have not ended, as if no episode ended early.
     pub queued_sim_s: u64,
-    /// Streams of events that are open at the same time.
+    /// Event streams open at the same time.
     pub streams: usize,
-    /// Uploads under way at the same time, until they are answered.
+    /// Uploads in progress at the same time, until the response.
     pub uploads: u64,
-    /// What those announce together, in MiB, if there are several; of what the disk has for uploads, at most half.
+    /// Total announced size of several uploads in progress, in MiB; at most half of the disk space available for
+    /// uploads.
     pub uploading_mib: u64,
-    /// Policies and evidence kept on the disk, in MiB.
+    /// Policies and evidence stored on the disk, in MiB.
     pub disk_mib: u64,
 }
 
@@ -49,10 +50,10 @@ impl Default for AccountLimits {
 }
 
 impl AccountLimits {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("jobs_per_day", self.jobs_per_day, &(1..=1_000_000_000))?;
         InvalidSetting::unless_in("submissions_per_day", self.submissions_per_day, &(1..=1_000_000))?;

@@ -1,4 +1,4 @@
-//! All that the API is told.
+//! All settings of the API.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,47 +10,48 @@ use super::{
     Uploads, WebhookSettings,
 };
 
-/// Episodes of one shard at most: what is lost at most when a worker dies is one episode, but a lane starts per shard.
+/// Most episodes of a shard: a lane starts per shard, while a worker that dies loses one episode at most.
 const MAX_SHARD_EPISODES: u32 = 16;
 
-/// What the API is told: sections of the settings' file, and what the program knows by itself.
+/// The settings of the API: sections of the settings file, and values that the program determines itself.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
-    /// Where clients reach the service, such as `https://assay.example.org`; makes addresses in answers absolute.
+    /// The address at which clients reach the service, such as `https://assay.example.org`; makes addresses in
+    /// responses absolute.
     pub public_url: Option<String>,
     /// How long a client may take to send the head of a request.
     pub header_read: Duration,
-    /// Connections at the same time; more wait to be accepted.
+    /// Most connections at the same time; further ones wait to be accepted.
     pub max_connections: usize,
-    /// How long a stopping server waits for requests that are under way.
+    /// How long a stopping server waits for running requests.
     pub drain: Duration,
-    /// What clients send.
+    /// Limits on uploads.
     pub uploads: Uploads,
-    /// Streams of events.
+    /// Event streams.
     pub events: EventSettings,
-    /// Browsers.
+    /// Browser sessions and origins.
     pub browsers: BrowserSettings,
-    /// How often a key may ask.
+    /// Rate limits of a key.
     pub rate: RateLimits,
-    /// What an account may have.
+    /// Limits of an account.
     pub account: AccountLimits,
-    /// How large a job may be.
+    /// Limits of a job.
     pub job: JobLimits,
-    /// When the disk counts as full.
+    /// Limits of the disk.
     pub disk: DiskLimits,
     /// Who may read the metrics.
     pub metrics: MetricsAccess,
-    /// How long things are kept.
+    /// Retention.
     pub retention: Retention,
-    /// Messages to clients' addresses.
+    /// Webhooks.
     pub webhooks: WebhookSettings,
-    /// Lanes that a job should keep busy: it is cut into at least this many shards.
+    /// Lanes that a job should keep busy: it is split into at least this many shards.
     pub lanes: NonZeroU32,
-    /// Whether a second judge looks at episodes before a verdict.
+    /// Whether a second judge examines episodes before a verdict.
     pub second_judge: bool,
-    /// How policies are kept apart here; `/readyz` tells.
+    /// The isolation of policies; reported by `/readyz`.
     pub isolation: Isolation,
-    /// Whether uploaded policies are run here; `/readyz` tells.
+    /// Whether uploaded policies are run here; reported by `/readyz`.
     pub runs_uploads: bool,
 }
 
@@ -80,7 +81,7 @@ impl Default for ApiSettings {
 }
 
 impl ApiSettings {
-    /// The address of `path` (which starts with `/`) as clients see it.
+    /// Returns the address of `path` (which starts with `/`) as clients see it.
     #[must_use]
     pub fn address(&self, path: &str) -> String {
         match &self.public_url {
@@ -89,7 +90,7 @@ impl ApiSettings {
         }
     }
 
-    /// Episodes of a shard, for a job of `episodes`.
+    /// Returns the number of episodes per shard for a job of `episodes`.
     #[must_use]
     pub fn shard_episodes(&self, episodes: u32) -> NonZeroU32 {
         let fair = episodes.div_ceil(self.lanes.get()).clamp(1, MAX_SHARD_EPISODES);

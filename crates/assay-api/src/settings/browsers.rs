@@ -1,4 +1,4 @@
-//! `[browsers]`: who signs in, and which pages may ask.
+//! `[browsers]`: browser sessions, and the origins whose pages may use the service.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use super::{InvalidSetting, Seconds};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserSettings {
-    /// How long a browser stays signed in, at most.
+    /// Longest time that a browser stays signed in, in seconds.
     pub session_s: Seconds,
-    /// Origins whose pages may use the service, such as `https://lab.example.org`; none unless named here.
+    /// Origins whose pages may use the service, such as `https://lab.example.org`; none by default.
     pub origins: Vec<String>,
 }
 
@@ -22,10 +22,10 @@ impl Default for BrowserSettings {
 }
 
 impl BrowserSettings {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("session_s", self.session_s, &(Seconds::new(60)..=Seconds::new(90 * 86400)))?;
         match self.origins.iter().find(|origin| !is_origin(origin)) {
@@ -38,7 +38,8 @@ impl BrowserSettings {
     }
 }
 
-/// As browsers send it: no path, no capital letters. `*` is none, because cookies come with requests.
+/// Returns whether the text is an origin as browsers send it: without path and capital letters. `*` is not allowed,
+/// because requests carry cookies.
 fn is_origin(text: &str) -> bool {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     host.is_some_and(|host| {

@@ -1,4 +1,4 @@
-//! `[limits.disk]`: when the disk counts as full.
+//! `[limits.disk]`: free and reserved disk space.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use super::InvalidSetting;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskLimits {
-    /// Free space, in MiB, that the disk of the data folder must have. With less, nothing that would be stored is
-    /// taken in (503), and `/readyz` says so.
+    /// Free space, in MiB, that the disk of the data folder must have. With less, uploads are rejected (503) until
+    /// space is freed, and `/readyz` reports it.
     pub min_free_mib: u64,
-    /// Space, in MiB, that the records hold on the disk from the start, so that results, cancellations and removals
-    /// are still written down when nothing else can be; 0 for none, at most 64.
+    /// Space, in MiB, that the records reserve on the disk at start, so that results, cancellations and removals can
+    /// still be recorded on a full disk; 0 for none, at most 64.
     pub records_reserve_mib: u64,
 }
 
@@ -24,10 +24,10 @@ impl Default for DiskLimits {
 }
 
 impl DiskLimits {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("min_free_mib", self.min_free_mib, &(0..=1 << 40))?;
         InvalidSetting::unless_in("records_reserve_mib", self.records_reserve_mib, &(0..=64))

@@ -1,4 +1,4 @@
-//! `[events]`: streams of what happens to jobs.
+//! `[events]`: the event streams of jobs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use super::{InvalidSetting, Seconds};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EventSettings {
-    /// A stream that has nothing to say says so this often.
+    /// Interval between heartbeats on an idle stream, in seconds.
     pub heartbeat_s: Seconds,
-    /// Streams that all accounts may have open together.
+    /// Open streams of all accounts together.
     pub max_streams: usize,
 }
 
@@ -22,10 +22,10 @@ impl Default for EventSettings {
 }
 
 impl EventSettings {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         let least = Seconds::from(std::time::Duration::from_millis(10));
         InvalidSetting::unless_in("heartbeat_s", self.heartbeat_s, &(least..=Seconds::new(3600)))?;

@@ -1,27 +1,27 @@
-//! Why a setting can't be.
+//! The error for an invalid setting.
 
 use std::fmt::{Debug, Display};
 use std::ops::RangeInclusive;
 
-/// A setting that cannot be.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value}: must be {allowed}")]
 pub struct InvalidSetting {
     /// Its path, such as `limits.rate.get_per_minute`.
     pub key: String,
-    /// What it was set to.
+    /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: String,
 }
 
 impl InvalidSetting {
-    /// `key` of a section has a `value` that is not `allowed`.
+    /// Creates the error for the `key` of a section whose `value` is not `allowed`.
     pub fn new(key: &str, value: impl Display, allowed: impl Into<String>) -> Self {
         Self { key: key.to_owned(), value: value.to_string(), allowed: allowed.into() }
     }
 
-    /// The same, told from outside the section.
+    /// Prefixes the key with the path of its section.
     #[must_use]
     pub fn within(mut self, section: &str) -> Self {
         self.key = format!("{section}.{}", self.key);
@@ -31,7 +31,7 @@ impl InvalidSetting {
     /// Checks that the `value` of `key` lies in `range`.
     ///
     /// # Errors
-    /// It doesn't.
+    /// The value lies outside.
     pub fn unless_in<T: PartialOrd + Display + Debug>(
         key: &str,
         value: T,

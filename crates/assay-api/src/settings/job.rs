@@ -1,4 +1,4 @@
-//! `[limits.job]`: how large one job may be.
+//! `[limits.job]`: limits on a single job.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use super::{InvalidSetting, Seconds};
 pub struct JobLimits {
     /// Most episodes of one verification.
     pub max_episodes: u32,
-    /// CPU seconds that the policy of one verification or submission may use in the worst case: those that the kernel
-    /// grants it in an episode of its scenario, times the episodes.
+    /// CPU seconds that the policy of one verification or submission may use in the worst case: the kernel's limit per
+    /// episode of its scenario, times the episodes.
     pub cpu_s: u64,
-    /// How long a policy may sleep in an episode, in s, while the simulator waits for its answers: this much in any
-    /// episode,
+    /// How long a policy may sleep in an episode, in seconds, while the simulator waits for its actions: this much in
+    /// any episode,
     pub wall_budget_s: Seconds,
-    /// and this much more for each simulated second of the scenario's time limit. Over it the episode ends as
+    /// and this much more for each simulated second of the scenario's time limit. Beyond that the episode ends as
     /// `policy_timeout`, code `wall_budget`.
     pub wall_budget_per_simulated_s: u32,
 }
@@ -29,10 +29,10 @@ impl Default for JobLimits {
 }
 
 impl JobLimits {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("max_episodes", self.max_episodes, &(1..=1_000_000))?;
         InvalidSetting::unless_in("cpu_s", self.cpu_s, &(1..=1 << 50))?;

@@ -1,18 +1,18 @@
-//! Who may read the metrics.
+//! Access to the metrics.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who may read `/metrics`.
+/// The clients that may read `/metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum MetricsAccess {
-    /// Nobody.
+    /// No client.
     Off,
-    /// Who asks from this machine, and not by a proxy.
+    /// Clients on this machine that do not connect through a proxy.
     #[default]
     Loopback,
-    /// Everybody who reaches the service.
+    /// Every client.
     Any,
 }

@@ -1,10 +1,10 @@
-//! What an operator may change: a struct a section of `assay.toml`, each in a file of its own, and [`ApiSettings`],
-//! which has them together with what the program knows by itself. Nothing here reads files or the environment: the
-//! program does.
+//! The settings that an operator may change: a struct per section of `assay.toml`, each in its own file, and
+//! [`ApiSettings`], which combines them with values that the program determines itself. The program, not this module,
+//! reads files and the environment.
 //!
 //! A section derives `Serialize`, `Deserialize` and `JsonSchema` with `#[serde(default, deny_unknown_fields)]`, has its
-//! defaults in `Default`, and says in `validate` what its types can't. The comments on its fields are the documentation
-//! of the settings' file.
+//! defaults in `Default`, and checks in `validate` the constraints that its types do not express. The comments on its
+//! fields are the documentation of the settings file.
 
 mod account;
 mod api;

@@ -1,4 +1,4 @@
-//! `[limits.rate]`: how often a key may ask.
+//! `[limits.rate]`: rate limits of a key.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct RateLimits {
     pub verify_per_minute: u32,
     /// `POST /submissions`.
     pub submissions_per_minute: u32,
-    /// Every GET with a key; a stream of events counts once.
+    /// Every GET with a key; an event stream counts once.
     pub get_per_minute: u32,
     /// All other changes.
     pub write_per_minute: u32,
-    /// Pages for people (`/docs`) and their parts, for those who are signed in.
+    /// HTML pages (`/docs`) and their resources, for signed-in users.
     pub pages_per_minute: u32,
 }
 
@@ -34,7 +34,7 @@ impl Default for RateLimits {
 }
 
 impl RateLimits {
-    /// The same limit for all kinds.
+    /// Creates the same limit for all classes.
     #[must_use]
     pub fn all(per_minute: u32) -> Self {
         Self {
@@ -46,10 +46,10 @@ impl RateLimits {
         }
     }
 
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         for (key, value) in [
             ("verify_per_minute", self.verify_per_minute),

@@ -1,11 +1,11 @@
-//! `[retention]`: how long things are kept.
+//! `[retention]`: how long evidence and policies are kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, Seconds};
 
-/// Most days of an age: a hundred years.
+/// Largest age in days: a hundred years.
 const MAX_DAYS: f64 = 36_525.0;
 const DAY_S: f64 = 86_400.0;
 
@@ -13,14 +13,15 @@ const DAY_S: f64 = 86_400.0;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    /// Days that a job's evidence is kept after the job has ended; 0 keeps it for ever. Report and statement stay.
+    /// Days that a job's evidence is kept after the job has ended; 0 keeps it for ever. Report and statement remain.
     pub evidence_days: f64,
-    /// Most evidence of all jobs together, in MiB; over it that of the jobs that ended first goes. 0 is no limit.
+    /// Total evidence of all jobs, in MiB; beyond that, the evidence of the jobs that ended first is removed. 0 is no
+    /// limit.
     pub evidence_max_mib: u64,
-    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it for ever. Without it episodes
-    /// can't be replayed here.
+    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it for ever. Without it, episodes
+    /// cannot be replayed here.
     pub policy_days: f64,
-    /// How often it is looked for what is to go.
+    /// Interval between retention rounds, in seconds.
     pub every_s: Seconds,
 }
 
@@ -31,10 +32,10 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("evidence_days", self.evidence_days, &(0.0..=MAX_DAYS))?;
         InvalidSetting::unless_in("evidence_max_mib", self.evidence_max_mib, &(0..=1 << 40))?;
@@ -43,7 +44,7 @@ impl Retention {
         InvalidSetting::unless_in("every_s", self.every_s, &(least..=most))
     }
 
-    /// An age from days; `None` is for ever.
+    /// Converts days to an age; `None` means for ever.
     pub(crate) fn age(days: f64) -> Option<jiff::SignedDuration> {
         (days > 0.0).then(|| jiff::SignedDuration::try_from_secs_f64(days * DAY_S).ok()).flatten()
     }

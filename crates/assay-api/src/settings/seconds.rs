@@ -1,4 +1,4 @@
-//! Lengths of time as an operator writes them.
+//! Durations as an operator writes them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Seconds(Duration);
 
 impl Seconds {
-    /// Whole seconds.
+    /// Creates a duration of whole seconds.
     #[must_use]
     pub const fn new(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// As the standard library has it.
+    /// Returns the duration.
     #[must_use]
     pub const fn get(self) -> Duration {
         self.0

@@ -1,4 +1,4 @@
-//! `[uploads]`: what clients send.
+//! `[uploads]`: limits on uploads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use super::{InvalidSetting, Seconds};
 pub struct Uploads {
     /// Largest policy archive in bytes (100 MiB).
     pub max_bytes: u64,
-    /// Largest archive of a scenario in bytes (32 MiB, which is also the most).
+    /// Largest archive of a scenario in bytes (32 MiB, which is also the maximum).
     pub max_scenario_bytes: u64,
-    /// How long a client may take to send the next piece of a body.
+    /// How long a client may take to send the next piece of a body, in seconds.
     pub idle_s: Seconds,
-    /// How long a client may take to send a whole body, however steadily it sends.
+    /// How long a client may take to send a whole body, in seconds, even if it sends steadily.
     pub total_s: Seconds,
-    /// Bytes per second that a body has to have on the average, once `idle_s` is over (408). A body that announces its
-    /// length has to be fast enough to come within `total_s`, too. 0: no least rate.
+    /// Minimum average rate of a body in bytes per second, once `idle_s` is over (408). A body that announces its
+    /// length must also be fast enough to arrive within `total_s`. 0: no minimum rate.
     pub min_bytes_per_s: u64,
 }
 
@@ -35,10 +35,10 @@ impl Default for Uploads {
 }
 
 impl Uploads {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
         InvalidSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=32 << 20))?;

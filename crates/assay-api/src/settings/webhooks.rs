@@ -1,4 +1,4 @@
-//! `[webhooks]`: messages to the addresses that clients give with their jobs.
+//! `[webhooks]`: deliveries to the addresses that clients give with their jobs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use super::{InvalidSetting, Seconds};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// How long an address may take to answer.
+    /// How long an address may take to respond, in seconds.
     pub answer_s: Seconds,
-    /// How long a message is tried again, with growing pauses, after its first attempt failed.
+    /// How long a delivery is retried, with growing pauses, after its first attempt failed, in seconds.
     pub retry_for_s: Seconds,
-    /// How long messages carry the signature of the previous secret too, after an account has rotated it.
+    /// How long messages also carry the signature of the previous secret after an account has rotated it, in seconds.
     pub overlap_s: Seconds,
 }
 
@@ -25,10 +25,10 @@ impl Default for WebhookSettings {
 }
 
 impl WebhookSettings {
-    /// Checks what the types can't.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// [`InvalidSetting`] names the first that can't be.
+    /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         const MONTH_S: u64 = 31 * 24 * 60 * 60;
         InvalidSetting::unless_in("answer_s", self.answer_s, &(Seconds::new(1)..=Seconds::new(30)))?;
