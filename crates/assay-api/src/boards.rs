@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_model::{
     AccountId, Entrant, Grid, JobId, JobKind, Place, ScenarioId, Verdict, Worlds, rank, rank_together, round4,
 };
-use assay_store::{Counted, JobRecord, Season, counted, entrants, season_entrants};
+use assay_store::{JobRecord, Season, SeasonEntry, counted, entrants, season_entrants};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -102,7 +102,7 @@ impl Boards {
 /// The submissions of one season that count.
 struct SeasonResults {
     season: Season,
-    counted: Vec<Counted>,
+    counted: Vec<SeasonEntry>,
 }
 
 impl SeasonResults {
@@ -192,7 +192,7 @@ fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) 
     let line = |account: &AccountId, member: &[Option<usize>], place: Place| {
         let is_open = contests.iter().flatten().any(|contest| !contest.season.is_closed());
         let found = contests.iter().zip(member).filter_map(|(contest, index)| contest.as_ref()?.counted.get((*index)?));
-        let entry = |entry: &Counted| {
+        let entry = |entry: &SeasonEntry| {
             let line = leaderboard_entry(entry, &entry.submission, place, 1.0, is_open)?;
             Some(LeaderboardEntry { verdict: entry.gravest_verdict()?, ..line })
         };
@@ -221,7 +221,7 @@ fn combined(contests: &[Option<SeasonResults>], boards: &[(f64, Vec<Entrant>)]) 
 }
 
 /// Creates the entry of a submission on the board of its scenario.
-fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
+fn entry_line(entry: &SeasonEntry, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
     let line = leaderboard_entry(entry, entry.run(), place, max_score, is_open)?;
     let season_score = match entry.worlds() {
         Worlds::Fresh => round4(max_score * round4(entry.submission.conclusion()?.0.score)),
@@ -231,7 +231,7 @@ fn entry_line(entry: &Counted, place: Place, max_score: f64, is_open: bool) -> O
 }
 
 fn leaderboard_entry(
-    entry: &Counted,
+    entry: &SeasonEntry,
     of: &JobRecord,
     place: Place,
     max_score: f64,

@@ -10,7 +10,7 @@ use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, Sc
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
 use assay_scenario::{Collection, Library, Scenario, Spec};
-use assay_store::{JobRecord, ServerCall};
+use assay_store::{JobRecord, PolicyServerCredentials};
 use async_trait::async_trait;
 use tempfile::TempDir;
 
@@ -194,7 +194,7 @@ pub struct PreflightRequest {
     /// The archive as it was received.
     pub archive: Option<PathBuf>,
     /// The policy server, and the number of actions per chunk that are executed.
-    pub server: Option<(ServerCall, Option<u32>)>,
+    pub server: Option<(PolicyServerCredentials, Option<u32>)>,
     /// The author's name for it.
     pub policy_name: String,
 }

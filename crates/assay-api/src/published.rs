@@ -5,7 +5,7 @@
 //! [`PublishedSubmission`]; none reads the record of a submission directly.
 
 use assay_model::{Grid, JobId, JobStatus};
-use assay_store::{Failure, JobRecord, JobState, Records, StoreError};
+use assay_store::{JobFailure, JobRecord, JobState, Records, StoreError};
 use jiff::Timestamp;
 
 use crate::state::App;
@@ -177,7 +177,7 @@ fn state(real: JobState, status: JobStatus, is_open: bool, grid: Grid) -> JobSta
         },
         (JobStatus::Failed, JobState::Failed { completed_at, failure, .. }) => {
             let failure = match is_open {
-                true => Failure { message: FAILED.to_owned(), ..failure },
+                true => JobFailure { message: FAILED.to_owned(), ..failure },
                 false => failure,
             };
             JobState::Failed { started_at: published, completed_at: grid.published(completed_at), failure }

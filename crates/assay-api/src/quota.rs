@@ -2,7 +2,7 @@
 //! body is read only avoids uploads that would be rejected.
 
 use assay_model::ScenarioCard;
-use assay_store::{AccountCaps, Cap, JobAsk, JobQuota, OverCap};
+use assay_store::{AccountCaps, Cap, CapExceeded, JobDemand, JobQuota};
 
 use crate::http::{ApiError, Caller, OverLimit};
 use crate::state::App;
@@ -10,14 +10,14 @@ use crate::state::App;
 /// Rejects the caller's next job early if it would exceed a cap of the account.
 pub(crate) async fn precheck(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let now = app.clock.now();
-    let has = app.records.account_use(&caller.key.account, now).await?;
-    caps(app).over(&has, JobAsk::default(), now).map_or(Ok(()), |over| Err(over.into()))
+    let has = app.records.account_usage(&caller.key.account, now).await?;
+    caps(app).over(&has, JobDemand::default(), now).map_or(Ok(()), |over| Err(over.into()))
 }
 
 /// Returns the quota that a job with this number of episodes needs.
 pub(crate) fn of_job(app: &App, scenario: &ScenarioCard, episodes: u32, archive_bytes: u64) -> JobQuota {
     let sim_s = u64::from(scenario.time_limit) * u64::from(episodes);
-    JobQuota { caps: caps(app), ask: JobAsk { sim_s, stored_bytes: archive_bytes } }
+    JobQuota { caps: caps(app), ask: JobDemand { sim_s, stored_bytes: archive_bytes } }
 }
 
 /// Returns an error message if a job with this number of episodes could exceed the CPU time that the operator grants a
@@ -49,9 +49,9 @@ fn caps(app: &App) -> AccountCaps {
     }
 }
 
-impl From<OverCap> for ApiError {
-    fn from(over: OverCap) -> Self {
-        let OverCap { cap, maximum, current, frees_at, retry_s } = over;
+impl From<CapExceeded> for ApiError {
+    fn from(over: CapExceeded) -> Self {
+        let CapExceeded { cap, maximum, current, frees_at, retry_s } = over;
         let limit = match frees_at {
             Some(frees_at) => OverLimit::until(cap.name(), maximum, current, frees_at),
             None => OverLimit::when(cap.name(), maximum, current, frees_when(cap)),

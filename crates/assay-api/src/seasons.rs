@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use assay_model::{ScenarioCard, SeasonSecret};
-use assay_store::{NewSeason, Season, SeasonOpened, SeasonPins, SeasonState};
+use assay_store::{NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonState};
 
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
@@ -65,10 +65,10 @@ async fn first(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
         opened_at: app.clock.now(),
     };
     match app.records.open_season(season).await? {
-        SeasonOpened::New(season) => {
+        OpenSeasonOutcome::New(season) => {
             tracing::info!(scenario.id = %scenario.id, season = season.number, "opened the first season");
             Ok(season)
         }
-        SeasonOpened::Already(season) => Ok(season),
+        OpenSeasonOutcome::Already(season) => Ok(season),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
-use assay_store::{Blobs, Queue, Records, ScenarioFiles, ServerCalls, StorageHealth, StoreError};
+use assay_store::{Blobs, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth, StoreError};
 use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
@@ -56,7 +56,7 @@ pub struct AppState {
     /// The health of the storage.
     pub storage: StorageHealth,
     /// The credentials of the policy servers of jobs.
-    pub servers: ServerCalls,
+    pub servers: PolicyServerCredentialsStore,
     /// Sends webhooks.
     pub webhook_sender: Arc<dyn WebhookSender>,
     /// Signs URLs of evidence.

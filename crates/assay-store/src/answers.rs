@@ -2,7 +2,7 @@
 //! answer is kept for a day.
 //!
 //! A request takes its key before it does anything. What it leads to is kept in the same transaction as what it changes
-//! (see [`Answers::create_job_once`]): a client that lost the answer gets the same one again, also when the server was
+//! (see [`IdempotencyRecords::create_job_idempotently`]): a client that lost the answer gets the same one again, also when the server was
 //! killed meanwhile.
 
 use std::fmt;
@@ -12,17 +12,17 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::{NewJob, StoreError, Submitted};
+use crate::{NewJob, StoreError, SubmitOutcome};
 
 /// How long an answer is kept.
-pub const ANSWER_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
+pub const RESPONSE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// A request that has not been answered for this long is dead, and its key free. Longer than any request may take; what
 /// a dead server leaves is freed at its next start.
-pub const ANSWER_LEASE: SignedDuration = SignedDuration::from_mins(15);
+pub const REQUEST_LEASE: SignedDuration = SignedDuration::from_mins(15);
 /// Longest answer that is kept, in bytes. Of a longer one only its status is known later.
-pub const MAX_ANSWER_BYTES: usize = 64 << 10;
+pub const MAX_RESPONSE_BODY_BYTES: usize = 64 << 10;
 /// Answers of an account; over it the oldest go before their time.
-pub const MAX_ANSWERS: u32 = 10_000;
+pub const MAX_STORED_RESPONSES: u32 = 10_000;
 
 /// What a client calls a request: 1 to 255 visible characters of ASCII.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ impl IdempotencyKey {
 
 /// A request that is to be done once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Once {
+pub struct IdempotencyClaim {
     /// Who asks.
     pub account: AccountId,
     /// What they call it.
@@ -59,7 +59,7 @@ pub struct Once {
     pub attempt: Uuid,
 }
 
-impl fmt::Debug for Once {
+impl fmt::Debug for IdempotencyClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Once").field("account", &self.account).field("key", &self.key).finish_non_exhaustive()
     }
@@ -67,22 +67,22 @@ impl fmt::Debug for Once {
 
 /// What a request was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAnswer {
+pub struct StoredResponse {
     /// HTTP status.
     pub status: u16,
     /// The header of this name.
     pub location: Option<String>,
-    /// JSON; `None` when it was longer than [`MAX_ANSWER_BYTES`].
+    /// JSON; `None` when it was longer than [`MAX_RESPONSE_BODY_BYTES`].
     pub body: Option<Vec<u8>>,
 }
 
 /// Whether to do a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begun {
+pub enum IdempotencyStart {
     /// Do it: the key is this attempt's.
     New,
     /// It was done; this was the answer.
-    Done(KeptAnswer),
+    Done(StoredResponse),
     /// Another attempt is at it.
     Running,
     /// The key belongs to another request.
@@ -91,30 +91,35 @@ pub enum Begun {
 
 /// Answers to requests with an idempotency key.
 #[async_trait]
-pub trait Answers {
+pub trait IdempotencyRecords {
     /// Takes the key for this attempt, if it is free.
-    async fn begin(&self, once: Once, now: Timestamp) -> Result<Begun, StoreError>;
+    async fn begin_request(&self, once: IdempotencyClaim, now: Timestamp) -> Result<IdempotencyStart, StoreError>;
 
     /// As [`crate::Records::create_job`], with the answer in the same transaction; `None`, and no job, when the key is
     /// not this attempt's any more.
-    async fn create_job_once(&self, job: NewJob, once: Once, answer: KeptAnswer) -> Result<Option<u32>, StoreError>;
+    async fn create_job_idempotently(
+        &self,
+        job: NewJob,
+        once: IdempotencyClaim,
+        answer: StoredResponse,
+    ) -> Result<Option<u32>, StoreError>;
 
     /// As [`crate::Arena::submit`], with the answer in the same transaction if it is accepted; `None`, and nothing
     /// accepted, when the key is not this attempt's any more.
-    async fn submit_once(
+    async fn submit_idempotently(
         &self,
         job: NewJob,
         (daily, day): (u32, Timestamp),
-        once: Once,
-        answer: KeptAnswer,
-    ) -> Result<Option<Submitted>, StoreError>;
+        once: IdempotencyClaim,
+        answer: StoredResponse,
+    ) -> Result<Option<SubmitOutcome>, StoreError>;
 
     /// Keeps the answer, or replaces the one that was kept with the job; false when the key is not this attempt's.
-    async fn finish(&self, once: Once, answer: KeptAnswer) -> Result<bool, StoreError>;
+    async fn finish_request(&self, once: IdempotencyClaim, answer: StoredResponse) -> Result<bool, StoreError>;
 
     /// Frees the key, if nothing is kept under it: the attempt failed, and may be made again.
-    async fn abandon(&self, once: Once) -> Result<(), StoreError>;
+    async fn abandon_request(&self, once: IdempotencyClaim) -> Result<(), StoreError>;
 
-    /// Forgets what is older than [`ANSWER_LIFETIME`], and what an account has beyond [`MAX_ANSWERS`]: how many.
-    async fn forget_answers(&self, now: Timestamp) -> Result<u64, StoreError>;
+    /// Forgets what is older than [`RESPONSE_LIFETIME`], and what an account has beyond [`MAX_STORED_RESPONSES`]: how many.
+    async fn purge_responses(&self, now: Timestamp) -> Result<u64, StoreError>;
 }

@@ -124,7 +124,7 @@ pub struct SeasonSecrets {
 
 /// What became of a wish to open a season.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SeasonOpened {
+pub enum OpenSeasonOutcome {
     /// It takes submissions.
     New(Season),
     /// The scenario has one that is not closed.
@@ -133,7 +133,7 @@ pub enum SeasonOpened {
 
 /// What became of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// It is queued, in so many shards.
     Accepted {
         /// Number of its shards.
@@ -147,7 +147,7 @@ pub enum Submitted {
 
 /// What became of a wish that a submission counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chosen {
+pub enum ChooseOutcome {
     /// It counts until another one is chosen.
     Done,
     /// It has no result.
@@ -160,7 +160,7 @@ pub enum Chosen {
 
 /// A submission that runs again.
 #[derive(Debug, Clone)]
-pub struct Rerun {
+pub struct NewRerun {
     /// The submission.
     pub of: JobId,
     /// The job that does it.
@@ -172,9 +172,9 @@ pub struct Rerun {
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does.
 #[async_trait]
-pub trait Arena {
+pub trait SeasonRecords {
     /// Opens the scenario's next season, unless one of them is not closed.
-    async fn open_season(&self, season: NewSeason) -> Result<SeasonOpened, StoreError>;
+    async fn open_season(&self, season: NewSeason) -> Result<OpenSeasonOutcome, StoreError>;
 
     /// A season of a scenario; the newest without a `number`.
     async fn season(&self, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Season>, StoreError>;
@@ -187,14 +187,14 @@ pub trait Arena {
 
     /// Accepts a submission to the open season that its header names, unless its account has `daily` of that scenario
     /// since `day` already. Those that FAILED do not count once that is published; those that were cancelled do.
-    async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<Submitted, StoreError>;
+    async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<SubmitOutcome, StoreError>;
 
     /// Lets a COMPLETED submission count for its account from now on, in the place of the latest.
-    async fn choose(&self, account: Option<&AccountId>, id: JobId) -> Result<Chosen, StoreError>;
+    async fn choose_submission(&self, account: Option<&AccountId>, id: JobId) -> Result<ChooseOutcome, StoreError>;
 
     /// The COMPLETED submissions that count in a season: of each account the one it chose, or the latest. With
     /// `published_by`, only those whose results are published by then ([`assay_model::Grid`]).
-    async fn standing(
+    async fn season_standing(
         &self,
         scenario: &ScenarioId,
         season: u32,
@@ -203,7 +203,7 @@ pub trait Arena {
 
     /// The season takes no more submissions; `top` of its entries will run again on worlds drawn from `secret`. `None` if
     /// the scenario has no open season.
-    async fn begin_closing(
+    async fn begin_closing_season(
         &self,
         scenario: &ScenarioId,
         top: u32,
@@ -212,14 +212,14 @@ pub trait Arena {
     ) -> Result<Option<Season>, StoreError>;
 
     /// Jobs of a season (submissions and runs at its end) that have not ended.
-    async fn unfinished(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError>;
+    async fn unfinished_season_jobs(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError>;
 
     /// Queues the runs at a closing season's end, once; false if that was done before.
     async fn begin_reruns(
         &self,
         scenario: &ScenarioId,
         season: u32,
-        reruns: Vec<Rerun>,
+        reruns: Vec<NewRerun>,
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
@@ -227,5 +227,10 @@ pub trait Arena {
     async fn reruns(&self, scenario: &ScenarioId, season: u32) -> Result<Vec<(JobId, JobRecord)>, StoreError>;
 
     /// Closes a season whose runs at the end have ended; false if there is anything left to do.
-    async fn finish_closing(&self, scenario: &ScenarioId, season: u32, now: Timestamp) -> Result<bool, StoreError>;
+    async fn finish_closing_season(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
 }

@@ -10,14 +10,14 @@ const MAX_EPISODES: u32 = 1000;
 
 /// An account's entry in a season.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Counted {
+pub struct SeasonEntry {
     /// The submission that counts.
     pub submission: JobRecord,
     /// It was run again on fresh seeds, and that is what counts since the season is closed.
     pub rerun: Option<JobRecord>,
 }
 
-impl Counted {
+impl SeasonEntry {
     /// The run whose result counts.
     #[must_use]
     pub fn run(&self) -> &JobRecord {
@@ -47,7 +47,7 @@ pub async fn counted(
     records: &dyn Records,
     season: &Season,
     published_by: Option<Timestamp>,
-) -> Result<Vec<Counted>, StoreError> {
+) -> Result<Vec<SeasonEntry>, StoreError> {
     let mut reruns = match season.is_closed() {
         true => records.reruns(&season.scenario, season.number).await?,
         false => Vec::new(),
@@ -55,10 +55,10 @@ pub async fn counted(
     // One that we could not do leaves the season's own result.
     reruns.retain(|(_, run)| matches!(run.state, JobState::Completed { .. }));
     let published_by = published_by.filter(|_| !season.is_closed());
-    let standing = records.standing(&season.scenario, season.number, published_by).await?;
+    let standing = records.season_standing(&season.scenario, season.number, published_by).await?;
     let with_rerun = |submission: JobRecord| {
         let again = reruns.iter().position(|(of, _)| *of == submission.header.job_id);
-        Counted { submission, rerun: again.map(|index| reruns.swap_remove(index).1) }
+        SeasonEntry { submission, rerun: again.map(|index| reruns.swap_remove(index).1) }
     };
     Ok(standing.into_iter().map(with_rerun).collect())
 }
@@ -68,7 +68,11 @@ pub async fn counted(
 ///
 /// # Errors
 /// The records fail.
-pub async fn entrants(records: &dyn Records, season: &Season, counted: &[Counted]) -> Result<Vec<Entrant>, StoreError> {
+pub async fn entrants(
+    records: &dyn Records,
+    season: &Season,
+    counted: &[SeasonEntry],
+) -> Result<Vec<Entrant>, StoreError> {
     let mut entrants = Vec::with_capacity(counted.len());
     for entry in counted {
         entrants.push(entrant(records, season, entry.run(), entry.worlds()).await?);
@@ -83,7 +87,7 @@ pub async fn entrants(records: &dyn Records, season: &Season, counted: &[Counted
 pub async fn season_entrants(
     records: &dyn Records,
     season: &Season,
-    counted: &[Counted],
+    counted: &[SeasonEntry],
 ) -> Result<Vec<Entrant>, StoreError> {
     let mut entrants = Vec::with_capacity(counted.len());
     for entry in counted {

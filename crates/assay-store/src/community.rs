@@ -21,7 +21,7 @@ pub struct NewVersion {
 
 /// What became of a wish to publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Published {
+pub enum PublishOutcome {
     /// It is one of the scenario's versions.
     Done,
     /// There is this version already; it stays what it is.
@@ -124,19 +124,19 @@ pub struct InstalledVersion {
 #[async_trait]
 pub trait CommunityRecords {
     /// Publishes a version, unless the account published `max_a_day` within the 24 hours before it.
-    async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<Published, StoreError>;
+    async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<PublishOutcome, StoreError>;
 
-    /// Why [`CommunityRecords::publish_scenario`] would refuse this; [`Published::Done`] if it would not.
-    async fn may_publish(
+    /// Why [`CommunityRecords::publish_scenario`] would refuse this; [`PublishOutcome::Done`] if it would not.
+    async fn check_publishable(
         &self,
         id: &ScenarioId,
         version: &str,
         now: Timestamp,
         max_a_day: u32,
-    ) -> Result<Published, StoreError>;
+    ) -> Result<PublishOutcome, StoreError>;
 
     /// Notes that a scenario of the account was looked at and could not be published.
-    async fn failed_to_publish(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError>;
+    async fn note_publishing_failure(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError>;
 
     /// How often that was within the 24 hours before `now`.
     async fn publishing_failures(&self, account: &AccountId, now: Timestamp) -> Result<PublishingFailures, StoreError>;
@@ -159,7 +159,7 @@ pub trait CommunityRecords {
     ) -> Result<bool, StoreError>;
 
     /// Notes that the files of an installed version are kept. Doing it again is harmless.
-    async fn keep_installed(&self, version: &InstalledVersion) -> Result<(), StoreError>;
+    async fn record_installed_version(&self, version: &InstalledVersion) -> Result<(), StoreError>;
 
     /// The digests of all versions that were ever published or noted as kept: their files stay.
     async fn scenario_digests(&self) -> Result<Vec<String>, StoreError>;

@@ -28,7 +28,7 @@ pub struct ConclusionClaim {
 
 /// What a completed job found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// Verdict, scores, statistics.
     pub conclusion: Conclusion,
     /// What the numbers depend on.
@@ -37,18 +37,18 @@ pub struct Outcome {
 
 /// What was signed of a completed job, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignedDocuments {
     /// The report, as JSON.
     pub report: Vec<u8>,
     /// The statement about it, in its envelope.
     pub statement: Vec<u8>,
 }
 
-/// One of the documents of [`Signed`].
+/// One of the documents of [`SignedDocuments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignedDocument {
-    /// [`Signed::report`].
+    /// [`SignedDocuments::report`].
     Report,
-    /// [`Signed::statement`].
+    /// [`SignedDocuments::statement`].
     Statement,
 }

@@ -40,7 +40,7 @@ pub enum StoreError {
     },
     /// A cap of the account stands against a job; nothing was changed.
     #[error("{0}")]
-    OverCap(crate::OverCap),
+    CapExceeded(crate::CapExceeded),
     /// The caller asked for what cannot be.
     #[error("{0}")]
     Invalid(String),

@@ -35,7 +35,7 @@ pub struct EventRecord {
 /// The part of the records that those who follow jobs read. An event is written in the transaction of the change that it
 /// tells of: there is no change without one, and none without a change.
 #[async_trait]
-pub trait Events: Send + Sync + fmt::Debug {
+pub trait EventRecords: Send + Sync + fmt::Debug {
     /// What happened to a job after its event `after` (0: from its beginning), oldest first, at most `limit`.
     async fn events(&self, job: JobId, after: u32, limit: u32) -> Result<Vec<EventRecord>, StoreError>;
 

@@ -23,7 +23,7 @@ const ROOM_AGAIN: Duration = Duration::from_secs(10);
 /// What can fail, a bit each.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
-enum Part {
+enum StorageComponent {
     Disk = 1,
     Commits = 2,
     Reads = 4,
@@ -34,15 +34,15 @@ enum Part {
 
 /// The state of storage; shared by all its clones.
 #[derive(Debug, Clone)]
-pub struct StorageHealth(Arc<State>);
+pub struct StorageHealth(Arc<HealthState>);
 
 #[derive(Debug)]
-struct State {
+struct HealthState {
     /// The data folder.
     folder: PathBuf,
     /// What is to stay free of its disk.
     min_free_bytes: AtomicU64,
-    /// The [`Part`]s that fail.
+    /// The [`StorageComponent`]s that fail.
     failing: AtomicU8,
     /// Since when a disk that was full has room.
     room_since: Mutex<Option<Instant>>,
@@ -52,7 +52,7 @@ impl StorageHealth {
     /// Of the data folder `folder`, of which nothing is known to fail.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(HealthState {
             folder: folder.to_owned(),
             min_free_bytes: AtomicU64::new(LEAST_FREE_BYTES),
             failing: AtomicU8::new(0),
@@ -78,16 +78,16 @@ impl StorageHealth {
         let mut room_since = self.0.room_since.lock().unwrap_or_else(PoisonError::into_inner);
         if free < least {
             *room_since = None;
-            if self.begins(Part::Disk) {
+            if self.begins(StorageComponent::Disk) {
                 tracing::warn!(
                     %folder, free_mib, min_free_mib,
                     "the disk is nearly full: uploads are rejected, and episodes wait, until space is freed; delete other \
                      files on it or jobs, or set [retention]; no restart is needed"
                 );
             }
-        } else if self.fails(Part::Disk)
+        } else if self.fails(StorageComponent::Disk)
             && room_since.get_or_insert_with(Instant::now).elapsed() >= ROOM_AGAIN
-            && self.ends(Part::Disk)
+            && self.ends(StorageComponent::Disk)
         {
             tracing::warn!(%folder, free_mib, min_free_mib, "the disk has room again");
         }
@@ -97,8 +97,8 @@ impl StorageHealth {
     /// A file could not be stored, or read where it should be, because of `why`.
     pub fn files_failed(&self, why: &str) {
         // That explains it, and was told.
-        let is_known = || self.fails(Part::Disk) || self.fails(Part::Commits);
-        if is_known() || (self.free_bytes().is_ok() && is_known()) || !self.begins(Part::Files) {
+        let is_known = || self.fails(StorageComponent::Disk) || self.fails(StorageComponent::Commits);
+        if is_known() || (self.free_bytes().is_ok() && is_known()) || !self.begins(StorageComponent::Files) {
             tracing::debug!(error = why, "files can't be stored");
             return;
         }
@@ -111,14 +111,14 @@ impl StorageHealth {
 
     /// A file was stored.
     pub fn files_work(&self) {
-        if self.ends(Part::Files) {
+        if self.ends(StorageComponent::Files) {
             tracing::warn!("files are stored again");
         }
     }
 
     /// The database could not be written.
     pub(crate) fn commits_failed(&self, error: &StoreError) {
-        if self.begins(Part::Commits) {
+        if self.begins(StorageComponent::Commits) {
             // Where that is the cause, it is told first.
             self.is_of_the_disk(error);
             let remedy = remedy(error);
@@ -131,28 +131,28 @@ impl StorageHealth {
 
     /// Something was committed.
     pub(crate) fn commits_work(&self) {
-        if self.ends(Part::Commits) {
+        if self.ends(StorageComponent::Commits) {
             tracing::warn!("the database can be written again");
         }
     }
 
     /// The database could not be read.
     pub(crate) fn reads_failed(&self, error: &StoreError) {
-        if self.begins(Part::Reads) {
+        if self.begins(StorageComponent::Reads) {
             tracing::error!(error = %error.in_full(), "the database can't be read; {}", remedy(error));
         }
     }
 
     /// Something was read.
     pub(crate) fn reads_work(&self) {
-        if self.ends(Part::Reads) {
+        if self.ends(StorageComponent::Reads) {
             tracing::warn!("the database can be read again");
         }
     }
 
     /// The log of the database could not be moved into it.
     pub(crate) fn checkpoint_failed(&self, error: &rusqlite::Error) {
-        if self.is_of_the_disk(error) || !self.begins(Part::Checkpoints) {
+        if self.is_of_the_disk(error) || !self.begins(StorageComponent::Checkpoints) {
             tracing::debug!(%error, "a checkpoint failed");
             return;
         }
@@ -164,14 +164,14 @@ impl StorageHealth {
 
     /// A checkpoint was made.
     pub(crate) fn checkpoints_work(&self) {
-        if self.ends(Part::Checkpoints) {
+        if self.ends(StorageComponent::Checkpoints) {
             tracing::warn!("checkpoints of the database succeed again");
         }
     }
 
     /// The records' space on the disk could not be held.
     pub(crate) fn reserve_failed(&self, error: &io::Error) {
-        if self.is_of_the_disk(error) || !self.begins(Part::Reserve) {
+        if self.is_of_the_disk(error) || !self.begins(StorageComponent::Reserve) {
             tracing::debug!(%error, "the records' reserve of disk space can't be held");
             return;
         }
@@ -184,27 +184,27 @@ impl StorageHealth {
 
     /// All of the records' space is held.
     pub(crate) fn reserve_held(&self) {
-        if self.ends(Part::Reserve) {
+        if self.ends(StorageComponent::Reserve) {
             tracing::warn!("the records hold their reserve of disk space again");
         }
     }
 
     /// Whether `error` comes from a full disk that was told of.
     fn is_of_the_disk(&self, error: &(dyn std::error::Error + 'static)) -> bool {
-        is_disk_full(error) && self.free_bytes().is_ok() && self.fails(Part::Disk)
+        is_disk_full(error) && self.free_bytes().is_ok() && self.fails(StorageComponent::Disk)
     }
 
-    fn fails(&self, part: Part) -> bool {
+    fn fails(&self, part: StorageComponent) -> bool {
         self.0.failing.load(Ordering::Relaxed) & part as u8 != 0
     }
 
     /// Notes that `part` fails; whether that is new.
-    fn begins(&self, part: Part) -> bool {
+    fn begins(&self, part: StorageComponent) -> bool {
         self.0.failing.fetch_or(part as u8, Ordering::Relaxed) & part as u8 == 0
     }
 
     /// Notes that `part` works; whether that is new. Nearly always it is not, and costs a look.
-    fn ends(&self, part: Part) -> bool {
+    fn ends(&self, part: StorageComponent) -> bool {
         self.fails(part) && self.0.failing.fetch_and(!(part as u8), Ordering::Relaxed) & part as u8 != 0
     }
 }

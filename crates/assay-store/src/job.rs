@@ -30,7 +30,7 @@ pub struct NewJob {
 
 /// Why we could not do the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct JobFailure {
     /// Whose fault it is: ours, or the scenario's. A policy's faults are results and never come here.
     pub blame: Blame,
     /// For the client: no host path, no secret.
@@ -59,7 +59,7 @@ pub enum JobState {
         /// When the conclusion was written.
         completed_at: Timestamp,
         /// What was found.
-        outcome: Box<crate::Outcome>,
+        outcome: Box<crate::JobOutcome>,
     },
     /// We could not do the work.
     Failed {
@@ -68,7 +68,7 @@ pub enum JobState {
         /// When we gave up.
         completed_at: Timestamp,
         /// Why.
-        failure: Failure,
+        failure: JobFailure,
     },
     /// The owner stopped it.
     Cancelled {
@@ -129,7 +129,7 @@ pub struct JobRecord {
     /// What a person decided last.
     pub review: Option<Review>,
     /// What was removed since.
-    pub removed: crate::Removed,
+    pub removed: crate::RemovalTimes,
     /// How many of its episodes are drawn.
     pub renders: RenderCounts,
 }
@@ -201,7 +201,7 @@ pub struct JobFilter {
 
 /// What became of a wish to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelOutcome {
     /// It is CANCELLED now; workers on it are fenced.
     Done,
     /// It had ended before.
@@ -213,7 +213,7 @@ pub enum Cancelled {
 /// Jobs by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the states are described in JobStatus")]
-pub struct Counts {
+pub struct JobCounts {
     pub queued: u64,
     pub running: u64,
     pub judging: u64,

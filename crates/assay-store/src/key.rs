@@ -36,7 +36,7 @@ impl fmt::Display for KeyId {
 
 /// Outcome of revoking a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Revocation {
+pub enum RevokeOutcome {
     /// It is refused from now on.
     Done,
     /// There is none, or it was revoked before.

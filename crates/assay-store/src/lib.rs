@@ -50,41 +50,46 @@ pub mod testing;
 mod webhooks;
 
 pub use answers::{
-    ANSWER_LEASE, ANSWER_LIFETIME, Answers, Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, MAX_ANSWERS, Once,
+    IdempotencyClaim, IdempotencyKey, IdempotencyRecords, IdempotencyStart, MAX_RESPONSE_BODY_BYTES,
+    MAX_STORED_RESPONSES, REQUEST_LEASE, RESPONSE_LIFETIME, StoredResponse,
 };
 pub use arena::{
-    Arena, Chosen, NewSeason, Rerun, Season, SeasonOpened, SeasonPins, SeasonSecrets, SeasonState, Submitted,
+    ChooseOutcome, NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets,
+    SeasonState, SubmitOutcome,
 };
 pub use blobs::{BlobError, Blobs};
-pub use board::{Counted, counted, entrants, season_entrants};
+pub use board::{SeasonEntry, counted, entrants, season_entrants};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
-    NewVersion, Published, PublishingFailures,
+    NewVersion, PublishOutcome, PublishingFailures,
 };
-pub use conclusion::{ConclusionClaim, ConclusionFence, Outcome, Signed, SignedDocument};
+pub use conclusion::{ConclusionClaim, ConclusionFence, JobOutcome, SignedDocument, SignedDocuments};
 pub use error::StoreError;
-pub use events::{EventRecord, Events};
+pub use events::{EventRecord, EventRecords};
 pub use full::is_disk_full;
 pub use health::StorageHealth;
-pub use job::{Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob};
-pub use key::{KeyId, KeyRecord, Revocation};
-pub use line::{HiddenSubmission, Line, Lines, OpenShard, Pace};
-pub use live::{LaneStep, Live, LocalLive};
+pub use job::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobState, NewJob};
+pub use key::{KeyId, KeyRecord, RevokeOutcome};
+pub use line::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
+pub use live::{EpisodeProgress, LiveProgress, LocalLiveProgress};
 pub use local_queue::LocalQueue;
 pub use pack::PackError;
 pub use queue::{Queue, Work};
-pub use quota::{AccountCaps, AccountUse, Cap, JobAsk, JobQuota, OverCap, Quotas};
+pub use quota::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota, QuotaRecords};
 pub use records::Records;
-pub use removals::{Erased, Removal, Removals, Removed, SETTLED};
+pub use removals::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};
 pub use renders::{
-    MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRequested, RenderReturned, Rendering, Renders,
+    MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRecords, RenderRequestOutcome,
+    RenderReturnOutcome, RenderedEpisode,
 };
-pub use review::{MAX_REVIEWS, Reviewed};
+pub use review::{MAX_REVIEWS, ReviewOutcome};
 pub use scenario_files::{ScenarioFiles, VersionSource};
-pub use servers::{ServerCall, ServerCalls};
-pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions};
-pub use shard::{Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, Reconciled, Recorded, Returned};
-pub use sqlite::{CopiedCounts, RecordsCopy, SqliteRecords};
+pub use servers::{PolicyServerCredentials, PolicyServerCredentialsStore};
+pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
+pub use shard::{
+    Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, ReconcileSummary, RecordOutcome, ReturnOutcome,
+};
+pub use sqlite::{RecordCounts, RecordsCopy, SqliteRecords};
 pub use webhooks::{
-    Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookSecrets, Webhooks,
+    Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };

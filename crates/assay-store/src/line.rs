@@ -52,7 +52,7 @@ pub struct HiddenSubmission {
 
 /// How long an episode takes here.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pace {
+pub struct EpisodeDuration {
     /// Of this scenario.
     pub scenario: ScenarioId,
     /// With a policy server.
@@ -63,7 +63,7 @@ pub struct Pace {
 
 /// Everything that is not done.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Line {
+pub struct QueueSnapshot {
     /// Oldest job first, then by shard; without those of submissions.
     pub shards: Vec<OpenShard>,
     /// The submissions whose end is not published, oldest first.
@@ -71,17 +71,17 @@ pub struct Line {
     /// The QUEUED jobs that are younger than those of the shards, where not all that wait were looked at, oldest first.
     pub later: Vec<JobId>,
     /// As far as measured.
-    pub paces: Vec<Pace>,
+    pub paces: Vec<EpisodeDuration>,
     /// How long drawing a conclusion took lately, in s; submissions apart.
     pub conclusion_s: Option<f64>,
 }
 
 /// The part of the records that tells what is ahead.
 #[async_trait]
-pub trait Lines: Send + Sync + fmt::Debug {
+pub trait QueueReader: Send + Sync + fmt::Debug {
     /// All shards that wait or are worked on, but at most `limit` of those that wait (the oldest), and at most ten times
     /// as many `later` jobs. As it is at `now`, which says which ends of submissions are published.
-    async fn line(&self, limit: u32, now: Timestamp) -> Result<Line, StoreError>;
+    async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError>;
 
     /// How many QUEUED jobs are as old as `last` or older, itself included, and younger than `after`; submissions apart.
     async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError>;

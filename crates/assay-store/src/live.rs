@@ -8,7 +8,7 @@ use assay_model::JobId;
 
 /// How far an episode is that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LaneStep {
+pub struct EpisodeProgress {
     /// Its index.
     pub episode: u32,
     /// Control steps done.
@@ -18,29 +18,29 @@ pub struct LaneStep {
 }
 
 /// Where workers say how far they are, for those who follow. Nothing depends on it: what is said may be lost.
-pub trait Live: Send + Sync + fmt::Debug {
+pub trait LiveProgress: Send + Sync + fmt::Debug {
     /// An episode is this far. Never waits.
-    fn step(&self, job: JobId, step: LaneStep);
+    fn step(&self, job: JobId, step: EpisodeProgress);
 
     /// An episode runs no more.
     fn ended(&self, job: JobId, episode: u32);
 
     /// The episodes of a job that run, as far as is known.
-    fn steps(&self, job: JobId) -> Vec<LaneStep>;
+    fn steps(&self, job: JobId) -> Vec<EpisodeProgress>;
 }
 
 /// Workers and followers of a single process.
 #[derive(Debug, Default)]
-pub struct LocalLive(Mutex<HashMap<JobId, BTreeMap<u32, LaneStep>>>);
+pub struct LocalLiveProgress(Mutex<HashMap<JobId, BTreeMap<u32, EpisodeProgress>>>);
 
-impl LocalLive {
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, BTreeMap<u32, LaneStep>>> {
+impl LocalLiveProgress {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, BTreeMap<u32, EpisodeProgress>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Live for LocalLive {
-    fn step(&self, job: JobId, step: LaneStep) {
+impl LiveProgress for LocalLiveProgress {
+    fn step(&self, job: JobId, step: EpisodeProgress) {
         self.lock().entry(job).or_default().insert(step.episode, step);
     }
 
@@ -54,7 +54,7 @@ impl Live for LocalLive {
         }
     }
 
-    fn steps(&self, job: JobId) -> Vec<LaneStep> {
+    fn steps(&self, job: JobId) -> Vec<EpisodeProgress> {
         self.lock().get(&job).map(|episodes| episodes.values().copied().collect()).unwrap_or_default()
     }
 }
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn what_runs_is_told_until_it_ends() {
-        let (live, job) = (LocalLive::default(), "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap());
-        let step = |episode, step| LaneStep { episode, step, of: 9 };
+        let (live, job) = (LocalLiveProgress::default(), "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap());
+        let step = |episode, step| EpisodeProgress { episode, step, of: 9 };
         for step in [step(1, 1), step(0, 1), step(1, 2)] {
             live.step(job, step);
         }

@@ -6,7 +6,7 @@
 //! written down, so that unpacking knows no format: [`unpack`] depends on nothing that may change but this module.
 //!
 //! What is packed: [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then one Zstandard
-//! frame of the runs' [table](predict::Run), the bytes of the file outside of the runs, and each run's misses, their first bytes
+//! frame of the runs' [table](predict::PredictedRun), the bytes of the file outside of the runs, and each run's misses, their first bytes
 //! first.
 //!
 //! What is unpacked here was packed here, but a disk may return anything: every number is checked before it is used.
@@ -14,7 +14,7 @@
 mod find;
 mod predict;
 
-use predict::Run;
+use predict::PredictedRun;
 
 /// How what is packed begins.
 const MAGIC: &[u8; 8] = b"assaypk1";
@@ -94,7 +94,7 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
         return Err(PackError("its frame's length"));
     }
     let (table, mut rest) = body.split_at(count * predict::ENTRY_BYTES);
-    let runs: Vec<Run> = table.chunks_exact(predict::ENTRY_BYTES).map(Run::read).collect();
+    let runs: Vec<PredictedRun> = table.chunks_exact(predict::ENTRY_BYTES).map(PredictedRun::read).collect();
     predict::check(&runs, length).map_err(PackError)?;
     let mut file = vec![0; length];
     let mut end = 0;

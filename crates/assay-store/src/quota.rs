@@ -18,9 +18,9 @@ const RETRY_S: u64 = 30;
 /// # Errors
 /// Every method fails with [`StoreError`] when the engine does.
 #[async_trait]
-pub trait Quotas {
+pub trait QuotaRecords {
     /// What an account has on the day of `now`.
-    async fn account_use(&self, account: &AccountId, now: Timestamp) -> Result<AccountUse, StoreError>;
+    async fn account_usage(&self, account: &AccountId, now: Timestamp) -> Result<AccountUsage, StoreError>;
 }
 
 /// What a job may be accepted by. Decided in the transaction that accepts it, so that of any number of requests at the
@@ -30,7 +30,7 @@ pub struct JobQuota {
     /// What its account may have.
     pub caps: AccountCaps,
     /// What it will need.
-    pub ask: JobAsk,
+    pub ask: JobDemand,
 }
 
 /// The most that an account may have.
@@ -50,7 +50,7 @@ impl AccountCaps {
     /// Which cap stands against one more job that asks for `ask`, if any does. The pure rule: a backend calls it inside
     /// the transaction, a client may be told early by it.
     #[must_use]
-    pub fn over(&self, has: &AccountUse, ask: JobAsk, now: Timestamp) -> Option<OverCap> {
+    pub fn over(&self, has: &AccountUsage, ask: JobDemand, now: Timestamp) -> Option<CapExceeded> {
         let tomorrow = (day(now) + 1).saturating_mul(DAY_S);
         [
             (Cap::JobsPerDay, self.jobs_per_day, has.jobs_today, 1, Timestamp::from_second(tomorrow).ok()),
@@ -63,14 +63,14 @@ impl AccountCaps {
         .map(|(cap, maximum, current, _, frees_at)| {
             let wait = frees_at.map_or(0, |at| at.as_second() - now.as_second());
             let retry_s = if frees_at.is_some() { wait.unsigned_abs().max(1) } else { RETRY_S };
-            OverCap { cap, maximum, current, frees_at, retry_s }
+            CapExceeded { cap, maximum, current, frees_at, retry_s }
         })
     }
 }
 
 /// What a job will need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct JobAsk {
+pub struct JobDemand {
     /// Simulated seconds, if no episode ends early.
     pub sim_s: u64,
     /// Bytes of its archive. They count once for an account, however often it sends the same.
@@ -80,7 +80,7 @@ pub struct JobAsk {
 /// What an account has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "described in AccountCaps")]
-pub struct AccountUse {
+pub struct AccountUsage {
     pub jobs_today: u64,
     pub active_jobs: u64,
     pub queued_sim_s: u64,
@@ -99,7 +99,7 @@ pub enum Cap {
 
 /// A cap that stands against a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OverCap {
+pub struct CapExceeded {
     /// Which one.
     pub cap: Cap,
     /// How much there may be.
@@ -125,7 +125,7 @@ impl Cap {
     }
 }
 
-impl fmt::Display for OverCap {
+impl fmt::Display for CapExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { maximum, current, .. } = self;
         match self.cap {

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Answers, Arena, Cancelled, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, Counts, Events, Failure,
-    Fence, JobFilter, JobRecord, KeyId, KeyRecord, Lease, Lines, NewJob, Outcome, Quotas, Reconciled, Recorded,
-    Removals, Renders, Returned, Reviewed, Revocation, Sessions, Signed, SignedDocument, StoreError, Webhooks,
+    CancelOutcome, Claim, CommunityRecords, ConclusionClaim, ConclusionFence, EventRecords, Fence, IdempotencyRecords,
+    JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, KeyId, KeyRecord, Lease, NewJob, QueueReader,
+    QuotaRecords, ReconcileSummary, RecordOutcome, RemovalRecords, RenderRecords, ReturnOutcome, ReviewOutcome,
+    RevokeOutcome, SeasonRecords, SessionRecords, SignedDocument, SignedDocuments, StoreError, WebhookRecords,
 };
 
 /// Keys, jobs, shards, results. Every method is one transaction and durable before it answers; only the claim of a
@@ -19,7 +20,16 @@ use crate::{
 /// Every method fails with [`StoreError`] when the engine does; what can happen in the normal course is in the `Ok`.
 #[async_trait]
 pub trait Records:
-    Answers + Arena + CommunityRecords + Events + Lines + Quotas + Removals + Renders + Sessions + Webhooks
+    IdempotencyRecords
+    + SeasonRecords
+    + CommunityRecords
+    + EventRecords
+    + QueueReader
+    + QuotaRecords
+    + RemovalRecords
+    + RenderRecords
+    + SessionRecords
+    + WebhookRecords
 {
     // -- keys
 
@@ -39,7 +49,7 @@ pub trait Records:
     async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError>;
 
     /// As [`Self::revoke_key`], but leaves the last key that is valid at `now` and has the scope `admin`.
-    async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError>;
+    async fn revoke_key_unless_last_admin(&self, id: &KeyId, now: Timestamp) -> Result<RevokeOutcome, StoreError>;
 
     /// Refuses the key `old` from now on and keeps `new` in its place; false, and nothing kept, if there is none or it was
     /// revoked before. [`StoreError::Exists`] if the id of `new` is taken.
@@ -49,11 +59,11 @@ pub trait Records:
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;
 
     /// Whether any key was ever made.
-    async fn any_key_ever(&self) -> Result<bool, StoreError>;
+    async fn has_key_ever_existed(&self) -> Result<bool, StoreError>;
 
     // -- jobs
 
-    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::OverCap`] if a cap
+    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::CapExceeded`] if a cap
     /// of its account stands against it. Returns its shards' number.
     async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
 
@@ -67,15 +77,19 @@ pub trait Records:
     async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError>;
 
     /// Jobs by state.
-    async fn counts(&self) -> Result<Counts, StoreError>;
+    async fn counts(&self) -> Result<JobCounts, StoreError>;
 
     /// Stops a job that has not ended. Its workers learn it at their next heartbeat or result. A submission whose end is
     /// not published ([`assay_model::Grid`]) is stopped as if it had not ended.
-    async fn cancel_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp)
-    -> Result<Cancelled, StoreError>;
+    async fn cancel_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<CancelOutcome, StoreError>;
 
     /// Ends a job as FAILED, whoever works on it; false if it had ended before.
-    async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError>;
+    async fn fail_job(&self, id: JobId, failure: JobFailure, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Puts a person's decision beside the result of a COMPLETED job (of `account`); what was measured stays as it is.
     /// The last one is shown with the job, at most [`crate::MAX_REVIEWS`] are kept.
@@ -85,7 +99,7 @@ pub trait Records:
         id: JobId,
         key: &KeyId,
         review: Review,
-    ) -> Result<Reviewed, StoreError>;
+    ) -> Result<ReviewOutcome, StoreError>;
 
     // -- shards
 
@@ -132,22 +146,31 @@ pub trait Records:
     /// failure of a certification ([`assay_model::Plan::ends_with`]) becomes its last episode: results behind it are
     /// dropped, and whoever works on them is fenced.
     /// [`StoreError::Invalid`] for an episode that is not of the shard.
-    async fn record_episode(&self, fence: Fence, result: EpisodeResult, now: Timestamp)
-    -> Result<Recorded, StoreError>;
+    async fn record_episode(
+        &self,
+        fence: Fence,
+        result: EpisodeResult,
+        now: Timestamp,
+    ) -> Result<RecordOutcome, StoreError>;
 
     /// Keeps a fact about one of the shard's episodes until that has its result; see [`AttemptNote`].
     async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError>;
 
     /// Hands a shard back that is not to be claimed before `not_before`, because something that it needs can't be reached
     /// (`reason`, for the log): counts as no failure.
-    async fn postpone_shard(&self, fence: Fence, not_before: Timestamp, reason: &str) -> Result<Returned, StoreError>;
+    async fn postpone_shard(
+        &self,
+        fence: Fence,
+        not_before: Timestamp,
+        reason: &str,
+    ) -> Result<ReturnOutcome, StoreError>;
 
     /// Hands a shard back (the worker is leaving): counts as no failure.
-    async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError>;
+    async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError>;
 
     /// Gives a shard up because *we* could not run it (a lane died). After [`crate::MAX_RETRIES`] retries without a new
     /// episode the job is FAILED, blame `platform`, with `reason` as its message.
-    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<Returned, StoreError>;
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError>;
 
     // -- conclusions
 
@@ -173,11 +196,11 @@ pub trait Records:
         fence: ConclusionFence,
         reason: Option<&str>,
         now: Timestamp,
-    ) -> Result<Returned, StoreError>;
+    ) -> Result<ReturnOutcome, StoreError>;
 
     /// Adds the second judge's view to an episode, with the frames that it saw; nothing that was measured changes. False
     /// if the claim is not valid any more.
-    async fn judge_episode(
+    async fn add_judgement(
         &self,
         fence: ConclusionFence,
         episode: u32,
@@ -189,18 +212,18 @@ pub trait Records:
     async fn complete_job(
         &self,
         fence: ConclusionFence,
-        outcome: Outcome,
-        signed: Signed,
+        outcome: JobOutcome,
+        signed: SignedDocuments,
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
     /// A document that was signed of a job; `None` before the job is COMPLETED and once it was erased.
-    async fn signed(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError>;
+    async fn signed_document(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError>;
 
     // -- upkeep
 
     /// Requeues what belonged to workers whose leases ran out; to be called at start and every few seconds.
-    async fn reconcile(&self, now: Timestamp) -> Result<Reconciled, StoreError>;
+    async fn reconcile(&self, now: Timestamp) -> Result<ReconcileSummary, StoreError>;
 
     /// Everything that can be claimed now, at most `limit` entries: primes a queue at start.
     async fn claimable(&self, limit: u32) -> Result<Vec<crate::Work>, StoreError>;

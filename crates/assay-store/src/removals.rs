@@ -2,7 +2,7 @@
 //! The record stays.
 //!
 //! A removal is two steps: it is decided in the records, and then files go. Whoever dies between the two finds it in
-//! [`Removals::removals`] again; that it is done twice is harmless.
+//! [`RemovalRecords::pending_removals`] again; that it is done twice is harmless.
 
 use assay_model::{AccountId, JobId, JobStatus};
 use async_trait::async_trait;
@@ -12,11 +12,11 @@ use crate::StoreError;
 
 /// A job's files are looked for again until it has ended, was erased or lost its evidence this long ago: a lane or a renderer
 /// that did not know yet may have written some.
-pub const SETTLED: SignedDuration = SignedDuration::from_secs(30);
+pub const REMOVAL_SETTLE_TIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// What was removed of a job, and when.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovalTimes {
     /// Everything but the record, on its owner's wish.
     pub erased_at: Option<Timestamp>,
     /// The files of its episodes.
@@ -27,7 +27,7 @@ pub struct Removed {
 
 /// What became of a wish to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Erased {
+pub enum EraseOutcome {
     /// It is decided; the files can go.
     Done,
     /// It was erased before.
@@ -53,9 +53,14 @@ pub struct Removal {
 
 /// Removing what belongs to jobs that have ended.
 #[async_trait]
-pub trait Removals {
+pub trait RemovalRecords {
     /// Decides that nothing but the record of a job stays.
-    async fn erase_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Result<Erased, StoreError>;
+    async fn erase_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<EraseOutcome, StoreError>;
 
     /// Decides that the evidence of a job that has ended goes; false when it may not, or went before.
     async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError>;
@@ -65,14 +70,14 @@ pub trait Removals {
 
     /// Jobs that have ended and may have evidence, the one that ended first first; only those that ended before `before`,
     /// at most `limit`.
-    async fn with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
+    async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
 
     /// Removals whose files may still be there, at most `limit`.
-    async fn removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError>;
+    async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError>;
 
-    /// The files of a job are gone. It comes up again in [`Self::removals`] until it is [`SETTLED`].
-    async fn removed(&self, id: JobId, now: Timestamp) -> Result<(), StoreError>;
+    /// The files of a job are gone. It comes up again in [`Self::pending_removals`] until it is [`REMOVAL_SETTLE_TIME`].
+    async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError>;
 
     /// Whether a job still needs this archive.
-    async fn needs_policy(&self, policy_path: &str) -> Result<bool, StoreError>;
+    async fn is_policy_needed(&self, policy_path: &str) -> Result<bool, StoreError>;
 }

@@ -41,7 +41,7 @@ pub struct RenderClaim {
 
 /// What was drawn of an episode.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rendering {
+pub struct RenderedEpisode {
     /// The episode.
     pub episode: u32,
     /// Nothing more is drawn of it.
@@ -54,7 +54,7 @@ pub struct Rendering {
 
 /// What became of a claim that was given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RenderReturned {
+pub enum RenderReturnOutcome {
     /// It will be claimed again.
     Requeued,
     /// Retries are used up: the part stays missing, with a note.
@@ -65,7 +65,7 @@ pub enum RenderReturned {
 
 /// What became of a request to draw what is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RenderRequested {
+pub enum RenderRequestOutcome {
     /// So many episodes were queued; the others have all, or are not wanted, or are queued already.
     Queued(u32),
     /// The job is not COMPLETED.
@@ -92,7 +92,7 @@ pub struct RenderCounts {
 /// # Errors
 /// [`StoreError`] when the engine fails.
 #[async_trait]
-pub trait Renders {
+pub trait RenderRecords {
     /// Takes what is to be drawn next (of `job`, if one is given), until `now + lease`: logs before videos, episodes with a
     /// violation before others, older jobs before newer ones; what failed comes after what did not.
     async fn claim_render(
@@ -122,11 +122,11 @@ pub trait Renders {
 
     /// Hands a claim back. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the part is given up,
     /// and the note stands with the episode.
-    async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturned, StoreError>;
+    async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError>;
 
     /// What was drawn of a job's episodes, by index.
-    async fn renders(&self, job: JobId) -> Result<Vec<Rendering>, StoreError>;
+    async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError>;
 
     /// Queues the episodes of a COMPLETED job that `record` names and whose video is missing, also after they were given up.
-    async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequested, StoreError>;
+    async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError>;
 }

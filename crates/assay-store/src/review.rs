@@ -7,7 +7,7 @@ pub const MAX_REVIEWS: u32 = 100;
 
 /// What became of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reviewed {
+pub enum ReviewOutcome {
     /// It is the job's review now.
     Done,
     /// There is no result to review.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a job's policy server is called.
 #[derive(Debug, Clone)]
-pub struct ServerCall {
+pub struct PolicyServerCredentials {
     /// Its address in full: its query may hold a token.
     pub url: Secret,
     /// What it wants to see before it answers.
@@ -24,9 +24,9 @@ pub struct ServerCall {
     pub concurrency: u32,
 }
 
-/// [`ServerCall`] as it stands in its file.
+/// [`PolicyServerCredentials`] as it stands in its file.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct CredentialsFile {
     url: String,
     api_key: Option<String>,
     concurrency: u32,
@@ -34,9 +34,9 @@ struct Written {
 
 /// The folder of calls.
 #[derive(Debug, Clone)]
-pub struct ServerCalls(PathBuf);
+pub struct PolicyServerCredentialsStore(PathBuf);
 
-impl ServerCalls {
+impl PolicyServerCredentialsStore {
     /// The calls in `folder`, which is made, with mode 0700.
     ///
     /// # Errors
@@ -50,8 +50,8 @@ impl ServerCalls {
     ///
     /// # Errors
     /// It can't be written; then nothing stays.
-    pub fn put(&self, job: JobId, call: &ServerCall) -> io::Result<()> {
-        let written = Written {
+    pub fn put(&self, job: JobId, call: &PolicyServerCredentials) -> io::Result<()> {
+        let written = CredentialsFile {
             url: call.url.reveal().to_owned(),
             api_key: call.api_key.as_ref().map(|key| key.reveal().to_owned()),
             concurrency: call.concurrency,
@@ -63,29 +63,29 @@ impl ServerCalls {
             file.sync_all()?;
             File::open(&self.0)?.sync_all()
         };
-        write().inspect_err(|_| drop(self.forget(job)))
+        write().inspect_err(|_| drop(self.remove(job)))
     }
 
     /// A job's call; `None` when there is none, or not any more.
     ///
     /// # Errors
     /// It can't be read. The error never shows its content.
-    pub fn get(&self, job: JobId) -> io::Result<Option<ServerCall>> {
+    pub fn get(&self, job: JobId) -> io::Result<Option<PolicyServerCredentials>> {
         let text = match fs::read(self.path(job)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let unreadable = |_| io::Error::new(ErrorKind::InvalidData, "the call of a policy server is not readable");
-        let Written { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
-        Ok(Some(ServerCall { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
+        let CredentialsFile { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
+        Ok(Some(PolicyServerCredentials { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
     }
 
     /// Removes a job's call, if there is one.
     ///
     /// # Errors
     /// It can't be removed.
-    pub fn forget(&self, job: JobId) -> io::Result<()> {
+    pub fn remove(&self, job: JobId) -> io::Result<()> {
         match fs::remove_file(self.path(job)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -96,7 +96,7 @@ impl ServerCalls {
     ///
     /// # Errors
     /// The folder can't be read.
-    pub fn kept(&self) -> io::Result<Vec<(JobId, SystemTime)>> {
+    pub fn list(&self) -> io::Result<Vec<(JobId, SystemTime)>> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.0)? {
             let entry = entry?;
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn a_call_is_its_owners_alone_until_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let calls = ServerCalls::folder(&folder.path().join("servers")).unwrap();
+        let calls = PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap();
         let job: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
-        let call = ServerCall {
+        let call = PolicyServerCredentials {
             url: Secret::new("wss://policy.test/?token=t-1"),
             api_key: Some(Secret::new("k-1")),
             concurrency: 4,
@@ -140,15 +140,15 @@ mod tests {
         let found = calls.get(job).unwrap().unwrap();
         assert_eq!((found.url.reveal(), found.api_key.unwrap().reveal().to_owned()), (call.url.reveal(), "k-1".into()));
         assert_eq!(found.concurrency, 4);
-        assert_eq!(calls.kept().unwrap().iter().map(|(job, _)| *job).collect::<Vec<_>>(), [job]);
+        assert_eq!(calls.list().unwrap().iter().map(|(job, _)| *job).collect::<Vec<_>>(), [job]);
         // One job, one call: a second one is a mistake, and does not take the first with it.
         assert_eq!(calls.put(job, &call).unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert!(calls.get(job).unwrap().is_some());
         fs::write(&path, "no call: k-1").unwrap();
         let error = calls.get(job).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("k-1"));
-        calls.forget(job).unwrap();
-        calls.forget(job).unwrap();
+        calls.remove(job).unwrap();
+        calls.remove(job).unwrap();
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
     }
 }

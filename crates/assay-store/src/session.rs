@@ -28,7 +28,7 @@ pub struct SessionRecord {
 
 /// The part of the records that keeps sessions.
 #[async_trait]
-pub trait Sessions: Send + Sync + fmt::Debug {
+pub trait SessionRecords: Send + Sync + fmt::Debug {
     /// Keeps a new session, and forgets those that have expired by its start and the oldest above
     /// [`MAX_SESSIONS_OF_KEY`].
     async fn create_session(&self, session: SessionRecord) -> Result<(), StoreError>;

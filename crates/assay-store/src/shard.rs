@@ -55,7 +55,7 @@ impl Claim {
 
 /// What became of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordOutcome {
     /// It is durable.
     New {
         /// Episodes that the shard still lacks; at 0 the shard is done.
@@ -80,7 +80,7 @@ pub enum Lease {
 
 /// What became of a shard (or a conclusion) that was given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Returned {
+pub enum ReturnOutcome {
     /// It will be claimed again.
     Requeued,
     /// Retries are used up: the job is FAILED.
@@ -91,7 +91,7 @@ pub enum Returned {
 
 /// What [`crate::Records::reconcile`] put right.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reconciled {
+pub struct ReconcileSummary {
     /// Work that can be claimed again because a lease ran out.
     pub requeued: Vec<crate::Work>,
     /// Jobs that are FAILED now because their leases ran out too often.

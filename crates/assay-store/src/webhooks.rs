@@ -107,7 +107,7 @@ pub struct DeliveryFilter {
 ///
 /// A delivery is made with its job ([`crate::NewJob::callback_url`]) and is due once the end of the job is published.
 #[async_trait]
-pub trait Webhooks: Send + Sync + fmt::Debug {
+pub trait WebhookRecords: Send + Sync + fmt::Debug {
     /// Makes `secret` the account's current one. The one before it stays good until `previous_until`; older ones go.
     async fn set_webhook_secret(
         &self,
@@ -131,7 +131,7 @@ pub trait Webhooks: Send + Sync + fmt::Debug {
 
     /// Notes an attempt, and what follows: the state, and when it is tried again if that is
     /// [`DeliveryState::Pending`]. Changes nothing that is not pending any more.
-    async fn note_delivery(
+    async fn record_delivery_attempt(
         &self,
         job: JobId,
         attempt: DeliveryAttempt,

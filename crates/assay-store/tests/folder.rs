@@ -63,7 +63,7 @@ async fn beside_nobody_a_folder_is_made() {
     let data = folder.path().join("new/data");
     SqliteRecords::open_beside(&data, "assay keys").unwrap().create_key(key("one", "lab")).await.unwrap();
     let server = SqliteRecords::open(&data, "assay serve").unwrap();
-    assert!(server.any_key_ever().await.unwrap());
+    assert!(server.has_key_ever_existed().await.unwrap());
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&data), mode(&data.join("assay.db"))), (0o700, 0o600), "nobody else reads them");
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use assay_model::JobId;
 use assay_store::testing::{at, episode, job, outcome, signed};
-use assay_store::{JobState, Recorded, Records, SqliteRecords};
+use assay_store::{JobState, RecordOutcome, Records, SqliteRecords};
 use jiff::SignedDuration;
 
 const ROUNDS: u64 = 15;
@@ -78,7 +78,7 @@ async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
         let mut result = episode(*index);
         result.steps = claim.fence.attempt;
         let recorded = records.record_episode(claim.fence, result, at(2)).await.unwrap();
-        assert!(matches!(recorded, Recorded::New { .. }), "{recorded:?}");
+        assert!(matches!(recorded, RecordOutcome::New { .. }), "{recorded:?}");
         note(file, &format!("episode {} {index} {}", claim.fence.job_id, claim.fence.attempt));
     }
     Some(())

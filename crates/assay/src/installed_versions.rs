@@ -34,5 +34,5 @@ async fn keep_version(scenario: Scenario, records: &dyn Records, files: Scenario
         files.keep(&scenario.digest, VersionSource { scenario: &scenario.folder, robots: &robots, picture: None })
     })
     .await??;
-    Ok(records.keep_installed(&version).await?)
+    Ok(records.record_installed_version(&version).await?)
 }

@@ -20,7 +20,8 @@ use assay_policy::remote::{Endpoint, Guard};
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
 use assay_store::{
-    Blobs, Live, LocalLive, LocalQueue, Records, ScenarioFiles, ServerCalls, SqliteRecords, StorageHealth,
+    Blobs, LiveProgress, LocalLiveProgress, LocalQueue, PolicyServerCredentialsStore, Records, ScenarioFiles,
+    SqliteRecords, StorageHealth,
 };
 use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -131,7 +132,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         limits: IntakeLimits::of_archive(settings.uploads.max_bytes),
         stopping: stopping_preflights.clone(),
     };
-    let live: Arc<dyn Live> = Arc::new(LocalLive::default());
+    let live: Arc<dyn LiveProgress> = Arc::new(LocalLiveProgress::default());
     let mut state = state(
         settings,
         &engine,
@@ -230,7 +231,7 @@ fn state(
     records: Arc<dyn Records>,
     data: &Path,
     (keyring, preflights, scenario_files): (Keyring, EnginePreflights, ScenarioFiles),
-    (storage, live): (StorageHealth, Arc<dyn Live>),
+    (storage, live): (StorageHealth, Arc<dyn LiveProgress>),
 ) -> anyhow::Result<AppState> {
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
@@ -249,7 +250,7 @@ fn state(
         blobs,
         storage,
         signing_keys: Arc::new(PublicKeys(keyring)),
-        servers: ServerCalls::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
+        servers: PolicyServerCredentialsStore::folder(&data.join(SERVERS)).context("the folder of policy servers")?,
         webhook_sender,
         signer: UrlSigner::open(data, &OsEntropy)?,
         events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),

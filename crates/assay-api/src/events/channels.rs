@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assay_model::{Clock, JobId};
-use assay_store::{EventRecord, Live, Records};
+use assay_store::{EventRecord, LiveProgress, Records};
 use tokio::sync::{Mutex, Notify, broadcast};
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) struct HubState {
     pub(super) records: Arc<dyn Records>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) forecast: QueueForecast,
-    pub(super) live: Arc<dyn Live>,
+    pub(super) live: Arc<dyn LiveProgress>,
     pub(super) jobs: Mutex<FollowedJobs>,
     pub(super) slots: StreamSlots,
     /// Requests a recheck of all open streams: a key was revoked, or the service is stopping.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_model::{Clock, JobId};
-use assay_store::{Live, Records, StoreError};
+use assay_store::{LiveProgress, Records, StoreError};
 use tokio::sync::{Mutex, Notify, broadcast};
 
 use super::channels::{HubState, JobChannel, LastProgress, StreamMessage};
@@ -23,7 +23,12 @@ pub struct EventHub(pub(super) Arc<HubState>);
 impl EventHub {
     /// Creates a hub without streams.
     #[must_use]
-    pub fn new(records: Arc<dyn Records>, clock: Arc<dyn Clock>, forecast: QueueForecast, live: Arc<dyn Live>) -> Self {
+    pub fn new(
+        records: Arc<dyn Records>,
+        clock: Arc<dyn Clock>,
+        forecast: QueueForecast,
+        live: Arc<dyn LiveProgress>,
+    ) -> Self {
         Self(Arc::new(HubState {
             records,
             clock,

@@ -1,7 +1,7 @@
 //! Progress between events: the steps of running episodes, and new estimates.
 
 use assay_model::JobStatus;
-use assay_store::{EventRecord, LaneStep, StoreError};
+use assay_store::{EpisodeProgress, EventRecord, StoreError};
 use tokio::time::Instant;
 
 use super::channels::{HubState, JobChannel, LastProgress, StreamMessage};
@@ -63,8 +63,8 @@ fn is_new(channel: &JobChannel, estimate: JobEstimate, message: Option<&String>)
     moved || last.estimate.queue_position != estimate.queue_position || last.message.as_ref() != message
 }
 
-fn message(event: &EventRecord, steps: &[LaneStep]) -> Option<String> {
-    let LaneStep { episode, step, of } = steps.first()?;
+fn message(event: &EventRecord, steps: &[EpisodeProgress]) -> Option<String> {
+    let EpisodeProgress { episode, step, of } = steps.first()?;
     let (done, total) = (event.episodes_done, event.episodes_total);
     let others = match steps.len() {
         1 => String::new(),

@@ -203,7 +203,7 @@ impl QueueForecastState {
         let mut changes = self.records.changes();
         changes.mark_unchanged();
         let (lanes, now, runs_uploads) = (self.lanes, self.clock.now(), self.runs_uploads);
-        let line = self.records.line(MAX_WAITING, now).await?;
+        let line = self.records.queue_snapshot(MAX_WAITING, now).await?;
         let simulated = tokio::task::spawn_blocking(move || {
             let jobs = simulate_queue(&line, lanes, now);
             let queued = jobs.iter().filter(|(_, job)| job.position.is_some()).count();

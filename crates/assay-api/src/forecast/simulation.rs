@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use assay_model::{AccountId, JobId, ScenarioId};
-use assay_store::{Line, OpenShard};
+use assay_store::{OpenShard, QueueSnapshot};
 use jiff::Timestamp;
 
 use super::job_forecast::{JobForecast, NoEstimate, tenths};
@@ -21,7 +21,7 @@ const UNKNOWN_S: f64 = 1.0;
 type Moment = (u64, bool);
 
 /// Returns the forecasts of all jobs in the queue, ordered by id.
-pub(super) fn simulate_queue(line: &Line, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
+pub(super) fn simulate_queue(line: &QueueSnapshot, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
     let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
     let conclusion = line.conclusion_s.unwrap_or(0.0);
     let mut jobs = Vec::new();
@@ -206,7 +206,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use std::sync::Arc;
 
-    use assay_store::Pace;
+    use assay_store::EpisodeDuration;
 
     use super::*;
 
@@ -231,12 +231,12 @@ mod tests {
         }
     }
 
-    fn line(shards: Vec<OpenShard>) -> Line {
-        let pace = Pace { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
-        Line { shards, paces: vec![pace], conclusion_s: Some(0.5), ..Line::default() }
+    fn line(shards: Vec<OpenShard>) -> QueueSnapshot {
+        let pace = EpisodeDuration { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
+        QueueSnapshot { shards, paces: vec![pace], conclusion_s: Some(0.5), ..QueueSnapshot::default() }
     }
 
-    fn forecasts(line: &Line, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
+    fn forecasts(line: &QueueSnapshot, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
         let jobs = simulate_queue(line, NonZeroU32::new(lanes).unwrap(), at(0));
         jobs.into_iter().map(|(_, job)| (job.position, job.eta_s)).collect()
     }
@@ -252,7 +252,7 @@ mod tests {
     fn an_account_without_shards_goes_first() {
         let busy = OpenShard { since: Some(at(-1)), is_queued_job: false, ..shard(1, "lab", 2) };
         let line = line(vec![busy, shard(1, "lab", 4), shard(2, "lab", 1), shard(3, "other", 1)]);
-        let line = Line {
+        let line = QueueSnapshot {
             shards: line.shards.iter().cloned().map(|s| OpenShard { is_queued_job: s.job_id != id(1), ..s }).collect(),
             ..line
         };

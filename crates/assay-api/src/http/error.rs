@@ -247,7 +247,7 @@ impl ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        if let StoreError::OverCap(over) = error {
+        if let StoreError::CapExceeded(over) = error {
             return over.into();
         }
         if error.is_transient() || matches!(error, StoreError::Closed) {

@@ -6,7 +6,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_store::{Begun, IdempotencyKey, KeptAnswer, MAX_ANSWER_BYTES, NewJob, Once, Submitted};
+use assay_store::{
+    IdempotencyClaim, IdempotencyKey, IdempotencyStart, MAX_RESPONSE_BODY_BYTES, NewJob, StoredResponse, SubmitOutcome,
+};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -44,9 +46,9 @@ enum IdempotencyStage {
     /// The request is being read.
     Reading,
     /// The key is claimed by this request.
-    Taken(Once),
+    Taken(IdempotencyClaim),
     /// The request was executed before.
-    Done(KeptAnswer),
+    Done(StoredResponse),
     /// The response is stored, or the key released.
     Kept,
 }
@@ -103,21 +105,21 @@ impl IdempotencyGuard {
         hashed.add(route.as_bytes());
         content(&mut hashed);
         let (account, key) = (caller.key.account.clone(), key.clone());
-        let once = Once { account, key, request: hashed.finish(), attempt: app.new_id() };
-        match app.records.begin(once.clone(), app.clock.now()).await? {
-            Begun::New => {
+        let once = IdempotencyClaim { account, key, request: hashed.finish(), attempt: app.new_id() };
+        match app.records.begin_request(once.clone(), app.clock.now()).await? {
+            IdempotencyStart::New => {
                 *self.stage() = IdempotencyStage::Taken(once);
                 Ok(())
             }
-            Begun::Done(answer) => {
+            IdempotencyStart::Done(answer) => {
                 *self.stage() = IdempotencyStage::Done(answer);
                 Err(ApiError::new(ErrorCode::Conflict, "the request was executed before"))
             }
-            Begun::Running => {
+            IdempotencyStart::Running => {
                 let message = "the first request with this Idempotency-Key is still running; try again";
                 Err(ApiError::try_again(ErrorCode::Conflict, message, RETRY_S))
             }
-            Begun::Other => {
+            IdempotencyStart::Other => {
                 let message = "this Idempotency-Key belongs to a request with another route or content; use a new one";
                 Err(ApiError::new(ErrorCode::Conflict, message))
             }
@@ -125,11 +127,11 @@ impl IdempotencyGuard {
     }
 
     /// Creates a job together with its stored response.
-    async fn create_job(&self, job: NewJob, answer: KeptAnswer) -> Result<u32, ApiError> {
-        self.0.app.records.create_job_once(job, self.taken()?, answer).await?.ok_or_else(lost)
+    async fn create_job(&self, job: NewJob, answer: StoredResponse) -> Result<u32, ApiError> {
+        self.0.app.records.create_job_idempotently(job, self.taken()?, answer).await?.ok_or_else(lost)
     }
 
-    fn taken(&self) -> Result<Once, ApiError> {
+    fn taken(&self) -> Result<IdempotencyClaim, ApiError> {
         match &*self.stage() {
             IdempotencyStage::Taken(once) => Ok(once.clone()),
             _ => Err(lost()),
@@ -160,7 +162,7 @@ impl IdempotencyGuard {
         let kept = parts.extensions.get::<RedactedBody>().map_or(&body, |instead| &instead.0);
         let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         let answer = answer(parts.status, location, kept);
-        if let Err(error) = self.0.app.records.finish(once, answer).await {
+        if let Err(error) = self.0.app.records.finish_request(once, answer).await {
             // The response of a job is stored already; any other request may be sent again once the key expires.
             error.log("could not store the response to a request with an idempotency key");
         }
@@ -177,7 +179,7 @@ pub(crate) async fn create_job(
     app: &App,
     once: Option<&IdempotencyGuard>,
     job: NewJob,
-    early: impl FnOnce() -> KeptAnswer,
+    early: impl FnOnce() -> StoredResponse,
 ) -> Result<u32, ApiError> {
     match once {
         Some(once) => once.create_job(job, early()).await,
@@ -191,10 +193,12 @@ pub(crate) async fn submit(
     once: Option<&IdempotencyGuard>,
     job: NewJob,
     (daily, day): (u32, Timestamp),
-    early: impl FnOnce() -> KeptAnswer,
-) -> Result<Submitted, ApiError> {
+    early: impl FnOnce() -> StoredResponse,
+) -> Result<SubmitOutcome, ApiError> {
     match once {
-        Some(once) => app.records.submit_once(job, (daily, day), once.taken()?, early()).await?.ok_or_else(lost),
+        Some(once) => {
+            app.records.submit_idempotently(job, (daily, day), once.taken()?, early()).await?.ok_or_else(lost)
+        }
         None => Ok(app.records.submit(job, daily, day).await?),
     }
 }
@@ -204,12 +208,12 @@ fn lost() -> ApiError {
 }
 
 /// Creates the stored form of a response.
-pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) -> KeptAnswer {
-    let body = (body.len() <= MAX_ANSWER_BYTES).then(|| body.to_vec());
-    KeptAnswer { status: status.as_u16(), location: location.map(str::to_owned), body }
+pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) -> StoredResponse {
+    let body = (body.len() <= MAX_RESPONSE_BODY_BYTES).then(|| body.to_vec());
+    StoredResponse { status: status.as_u16(), location: location.map(str::to_owned), body }
 }
 
-fn replayed(answer: KeptAnswer) -> Response {
+fn replayed(answer: StoredResponse) -> Response {
     let Some(body) = answer.body else {
         let message = "the request was executed, but its response was too long to be stored; GET the resource instead";
         return ApiError::new(ErrorCode::Conflict, message).into_response();
@@ -234,7 +238,7 @@ impl Drop for ReleaseOnDrop {
         let IdempotencyStage::Taken(once) = taken else { return };
         let app = self.0.0.app.clone();
         tokio::spawn(async move {
-            if let Err(error) = app.records.abandon(once).await {
+            if let Err(error) = app.records.abandon_request(once).await {
                 error.log("could not release an idempotency key; it expires later");
             }
         });

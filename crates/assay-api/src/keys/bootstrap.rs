@@ -62,7 +62,7 @@ pub async fn bootstrap(
     entropy: &dyn Entropy,
     now: Timestamp,
 ) -> Result<Bootstrap, BootstrapError> {
-    if records.any_key_ever().await? {
+    if records.has_key_ever_existed().await? {
         return Ok(Bootstrap::NotNeeded);
     }
     let account: AccountId = ACCOUNT.parse()?;

@@ -41,10 +41,10 @@ pub async fn run_maintenance(state: AppState, stopped: impl Future<Output = ()>)
 }
 
 async fn round(app: &App) -> Result<(), StoreError> {
-    app.records.forget_answers(app.clock.now()).await?;
+    app.records.purge_responses(app.clock.now()).await?;
     retain::evidence(app).await?;
     retain::policies(app).await?;
-    for removal in app.records.removals(BATCH).await? {
+    for removal in app.records.pending_removals(BATCH).await? {
         if let Err(error) = remove(app, &removal).await {
             tracing::warn!(job.id = %removal.job_id, %error, "could not remove files of a job; retrying later");
         }

@@ -10,7 +10,7 @@ pub(super) async fn policies(app: &App) -> Result<(), RemoveError> {
     while let Some(entry) = entries.next_entry().await? {
         let path = format!("{POLICIES}/{}", entry.file_name().to_string_lossy());
         // Checked again under the lock before removal; until then uploads need not wait.
-        if !app.records.needs_policy(&path).await? && remove_policy(app, &path).await? {
+        if !app.records.is_policy_needed(&path).await? && remove_policy(app, &path).await? {
             tracing::info!(path, "removed an archive that no job needs");
         }
     }

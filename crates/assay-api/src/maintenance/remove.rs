@@ -27,19 +27,19 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
         app.blobs.erase(job).await?;
     }
     if removal.erased {
-        app.servers.forget(job)?;
+        app.servers.remove(job)?;
     }
     if let Some(path) = &removal.policy_path {
         remove_policy(app, path).await?;
     }
-    Ok(app.records.removed(job, app.clock.now()).await?)
+    Ok(app.records.finish_removal(job, app.clock.now()).await?)
 }
 
 /// Removes an archive unless a job needs it. Returns whether it was removed.
 pub(crate) async fn remove_policy(app: &App, path: &str) -> Result<bool, RemoveError> {
     // No job with this archive may be accepted between the check and the removal.
     let _guard = app.policy_archives.lock_for_removal().await;
-    if app.records.needs_policy(path).await? {
+    if app.records.is_policy_needed(path).await? {
         return Ok(false);
     }
     ignore_missing(tokio::fs::remove_file(app.data.join(path)).await)?;

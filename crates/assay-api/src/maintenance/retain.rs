@@ -14,7 +14,7 @@ const CANDIDATES: u32 = 10_000;
 pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     let (settings, now) = (&app.settings.retention, app.clock.now());
     if let Some(age) = Retention::age(settings.evidence_days) {
-        for job in app.records.with_evidence(before(now, age), BATCH).await? {
+        for job in app.records.jobs_with_evidence(before(now, age), BATCH).await? {
             if app.records.drop_evidence(job, now).await? {
                 tracing::info!(job.id = %job, "evidence expired by age");
             }
@@ -35,7 +35,7 @@ pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     if left <= most {
         return Ok(());
     }
-    for job in app.records.with_evidence(now, CANDIDATES).await? {
+    for job in app.records.jobs_with_evidence(now, CANDIDATES).await? {
         let Some(bytes) = usage.get(&job).filter(|_| left > most) else { continue };
         if app.records.drop_evidence(job, now).await? {
             tracing::info!(job.id = %job, size_bytes = bytes, "evidence removed because the total is over its limit");

@@ -3,7 +3,7 @@
 use assay_model::lane::Fault;
 use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
-use assay_store::{NewVersion, Published, VersionSource, is_disk_full};
+use assay_store::{NewVersion, PublishOutcome, VersionSource, is_disk_full};
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
@@ -72,7 +72,7 @@ pub(super) async fn handle(
     let published = tokio::spawn(async move {
         let published = publish(&runner, account.clone(), (form, place), tags).await;
         if published.as_ref().is_err_and(|failed| failed.counts) {
-            runner.records.failed_to_publish(&account, runner.clock.now()).await?;
+            runner.records.note_publishing_failure(&account, runner.clock.now()).await?;
         }
         published.map_err(|failed| failed.error)
     })
@@ -135,7 +135,7 @@ async fn publish(
     let limit = app.settings.account.publications_per_day;
     // Before the work; the records ask again when it is done.
     let now = app.clock.now();
-    refuse(app.records.may_publish(&id, &version, now, limit).await?, (&id, &version), limit, now)?;
+    refuse(app.records.check_publishable(&id, &version, now, limit).await?, (&id, &version), limit, now)?;
     let (publisher, files) = (app.publisher.clone(), app.scenario_files.clone());
     let draft = blocking(move || {
         // Held as long as the work goes on.
@@ -202,18 +202,18 @@ fn seconds_until(time: Timestamp, now: Timestamp) -> u64 {
 }
 
 fn refuse(
-    published: Published,
+    published: PublishOutcome,
     (id, version): (&ScenarioId, &str),
     limit: u32,
     now: Timestamp,
 ) -> Result<(), ApiError> {
     let message = match published {
-        Published::Done => return Ok(()),
-        Published::VersionExists => {
+        PublishOutcome::Done => return Ok(()),
+        PublishOutcome::VersionExists => {
             format!("{id} {version} is published already and stays as it is; give what you changed another version")
         }
-        Published::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
-        Published::TooMany { frees_at } => {
+        PublishOutcome::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
+        PublishOutcome::TooMany { frees_at } => {
             let most = u64::from(limit);
             let Some(frees_at) = frees_at else {
                 let over = OverLimit::when("publications_per_day", 0, 0, "when the host raises it");

@@ -1,7 +1,7 @@
 //! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a service can
 //! always be administered through its API.
 
-use assay_store::{KeyId, Revocation};
+use assay_store::{KeyId, RevokeOutcome};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -27,7 +27,7 @@ pub(super) async fn handle(
     let id = KeyId::parse(&id).ok_or_else(missing)?;
     let key = app.records.key(&id).await?.ok_or_else(missing)?;
     caller.audit(&key.account, "revoked a key");
-    if app.records.revoke_key_of_many(&id, app.clock.now()).await? == Revocation::LastAdmin {
+    if app.records.revoke_key_unless_last_admin(&id, app.clock.now()).await? == RevokeOutcome::LastAdmin {
         let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use assay_store::Counts;
+use assay_store::JobCounts;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -55,7 +55,7 @@ fn admit(access: MetricsAccess, peer: Option<SocketAddr>, headers: &HeaderMap) -
 /// What changes without anybody counting.
 async fn measure(app: &App) -> Result<(), ApiError> {
     let counts = app.records.counts().await?;
-    let Counts { queued, running, judging, completed, failed, cancelled, oldest_queued, .. } = counts;
+    let JobCounts { queued, running, judging, completed, failed, cancelled, oldest_queued, .. } = counts;
     let states = [
         ("QUEUED", queued),
         ("RUNNING", running),

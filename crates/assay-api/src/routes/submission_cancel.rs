@@ -2,7 +2,7 @@
 //! is a conflict. One whose end is not published yet is cancelled like one that runs.
 
 use assay_model::JobStatus;
-use assay_store::Cancelled;
+use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
@@ -28,12 +28,12 @@ pub(super) async fn handle(
     no_body(request).await?;
     let job = submission(&app, caller.write_scope(), &id).await?.record().header.job_id;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
-        Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
+        CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             detail(&app, &submission(&app, caller.write_scope(), &id).await?).await.map(Json)
         }
-        Cancelled::Already(status) => {
+        CancelOutcome::Already(status) => {
             Err(ApiError::new(ErrorCode::Conflict, format!("the submission is {} already", status.as_str())))
         }
-        Cancelled::NotFound => Err(ApiError::not_found("submission")),
+        CancelOutcome::NotFound => Err(ApiError::not_found("submission")),
     }
 }

@@ -1,7 +1,7 @@
 //! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
 
 use assay_model::JobStatus;
-use assay_store::Chosen;
+use assay_store::ChooseOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
@@ -34,10 +34,10 @@ pub(super) async fn handle(
     if published.status() != JobStatus::Completed {
         return Err(without_result());
     }
-    match app.records.choose(caller.write_scope(), published.record().header.job_id).await? {
-        Chosen::Done => detail(&app, &published).await.map(Json),
-        Chosen::NotCompleted => Err(without_result()),
-        Chosen::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season takes no changes any more")),
-        Chosen::NotFound => Err(ApiError::not_found("submission")),
+    match app.records.choose_submission(caller.write_scope(), published.record().header.job_id).await? {
+        ChooseOutcome::Done => detail(&app, &published).await.map(Json),
+        ChooseOutcome::NotCompleted => Err(without_result()),
+        ChooseOutcome::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season takes no changes any more")),
+        ChooseOutcome::NotFound => Err(ApiError::not_found("submission")),
     }
 }

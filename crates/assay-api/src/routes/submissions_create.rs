@@ -4,7 +4,7 @@ use assay_model::{
     ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, SHOWCASE_EPISODES,
     ScenarioId, Secret,
 };
-use assay_store::{NewJob, Season, Submitted, Work};
+use assay_store::{NewJob, Season, SubmitOutcome, Work};
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{StatusCode, header};
@@ -146,9 +146,9 @@ async fn submit(
     let early = serde_json::to_vec(&created).map_err(|e| ApiError::internal("a new submission", &e))?;
     let early = || http::answer(StatusCode::CREATED, Some(place), &early);
     let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
-        Submitted::Accepted { shards } => shards,
-        Submitted::NotOpen => return Err(not_open(season)),
-        Submitted::TooMany => return Err(too_many(daily, season, day, now)),
+        SubmitOutcome::Accepted { shards } => shards,
+        SubmitOutcome::NotOpen => return Err(not_open(season)),
+        SubmitOutcome::TooMany => return Err(too_many(daily, season, day, now)),
     };
     for shard in 0..shards {
         app.queue.publish(Work::Shard { job_id, shard }).await;

@@ -1,7 +1,7 @@
 //! `POST /verify/{job_id}/cancel`: stops a job. Asking again is harmless; a job that ended otherwise is a conflict.
 
 use assay_model::{JobId, JobReport, JobStatus};
-use assay_store::Cancelled;
+use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
@@ -28,16 +28,16 @@ pub(super) async fn handle(
     let job: JobId = id.parse().map_err(|_| missing())?;
     verify_get::verification(&app, caller.write_scope(), job).await?;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
-        Cancelled::Done | Cancelled::Already(JobStatus::Cancelled) => {
-            if let Err(error) = app.servers.forget(job) {
+        CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
+            if let Err(error) = app.servers.remove(job) {
                 // The worker's upkeep tries again.
                 tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
             }
             verify_get::show(&app, &caller, &id).await.map(Json)
         }
-        Cancelled::Already(status) => {
+        CancelOutcome::Already(status) => {
             Err(ApiError::new(ErrorCode::Conflict, format!("the job is {} already", status.as_str())))
         }
-        Cancelled::NotFound => Err(missing()),
+        CancelOutcome::NotFound => Err(missing()),
     }
 }

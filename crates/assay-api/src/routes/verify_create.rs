@@ -139,7 +139,7 @@ async fn accept(
         Ok(shards) => shards,
         Err(error) => {
             // There is no job, so nobody will call it.
-            drop(app.servers.forget(job_id));
+            drop(app.servers.remove(job_id));
             return Err(error);
         }
     };

@@ -2,7 +2,7 @@
 //! is asked about it is GONE. A job that runs is cancelled first, by its owner.
 
 use assay_model::JobId;
-use assay_store::{Erased, Removal};
+use assay_store::{EraseOutcome, Removal};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -40,13 +40,13 @@ pub(super) async fn handle(
 pub(super) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<StatusCode, ApiError> {
     let missing = || ApiError::not_found("job");
     match app.records.erase_job(caller.write_scope(), job, app.clock.now()).await? {
-        Erased::Done => {}
-        Erased::Already(at) => return Err(erased::erased(at)),
-        Erased::Open(status) => {
+        EraseOutcome::Done => {}
+        EraseOutcome::Already(at) => return Err(erased::erased(at)),
+        EraseOutcome::Open(status) => {
             let message = format!("the job is {}: cancel it first, or wait for its end", status.as_str());
             return Err(ApiError::new(ErrorCode::Conflict, message));
         }
-        Erased::NotFound => return Err(missing()),
+        EraseOutcome::NotFound => return Err(missing()),
     }
     let record = app.records.job(None, job).await?.ok_or_else(missing)?;
     caller.audit(&record.account, "erased a job");

@@ -113,7 +113,7 @@ pub(super) async fn signed(app: &App, job: &JobRecord, document: SignedDocument)
 /// The bytes of such a document.
 pub(super) async fn signed_text(app: &App, job: &JobRecord, document: SignedDocument) -> Result<Vec<u8>, ApiError> {
     // Erased a moment ago.
-    app.records.signed(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
+    app.records.signed_document(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
 }
 
 /// What to draw of an episode; nothing where that was erased, or is not what it should be.

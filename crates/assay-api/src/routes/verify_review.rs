@@ -1,7 +1,7 @@
 //! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
 
 use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
-use assay_store::{MAX_REVIEWS, Reviewed};
+use assay_store::{MAX_REVIEWS, ReviewOutcome};
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 use serde::Deserialize;
@@ -57,15 +57,15 @@ pub(super) async fn handle(
     };
     verify_get::verification(&app, caller.read_scope(), job).await?;
     match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {
-        Reviewed::Done => {}
-        Reviewed::Not(status) => {
+        ReviewOutcome::Done => {}
+        ReviewOutcome::Not(status) => {
             let message = format!("there is nothing to review: the job is {}", status.as_str());
             return Err(ApiError::new(ErrorCode::Conflict, message));
         }
-        Reviewed::TooMany => {
+        ReviewOutcome::TooMany => {
             return Err(ApiError::new(ErrorCode::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
         }
-        Reviewed::NotFound => return Err(missing()),
+        ReviewOutcome::NotFound => return Err(missing()),
     }
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, decision, "reviewed a job");
     verify_get::show(&app, &caller, &id).await.map(Json)

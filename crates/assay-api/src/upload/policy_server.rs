@@ -1,7 +1,7 @@
 //! The parts of a form that describe a policy server.
 
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
-use assay_store::ServerCall;
+use assay_store::PolicyServerCredentials;
 
 use super::form::UploadForm;
 use super::policy_archives::refusal;
@@ -23,8 +23,8 @@ pub(crate) struct PolicyServerRequest {
 
 impl PolicyServerRequest {
     /// Returns the credentials that calls to the server need.
-    pub(crate) fn credentials(self) -> ServerCall {
-        ServerCall { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
+    pub(crate) fn credentials(self) -> PolicyServerCredentials {
+        PolicyServerCredentials { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
     }
 }
 

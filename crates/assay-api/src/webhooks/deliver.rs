@@ -133,7 +133,7 @@ async fn deliver(app: &App, delivery: &Delivery) {
         }
         DeliveryState::GivenUp => tracing::warn!(job.id = %job, %account, attempts, error, "a webhook was given up"),
     }
-    if let Err(error) = app.records.note_delivery(job, attempt, state, due_at).await {
+    if let Err(error) = app.records.record_delivery_attempt(job, attempt, state, due_at).await {
         tracing::warn!(job.id = %job, %account, %error, "could not record the result of a webhook; it is sent again");
     }
 }

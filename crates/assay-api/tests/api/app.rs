@@ -21,7 +21,9 @@ use assay_model::{
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
-use assay_store::{Blobs, JobRecord, LocalLive, LocalQueue, ScenarioFiles, ServerCalls, SqliteRecords};
+use assay_store::{
+    Blobs, JobRecord, LocalLiveProgress, LocalQueue, PolicyServerCredentialsStore, ScenarioFiles, SqliteRecords,
+};
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
@@ -39,7 +41,7 @@ pub(crate) const KEPT: &str = "kept";
 pub(crate) struct TestApp {
     pub(crate) folder: TempDir,
     pub(crate) clock: Arc<TestClock>,
-    pub(crate) live: Arc<LocalLive>,
+    pub(crate) live: Arc<LocalLiveProgress>,
     pub(crate) state: AppState,
     pub(crate) router: Router,
 }
@@ -83,7 +85,7 @@ impl TestApp {
         let storage = records.health();
         storage.keep_free(settings.disk.min_free_mib << 20);
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
-        let live = Arc::new(LocalLive::default());
+        let live = Arc::new(LocalLiveProgress::default());
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
             forecast,
@@ -104,7 +106,7 @@ impl TestApp {
             entropy: Arc::new(Counter(AtomicU64::new(0))),
             signing_keys: Arc::new(OneKey),
             replayer: Arc::new(Different),
-            servers: ServerCalls::folder(&folder.path().join("servers")).unwrap(),
+            servers: PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap(),
             webhook_sender: Arc::new(Unsent),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),

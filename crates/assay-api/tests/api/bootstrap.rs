@@ -47,5 +47,5 @@ async fn an_environment_without_a_usable_key_stops_the_start() {
     assert!(matches!(error, BootstrapError::Environment(_)));
     let text = format!("{error} {error:?}");
     assert!(text.contains("ASSAY_BOOTSTRAP_KEY") && !text.contains("hunter2"), "{text}");
-    assert!(!app.state.records.any_key_ever().await.unwrap());
+    assert!(!app.state.records.has_key_ever_existed().await.unwrap());
 }

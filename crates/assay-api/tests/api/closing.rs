@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{ArenaEntry, Clock, EpisodeResult, JobHeader, JobId, JobKind, SeasonSecret};
-use assay_store::{JobFilter, JobRecord, NewJob, Rerun};
+use assay_store::{JobFilter, JobRecord, NewJob, NewRerun};
 use jiff::Timestamp;
 
 use crate::app::TestApp;
@@ -25,14 +25,14 @@ impl TestApp {
         let fresh = SeasonSecret::new([1; 32]);
         let first = jobs.iter().filter(|job| again.contains(&job.header.job_id.to_string().as_str()));
         let reruns = first.map(|job| rerun(job, &fresh, now)).collect();
-        records.begin_closing(&scenario, 0, fresh, now).await.unwrap();
+        records.begin_closing_season(&scenario, 0, fresh, now).await.unwrap();
         records.begin_reruns(&scenario, 1, reruns, now).await.unwrap();
         self.work(result).await;
-        assert!(records.finish_closing(&scenario, 1, now).await.unwrap());
+        assert!(records.finish_closing_season(&scenario, 1, now).await.unwrap());
     }
 }
 
-fn rerun(job: &JobRecord, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
+fn rerun(job: &JobRecord, fresh: &SeasonSecret, now: Timestamp) -> NewRerun {
     let header = JobHeader {
         job_id: JobId::new(now, fresh.derived_id(&job.header.job_id.to_string())),
         arena: job.header.arena.clone().map(|arena| ArenaEntry { rerun: true, ..arena }),
@@ -46,5 +46,5 @@ fn rerun(job: &JobRecord, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
         quota: None,
         callback_url: None,
     };
-    Rerun { of: job.header.job_id, job: job_again }
+    NewRerun { of: job.header.job_id, job: job_again }
 }

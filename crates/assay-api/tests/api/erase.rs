@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes};
-use assay_store::{Removal, SETTLED};
+use assay_store::{REMOVAL_SETTLE_TIME, Removal};
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ async fn look_after(app: &TestApp) {
     let done = async {
         loop {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            if app.state.records.removals(1).await.unwrap().is_empty() {
+            if app.state.records.pending_removals(1).await.unwrap().is_empty() {
                 return;
             }
         }
@@ -160,7 +160,7 @@ async fn what_a_late_lane_writes_goes_too() {
     let late = app.folder.path().join("late");
     std::fs::write(&late, "late").unwrap();
     app.state.blobs.put(id.parse().unwrap(), &"a".repeat(64), &late).await.unwrap();
-    let due: Vec<Removal> = app.state.records.removals(9).await.unwrap();
+    let due: Vec<Removal> = app.state.records.pending_removals(9).await.unwrap();
     assert_eq!(due.len(), 1, "it is looked for again");
     app.clock.forward(60);
     look_after(&app).await;
@@ -271,8 +271,8 @@ async fn look_until_evidence_goes(app: &TestApp, id: &str) {
     let job: JobId = id.parse().unwrap();
     looked_after(app, async || app.state.records.job(None, job).await.unwrap().unwrap().removed.evidence_at.is_some())
         .await;
-    app.clock.forward(SETTLED.as_secs() + 1);
-    looked_after(app, async || app.state.records.removals(1).await.unwrap().is_empty()).await;
+    app.clock.forward(REMOVAL_SETTLE_TIME.as_secs() + 1);
+    looked_after(app, async || app.state.records.pending_removals(1).await.unwrap().is_empty()).await;
 }
 
 async fn looked_after(app: &TestApp, until: impl AsyncFn() -> bool) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use assay_api::{AccountLimits, ApiSettings, EventSettings};
 use assay_store::testing::{episode, outcome};
-use assay_store::{KeyId, LaneStep, Live};
+use assay_store::{EpisodeProgress, KeyId, LiveProgress};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -228,7 +228,7 @@ async fn what_is_cancelled_or_fails_ends_too() {
     let path = create(&app, &key, 1).await;
     let mut stream = open(&app, &path, &key, Some("1")).await;
     let id = path.split('/').nth(2).unwrap().parse().unwrap();
-    let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "no\ndisk".into() };
+    let failure = assay_store::JobFailure { blame: assay_model::Blame::Platform, message: "no\ndisk".into() };
     app.state.records.fail_job(id, failure, app.state.clock.now()).await.unwrap();
     let last = stream.last().await;
     assert_eq!((&last["status"], &last["message"]), (&json!("FAILED"), &json!("no\ndisk")));
@@ -327,7 +327,7 @@ async fn progress_is_told_in_between() {
     let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
     let mut stream = open(&app, &path, &key, None).await;
     assert_eq!(stream.event().await.unwrap().1["status"], "RUNNING");
-    let step = |step| app.live.step(id, LaneStep { episode: 0, step, of: 500 });
+    let step = |step| app.live.step(id, EpisodeProgress { episode: 0, step, of: 500 });
     (1..=120).for_each(step);
     let (number, told) = stream.event().await.unwrap();
     assert_eq!(number, None, "it is not kept");

@@ -12,7 +12,7 @@ async fn refused(app: &TestApp, key: &str, answer: &Answer, context: &str) {
     assert_eq!(app.get("/verify", key).await.body["total"], json!(0), "{context}");
     assert_eq!(std::fs::read_dir(app.folder.path().join("policies")).unwrap().count(), 0, "{context}");
     assert!(app.state.records.claimable(1).await.unwrap().is_empty(), "{context}");
-    assert!(app.state.servers.kept().unwrap().is_empty(), "{context}");
+    assert!(app.state.servers.list().unwrap().is_empty(), "{context}");
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ async fn cancelling_twice_is_harmless() {
         assert_eq!((answer.status.as_u16(), &answer.body["status"]), (200, &json!("CANCELLED")));
     }
     let failed = create(&app, &key).await;
-    let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "no".into() };
+    let failure = assay_store::JobFailure { blame: assay_model::Blame::Platform, message: "no".into() };
     app.state.records.fail_job(failed.parse().unwrap(), failure, app.state.clock.now()).await.unwrap();
     let answer = app.post(&format!("/verify/{failed}/cancel"), &key).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (409, "CONFLICT"));

@@ -2,7 +2,7 @@
 
 use assay_api::{EndpointInfo, endpoints};
 use assay_model::Scopes;
-use assay_store::ANSWER_LIFETIME;
+use assay_store::RESPONSE_LIFETIME;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ async fn keys_are_forgotten_after_a_day() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let first = verify(&app, &key, "one", &[POLICY, SCENARIO]).await;
-    app.clock.forward(ANSWER_LIFETIME.as_secs());
+    app.clock.forward(RESPONSE_LIFETIME.as_secs());
     let key = app.key("lab", "verify,read").await;
     let again = verify(&app, &key, "one", &[POLICY, SCENARIO]).await;
     assert_eq!(again.status, 201);

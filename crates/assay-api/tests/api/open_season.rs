@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use assay_api::{AccountLimits, ApiSettings, EventHub, QueueForecast};
 use assay_model::{Artifact, Blame, EpisodeResult, JobId, Scopes};
 use assay_store::testing::{episode, outcome, signed};
-use assay_store::{Failure, LaneStep, Live};
+use assay_store::{EpisodeProgress, JobFailure, LiveProgress};
 use axum::body::Body;
 use http_body_util::BodyExt;
 use jiff::SignedDuration;
@@ -114,7 +114,7 @@ impl Arena {
         let fence = |shard| assay_store::Fence { job_id: id, shard, attempt: 1 };
         for (index, recorded) in [3, 0, 1, 2].into_iter().zip(course.recorded) {
             if recorded == at {
-                self.app.live.step(id, LaneStep { episode: index, step: 7, of: 500 });
+                self.app.live.step(id, EpisodeProgress { episode: index, step: 7, of: 500 });
                 let shard = u32::from(index < 3);
                 records.record_episode(fence(shard), found(index, course.bytes), now).await.unwrap();
             }
@@ -126,7 +126,7 @@ impl Arena {
             let claim = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
             assert_eq!(claim.fence.job_id, id);
             if course.fails {
-                let failure = Failure { blame: Blame::Platform, message: format!("episode {at} broke") };
+                let failure = JobFailure { blame: Blame::Platform, message: format!("episode {at} broke") };
                 assert!(records.fail_job(id, failure, now).await.unwrap());
             } else {
                 let found = outcome(&claim.header, &claim.episodes);

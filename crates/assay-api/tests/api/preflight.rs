@@ -38,7 +38,7 @@ async fn a_policy_is_tried_and_nothing_is_kept() {
     assert_eq!(app.get("/verify", &key).await.body["total"], json!(0));
     assert_eq!(app.leftovers(), 0);
     assert_eq!(std::fs::read_dir(app.folder.path().join("policies")).unwrap().count(), 0);
-    assert!(app.state.servers.kept().unwrap().is_empty());
+    assert!(app.state.servers.list().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -119,9 +119,9 @@ async fn an_open_season_shows_aggregates_only() {
     let scenario = "cartpole_keepin".parse().unwrap();
     let records = &app.state.records;
     let now = app.state.clock.now();
-    records.begin_closing(&scenario, 0, SeasonSecret::new([1; 32]), now).await.unwrap();
+    records.begin_closing_season(&scenario, 0, SeasonSecret::new([1; 32]), now).await.unwrap();
     records.begin_reruns(&scenario, 1, vec![], now).await.unwrap();
-    assert!(records.finish_closing(&scenario, 1, now).await.unwrap());
+    assert!(records.finish_closing_season(&scenario, 1, now).await.unwrap());
     let closed = app.get(&format!("/submissions/{id}"), &key).await.body;
     assert!(closed["error_message"].as_str().unwrap().contains(FOUND), "{closed}");
     assert_eq!(
@@ -201,7 +201,7 @@ async fn five_a_day_and_what_we_fail_is_given_back() {
                 "frees_when": null });
     assert_eq!(refused.body["error"]["details"], details);
     assert_eq!(app.submit(&key, &[POLICY, Part::Text("scenario_id", "tabletop_reach")]).await.status, 201);
-    let failure = assay_store::Failure { blame: assay_model::Blame::Platform, message: "the disk is full".into() };
+    let failure = assay_store::JobFailure { blame: assay_model::Blame::Platform, message: "the disk is full".into() };
     assert!(app.state.records.fail_job(first.parse().unwrap(), failure, app.state.clock.now()).await.unwrap());
     assert_eq!(app.submit(&key, &[POLICY, ARENA]).await.status, 429, "that it failed is not published yet");
     app.publish();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_api::ApiSettings;
 use assay_model::PolicyKey;
 use assay_store::testing::{episode, outcome};
-use assay_store::{Failure, Work};
+use assay_store::{JobFailure, Work};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ async fn a_failed_job_says_whose_fault_it_is() {
     let key = app.key("lab", "verify,read").await;
     let created = app.verify(&key, &[POLICY, SCENARIO]).await;
     let id = created.body["job_id"].as_str().unwrap();
-    let failure = Failure { blame: assay_model::Blame::Platform, message: "the lane was killed".into() };
+    let failure = JobFailure { blame: assay_model::Blame::Platform, message: "the lane was killed".into() };
     app.state.records.fail_job(id.parse().unwrap(), failure, app.state.clock.now()).await.unwrap();
     let failed = app.get(&format!("/verify/{id}"), &key).await.body;
     assert_eq!(failed["status"], json!("FAILED"));

@@ -2,12 +2,12 @@
 
 /// Doubles, or 64-bit integers, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Numbers {
+pub(super) struct NumberRun {
     /// Of the first byte.
     pub(super) offset: usize,
     /// How many.
     pub(super) count: usize,
-    /// Numbers in a row: that far back lies what a number resembles.
+    /// NumberRun in a row: that far back lies what a number resembles.
     pub(super) lag: usize,
 }
 
@@ -21,13 +21,13 @@ const MAX_DEPTH: usize = 4;
 const MAX_HEADER: usize = 4096;
 
 /// The runs of numbers in a file, in the order of their place; none overlap.
-pub(super) fn runs(file: &[u8]) -> Vec<Numbers> {
+pub(super) fn runs(file: &[u8]) -> Vec<NumberRun> {
     let found = if file.starts_with(b"PAR1") { parquet(file) } else { arrays(file) };
     found.into_iter().filter(|numbers| numbers.count >= MIN_COUNT).collect()
 }
 
 /// The arrays of a NPY file, or of a zip archive that stores them as they are.
-fn arrays(file: &[u8]) -> Vec<Numbers> {
+fn arrays(file: &[u8]) -> Vec<NumberRun> {
     let mut found = Vec::new();
     if !file.starts_with(b"PK\x03\x04") && !file.starts_with(NPY) {
         return found;
@@ -45,7 +45,7 @@ fn arrays(file: &[u8]) -> Vec<Numbers> {
 }
 
 /// The array whose header begins at `start`.
-fn array(file: &[u8], start: usize) -> Option<Numbers> {
+fn array(file: &[u8], start: usize) -> Option<NumberRun> {
     let length = file.get(start + 8..start + 10)?;
     let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
     let offset = start + 10 + length;
@@ -63,18 +63,18 @@ fn array(file: &[u8], start: usize) -> Option<Numbers> {
     let count = sides.iter().try_fold(1_usize, |product, side| product.checked_mul(*side))?;
     let lag = sides.get(1..)?.iter().product::<usize>().max(1);
     let end = count.checked_mul(8)?.checked_add(offset)?;
-    (end <= file.len()).then_some(Numbers { offset, count, lag })
+    (end <= file.len()).then_some(NumberRun { offset, count, lag })
 }
 
 /// The pages of a Parquet file that hold doubles as they are: not compressed, encoding PLAIN, none missing.
-fn parquet(file: &[u8]) -> Vec<Numbers> {
+fn parquet(file: &[u8]) -> Vec<NumberRun> {
     let (mut found, mut at) = (Vec::new(), 4);
     // A file ends with its footer, which is no page.
     while let Some(page) = file.get(at..).and_then(page) {
         let offset = at + page.header;
         let Some(end) = offset.checked_add(page.size).filter(|end| *end <= file.len()) else { break };
         if page.plain && page.size == page.values.saturating_mul(8) {
-            found.push(Numbers { offset, count: page.values, lag: 1 });
+            found.push(NumberRun { offset, count: page.values, lag: 1 });
         }
         at = end;
     }
@@ -83,7 +83,7 @@ fn parquet(file: &[u8]) -> Vec<Numbers> {
 
 /// What a page's header says.
 #[derive(Default)]
-struct Page {
+struct ParquetPage {
     header: usize,
     size: usize,
     values: usize,
@@ -91,8 +91,8 @@ struct Page {
 }
 
 /// Reads a `PageHeader` in Thrift's compact protocol.
-fn page(bytes: &[u8]) -> Option<Page> {
-    let (mut page, mut reader) = (Page::default(), Compact { bytes, at: 0 });
+fn page(bytes: &[u8]) -> Option<ParquetPage> {
+    let (mut page, mut reader) = (ParquetPage::default(), CompactReader { bytes, at: 0 });
     let (mut kind, mut field) = (None, 0);
     while let Some(wire) = reader.field(&mut field)? {
         match (field, wire) {
@@ -117,12 +117,12 @@ fn page(bytes: &[u8]) -> Option<Page> {
     (page.size > 0).then_some(page)
 }
 
-struct Compact<'a> {
+struct CompactReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Compact<'_> {
+impl CompactReader<'_> {
     fn byte(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;
         self.at += 1;
@@ -182,7 +182,7 @@ impl Compact<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Numbers, page, runs};
+    use super::{NumberRun, page, runs};
 
     #[test]
     fn arrays_are_found_wherever_they_are() {
@@ -191,7 +191,7 @@ mod tests {
         array.extend_from_slice(text.as_bytes());
         array.extend_from_slice(&[7; 40]);
         let file = [&b"PK\x03\x04name"[..], &array[..], b"between", &array[..]].concat();
-        let expected = [136, 136 + 40 + 7 + 128].map(|offset| Numbers { offset, count: 5, lag: 1 });
+        let expected = [136, 136 + 40 + 7 + 128].map(|offset| NumberRun { offset, count: 5, lag: 1 });
         assert_eq!(runs(&file), expected);
         assert!(runs(&file[..170]).is_empty(), "the first one is cut off");
         assert!(runs(b"text").is_empty() && runs(b"").is_empty());
@@ -208,7 +208,7 @@ mod tests {
         let mut file = b"PAR1".to_vec();
         file.extend_from_slice(&header);
         file.extend_from_slice(&[1; 800]);
-        assert_eq!(runs(&file), [Numbers { offset: 24, count: 100, lag: 1 }]);
+        assert_eq!(runs(&file), [NumberRun { offset: 24, count: 100, lag: 1 }]);
         assert!(runs(&file[..500]).is_empty());
     }
 }

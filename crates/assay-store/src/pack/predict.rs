@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::find::Numbers;
+use super::find::NumberRun;
 
 /// Bytes of a run in the table.
 pub(super) const ENTRY_BYTES: usize = 32;
@@ -20,7 +20,7 @@ const NEAR: u32 = 6;
 /// How a number is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Kind {
+enum Prediction {
     /// Not at all.
     None,
     /// The number before it.
@@ -35,18 +35,18 @@ enum Kind {
 
 /// Numbers of the file, and how they are predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Run {
+pub(super) struct PredictedRun {
     /// Of the first byte in the file.
     pub(super) offset: usize,
     count: usize,
     lag: usize,
-    kind: Kind,
-    /// Of [`Kind::Integral`]: the index of the run that is added up, and the step.
+    kind: Prediction,
+    /// Of [`Prediction::Integral`]: the index of the run that is added up, and the step.
     of: u32,
     step: f64,
 }
 
-impl Run {
+impl PredictedRun {
     /// The byte after the last one.
     pub(super) fn end(&self) -> usize {
         self.offset.saturating_add(self.count.saturating_mul(8))
@@ -66,11 +66,11 @@ impl Run {
         let number = |at: usize| entry[at..at + 4].try_into().map_or(NONE, u32::from_le_bytes);
         let wide = |at: usize| usize::try_from(number(at)).unwrap_or(usize::MAX);
         let kind = match number(12) {
-            1 => Kind::Same,
-            2 => Kind::Line,
-            3 => Kind::Parabola,
-            4 => Kind::Integral,
-            _ => Kind::None,
+            1 => Prediction::Same,
+            2 => Prediction::Line,
+            3 => Prediction::Parabola,
+            4 => Prediction::Integral,
+            _ => Prediction::None,
         };
         let step = entry[24..32].try_into().map_or(0.0, f64::from_le_bytes);
         Self { offset: wide(0), count: wide(4), lag: wide(8), kind, of: number(16), step }
@@ -86,10 +86,10 @@ impl Run {
         let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| f64::from_bits(at(self, row)));
         let (Some(one), kind) = (before(1), self.kind) else { return 0 };
         let guess = match (kind, before(2), before(3), rate) {
-            (Kind::None, ..) => return 0,
-            (Kind::Line, Some(two), ..) | (Kind::Parabola, Some(two), None, _) => 2.0 * one - two,
-            (Kind::Parabola, Some(two), Some(three), _) => (3.0 * one - 3.0 * two) + three,
-            (Kind::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
+            (Prediction::None, ..) => return 0,
+            (Prediction::Line, Some(two), ..) | (Prediction::Parabola, Some(two), None, _) => 2.0 * one - two,
+            (Prediction::Parabola, Some(two), Some(three), _) => (3.0 * one - 3.0 * two) + three,
+            (Prediction::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
             _ => one,
         };
         // The bits of a calculated NaN are not laid down anywhere; those of a number that was read are.
@@ -112,27 +112,28 @@ fn unfolded(folded: u64) -> i64 {
     (folded >> 1).cast_signed() ^ -((folded & 1).cast_signed())
 }
 
-fn bits(file: &[u8], run: &Run, row: usize) -> u64 {
+fn bits(file: &[u8], run: &PredictedRun, row: usize) -> u64 {
     let at = run.offset + 8 * row;
     file.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
 /// What the prediction of number `row` misses.
-fn miss(file: &[u8], run: &Run, rate: Option<&Run>, row: usize) -> u64 {
+fn miss(file: &[u8], run: &PredictedRun, rate: Option<&PredictedRun>, row: usize) -> u64 {
     let guess = run.predict(row, rate, |run, row| bits(file, run, row));
     folded(ordered(bits(file, run, row)).wrapping_sub(guess))
 }
 
 /// The best prediction for each run of numbers.
-pub(super) fn planned(file: &[u8], numbers: Vec<Numbers>) -> Vec<Run> {
-    let plain = |found: Numbers| {
-        let Numbers { offset, count, lag } = found;
-        Run { offset, count, lag, kind: Kind::None, of: NONE, step: 0.0 }
+pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun> {
+    let plain = |found: NumberRun| {
+        let NumberRun { offset, count, lag } = found;
+        PredictedRun { offset, count, lag, kind: Prediction::None, of: NONE, step: 0.0 }
     };
-    let mut runs: Vec<Run> = numbers.into_iter().map(plain).collect();
+    let mut runs: Vec<PredictedRun> = numbers.into_iter().map(plain).collect();
     for run in &mut runs {
-        let kinds = [Kind::None, Kind::Same, Kind::Line, Kind::Parabola].map(|kind| Run { kind, ..*run });
-        let cost = |run: &Run| {
+        let kinds = [Prediction::None, Prediction::Same, Prediction::Line, Prediction::Parabola]
+            .map(|kind| PredictedRun { kind, ..*run });
+        let cost = |run: &PredictedRun| {
             (0..run.count).map(|row| u64::from(64 - miss(file, run, None, row).leading_zeros())).sum::<u64>()
         };
         if let Some(best) = kinds.into_iter().min_by_key(cost) {
@@ -153,7 +154,7 @@ pub(super) fn planned(file: &[u8], numbers: Vec<Numbers>) -> Vec<Run> {
 }
 
 /// The run as the integral of another, and which. A recording begins with its time, whose step all share.
-fn integral(file: &[u8], runs: &[Run], index: usize) -> Option<(Run, usize)> {
+fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(PredictedRun, usize)> {
     let (time, run) = (runs.first()?, &runs[index]);
     let step = f64::from_bits(bits(file, time, 1)) - f64::from_bits(bits(file, time, 0));
     if index == 0 || run.count <= SAMPLES || run.lag != 1 || !(step > 0.0 && step < 1.0) {
@@ -164,18 +165,19 @@ fn integral(file: &[u8], runs: &[Run], index: usize) -> Option<(Run, usize)> {
     if rows().all(|row| bits(file, run, row) == bits(file, run, row - 1)) {
         return None;
     }
-    let follows = |(of, rate): (usize, &Run)| {
-        let tried = Run { kind: Kind::Integral, of: u32::try_from(of).ok()?, step, ..*run };
+    let follows = |(of, rate): (usize, &PredictedRun)| {
+        let tried = PredictedRun { kind: Prediction::Integral, of: u32::try_from(of).ok()?, step, ..*run };
         let near = |row: &usize| 64 - miss(file, &tried, Some(rate), *row).leading_zeros() <= NEAR;
         // A contact may change a quantity between two rows; nearly all must agree.
-        let fits = rate.count == run.count && rate.kind != Kind::Integral && rows().filter(near).count() + 2 > SAMPLES;
+        let fits =
+            rate.count == run.count && rate.kind != Prediction::Integral && rows().filter(near).count() + 2 > SAMPLES;
         fits.then_some((tried, of))
     };
     runs.iter().enumerate().skip(index + 1).take(REACH).find_map(follows)
 }
 
 /// Appends what the run's prediction misses: the first byte of every number, then the second, and so on.
-pub(super) fn misses(file: &[u8], runs: &[Run], run: &Run, to: &mut Vec<u8>) {
+pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to: &mut Vec<u8>) {
     let rate = run.summed(runs);
     let start = to.len();
     to.resize(start + 8 * run.count, 0);
@@ -187,14 +189,14 @@ pub(super) fn misses(file: &[u8], runs: &[Run], run: &Run, to: &mut Vec<u8>) {
 }
 
 /// Whether the table fits a file of `length` bytes: in order, apart, and every integral of a run that is none.
-pub(super) fn check(runs: &[Run], length: usize) -> Result<(), &'static str> {
+pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static str> {
     let mut end = 0;
     for run in runs {
-        let sums = run.summed(runs).is_some_and(|rate| rate.kind != Kind::Integral && rate.count == run.count);
+        let sums = run.summed(runs).is_some_and(|rate| rate.kind != Prediction::Integral && rate.count == run.count);
         if run.offset < end || run.end() > length || run.lag == 0 {
             return Err("a run outside of the file");
         }
-        if run.kind == Kind::Integral && !sums {
+        if run.kind == Prediction::Integral && !sums {
             return Err("an integral of nothing");
         }
         end = run.end();
@@ -203,7 +205,7 @@ pub(super) fn check(runs: &[Run], length: usize) -> Result<(), &'static str> {
 }
 
 /// Writes the runs' numbers into `file`. The table has been checked, and there are as many misses as numbers.
-pub(super) fn restore(file: &mut [u8], runs: &[Run], misses: &[u8]) {
+pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
     let mut places = Vec::with_capacity(runs.len());
     let mut place = 0;
     for run in runs {
@@ -212,7 +214,8 @@ pub(super) fn restore(file: &mut [u8], runs: &[Run], misses: &[u8]) {
     }
     // What is added up must be there first.
     for integrals in [false, true] {
-        for (run, place) in runs.iter().zip(&places).filter(|(run, _)| (run.kind == Kind::Integral) == integrals) {
+        for (run, place) in runs.iter().zip(&places).filter(|(run, _)| (run.kind == Prediction::Integral) == integrals)
+        {
             let (missed, rate) = (&misses[*place..*place + 8 * run.count], run.summed(runs));
             for row in 0..run.count {
                 let folded = u64::from_le_bytes(std::array::from_fn(|byte| missed[byte * run.count + row]));

@@ -6,12 +6,13 @@ use jiff::Timestamp;
 
 use super::{SqliteRecords, seasons, submissions};
 use crate::{
-    Arena, Chosen, JobRecord, NewJob, NewSeason, Rerun, Season, SeasonOpened, SeasonSecrets, StoreError, Submitted,
+    ChooseOutcome, JobRecord, NewJob, NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonRecords, SeasonSecrets,
+    StoreError, SubmitOutcome,
 };
 
 #[async_trait]
-impl Arena for SqliteRecords {
-    async fn open_season(&self, season: NewSeason) -> Result<SeasonOpened, StoreError> {
+impl SeasonRecords for SqliteRecords {
+    async fn open_season(&self, season: NewSeason) -> Result<OpenSeasonOutcome, StoreError> {
         self.write("opening a season", move |db| seasons::open(db, &season)).await
     }
 
@@ -27,16 +28,16 @@ impl Arena for SqliteRecords {
         self.read("reading a season's secrets", |db| seasons::secrets(db, scenario, number))
     }
 
-    async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<Submitted, StoreError> {
+    async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<SubmitOutcome, StoreError> {
         self.write("accepting a submission", move |db| submissions::submit(db, &job, daily, day)).await
     }
 
-    async fn choose(&self, account: Option<&AccountId>, id: JobId) -> Result<Chosen, StoreError> {
+    async fn choose_submission(&self, account: Option<&AccountId>, id: JobId) -> Result<ChooseOutcome, StoreError> {
         let account = account.cloned();
         self.write("choosing a submission", move |db| submissions::choose(db, account.as_ref(), id)).await
     }
 
-    async fn standing(
+    async fn season_standing(
         &self,
         scenario: &ScenarioId,
         season: u32,
@@ -45,7 +46,7 @@ impl Arena for SqliteRecords {
         self.read("reading what counts in a season", |db| submissions::standing(db, scenario, season, published_by))
     }
 
-    async fn begin_closing(
+    async fn begin_closing_season(
         &self,
         scenario: &ScenarioId,
         top: u32,
@@ -56,7 +57,7 @@ impl Arena for SqliteRecords {
         self.write("closing a season", move |db| seasons::begin_closing(db, &scenario, top, &secret, now)).await
     }
 
-    async fn unfinished(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError> {
+    async fn unfinished_season_jobs(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError> {
         self.read("counting what a season waits for", |db| seasons::unfinished(db, scenario, season))
     }
 
@@ -64,7 +65,7 @@ impl Arena for SqliteRecords {
         &self,
         scenario: &ScenarioId,
         season: u32,
-        reruns: Vec<Rerun>,
+        reruns: Vec<NewRerun>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let scenario = scenario.clone();
@@ -78,7 +79,12 @@ impl Arena for SqliteRecords {
         self.read("reading a season's last runs", |db| submissions::reruns(db, scenario, season))
     }
 
-    async fn finish_closing(&self, scenario: &ScenarioId, season: u32, now: Timestamp) -> Result<bool, StoreError> {
+    async fn finish_closing_season(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         let scenario = scenario.clone();
         self.write("closing a season for good", move |db| seasons::finish_closing(db, &scenario, season, now)).await
     }

@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::row::value;
-use super::shards::{Kind, Wanted};
+use super::shards::{ShardFilter, ShardKind};
 use super::{SqliteRecords, conclusions, jobs, keys, notes, reconcile, reviews, shards};
 use crate::{
-    Cancelled, Claim, ConclusionClaim, ConclusionFence, Counts, Failure, Fence, JobFilter, JobRecord, KeyId, KeyRecord,
-    Lease, NewJob, Outcome, Reconciled, Recorded, Records, Returned, Reviewed, Revocation, Signed, SignedDocument,
-    StoreError, Work,
+    CancelOutcome, Claim, ConclusionClaim, ConclusionFence, Fence, JobCounts, JobFailure, JobFilter, JobOutcome,
+    JobRecord, KeyId, KeyRecord, Lease, NewJob, ReconcileSummary, RecordOutcome, Records, ReturnOutcome, ReviewOutcome,
+    RevokeOutcome, SignedDocument, SignedDocuments, StoreError, Work,
 };
 
 #[async_trait]
@@ -38,7 +38,7 @@ impl Records for SqliteRecords {
         self.write("revoking a key", move |db| keys::revoke(db, &id, now)).await
     }
 
-    async fn revoke_key_of_many(&self, id: &KeyId, now: Timestamp) -> Result<Revocation, StoreError> {
+    async fn revoke_key_unless_last_admin(&self, id: &KeyId, now: Timestamp) -> Result<RevokeOutcome, StoreError> {
         let id = id.clone();
         self.write("revoking a key", move |db| keys::revoke_of_many(db, &id, now)).await
     }
@@ -53,7 +53,7 @@ impl Records for SqliteRecords {
         self.write("noting a key's use", move |db| keys::touch(db, &id, now)).await
     }
 
-    async fn any_key_ever(&self) -> Result<bool, StoreError> {
+    async fn has_key_ever_existed(&self) -> Result<bool, StoreError> {
         self.read("looking for keys", keys::any_ever)
     }
 
@@ -73,7 +73,7 @@ impl Records for SqliteRecords {
         self.ask("reading results", |db| jobs::episodes(db, id, offset, limit))
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
+    async fn counts(&self) -> Result<JobCounts, StoreError> {
         self.read("counting jobs", jobs::counts)
     }
 
@@ -82,12 +82,12 @@ impl Records for SqliteRecords {
         account: Option<&AccountId>,
         id: JobId,
         now: Timestamp,
-    ) -> Result<Cancelled, StoreError> {
+    ) -> Result<CancelOutcome, StoreError> {
         let account = account.cloned();
         self.write("cancelling a job", move |db| jobs::cancel(db, account.as_ref(), id, now)).await
     }
 
-    async fn fail_job(&self, id: JobId, failure: Failure, now: Timestamp) -> Result<bool, StoreError> {
+    async fn fail_job(&self, id: JobId, failure: JobFailure, now: Timestamp) -> Result<bool, StoreError> {
         self.write("failing a job", move |db| jobs::fail(db, id, &failure, now)).await
     }
 
@@ -97,7 +97,7 @@ impl Records for SqliteRecords {
         id: JobId,
         key: &KeyId,
         review: Review,
-    ) -> Result<Reviewed, StoreError> {
+    ) -> Result<ReviewOutcome, StoreError> {
         let (account, key) = (account.cloned(), key.clone());
         self.write("reviewing a job", move |db| reviews::add(db, account.as_ref(), id, &key, &review)).await
     }
@@ -109,7 +109,10 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         let worker = worker.to_owned();
-        self.write("claiming a shard", move |db| shards::claim(db, &worker, &Wanted::any(Kind::Any), now, lease)).await
+        self.write("claiming a shard", move |db| {
+            shards::claim(db, &worker, &ShardFilter::any(ShardKind::Any), now, lease)
+        })
+        .await
     }
 
     async fn claim_shard_of_others(
@@ -119,7 +122,7 @@ impl Records for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
-        let (worker, wanted) = (worker.to_owned(), Wanted::but(accounts));
+        let (worker, wanted) = (worker.to_owned(), ShardFilter::excluding(accounts));
         self.write("claiming a shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
     }
 
@@ -129,7 +132,7 @@ impl Records for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
-        let (worker, wanted) = (worker.to_owned(), Wanted::any(Kind::Secret));
+        let (worker, wanted) = (worker.to_owned(), ShardFilter::any(ShardKind::Secret));
         self.write("claiming a submission's shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
     }
 
@@ -140,7 +143,7 @@ impl Records for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         let worker = worker.to_owned();
-        let wanted = Wanted::any(Kind::Remote);
+        let wanted = ShardFilter::any(ShardKind::Remote);
         self.write("claiming a policy server's shard", move |db| shards::claim(db, &worker, &wanted, now, lease)).await
     }
 
@@ -153,7 +156,7 @@ impl Records for SqliteRecords {
         fence: Fence,
         result: EpisodeResult,
         now: Timestamp,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         self.write("recording a result", move |db| shards::record(db, fence, &result, now)).await
     }
 
@@ -161,16 +164,21 @@ impl Records for SqliteRecords {
         self.write("noting an attempt", move |db| notes::add(db, fence, &note)).await
     }
 
-    async fn postpone_shard(&self, fence: Fence, not_before: Timestamp, reason: &str) -> Result<Returned, StoreError> {
+    async fn postpone_shard(
+        &self,
+        fence: Fence,
+        not_before: Timestamp,
+        reason: &str,
+    ) -> Result<ReturnOutcome, StoreError> {
         let reason = reason.to_owned();
         self.write("postponing a shard", move |db| shards::postpone(db, fence, not_before, &reason)).await
     }
 
-    async fn release_shard(&self, fence: Fence) -> Result<Returned, StoreError> {
+    async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError> {
         self.write("handing a shard back", move |db| shards::release(db, fence)).await
     }
 
-    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<Returned, StoreError> {
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError> {
         let reason = reason.to_owned();
         self.write("giving a shard up", move |db| shards::give_up(db, fence, &reason, now)).await
     }
@@ -199,13 +207,13 @@ impl Records for SqliteRecords {
         fence: ConclusionFence,
         reason: Option<&str>,
         now: Timestamp,
-    ) -> Result<Returned, StoreError> {
+    ) -> Result<ReturnOutcome, StoreError> {
         let reason = reason.map(str::to_owned);
         self.write("handing a conclusion back", move |db| conclusions::hand_back(db, fence, reason.as_deref(), now))
             .await
     }
 
-    async fn judge_episode(
+    async fn add_judgement(
         &self,
         fence: ConclusionFence,
         episode: u32,
@@ -218,18 +226,18 @@ impl Records for SqliteRecords {
     async fn complete_job(
         &self,
         fence: ConclusionFence,
-        outcome: Outcome,
-        signed: Signed,
+        outcome: JobOutcome,
+        signed: SignedDocuments,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         self.write("completing a job", move |db| conclusions::complete(db, fence, &outcome, &signed, now)).await
     }
 
-    async fn signed(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError> {
+    async fn signed_document(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError> {
         self.ask("reading what was signed", |db| conclusions::signed(db, job, document))
     }
 
-    async fn reconcile(&self, now: Timestamp) -> Result<Reconciled, StoreError> {
+    async fn reconcile(&self, now: Timestamp) -> Result<ReconcileSummary, StoreError> {
         self.write("reconciling", move |db| reconcile::reconcile(db, now)).await
     }
 

@@ -7,11 +7,11 @@ use rusqlite::{Connection, Row};
 use semver::Version;
 
 use super::SqliteRecords;
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
 use crate::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
-    NewVersion, Published, PublishingFailures, StoreError,
+    NewVersion, PublishOutcome, PublishingFailures, StoreError,
 };
 
 const COLUMNS: &str = "id, account, published_at, card, tags, deleted_at, \
@@ -21,22 +21,22 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 #[async_trait]
 impl CommunityRecords for SqliteRecords {
-    async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<Published, StoreError> {
+    async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<PublishOutcome, StoreError> {
         self.write("publishing a scenario", move |db| publish(db, &new, max_a_day)).await
     }
 
-    async fn may_publish(
+    async fn check_publishable(
         &self,
         id: &ScenarioId,
         version: &str,
         now: Timestamp,
         max_a_day: u32,
-    ) -> Result<Published, StoreError> {
+    ) -> Result<PublishOutcome, StoreError> {
         let account = id.as_str().split_once('.').map_or(id.as_str(), |(account, _)| account);
         self.read("looking for a scenario's name", |db| may_publish(db, (account, id, version), now, max_a_day))
     }
 
-    async fn failed_to_publish(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError> {
+    async fn note_publishing_failure(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError> {
         let account = account.clone();
         self.write("noting a scenario that was not published", move |db| {
             let sql = "DELETE FROM publishing_failures WHERE account = ?1 AND at <= ?2";
@@ -94,7 +94,7 @@ impl CommunityRecords for SqliteRecords {
         .await
     }
 
-    async fn keep_installed(&self, version: &InstalledVersion) -> Result<(), StoreError> {
+    async fn record_installed_version(&self, version: &InstalledVersion) -> Result<(), StoreError> {
         let version = version.clone();
         self.write("keeping an installed scenario", move |db| {
             let sql = "INSERT INTO installed_versions (digest, id, version, kept_at) VALUES (?1, ?2, ?3, ?4) \
@@ -122,29 +122,29 @@ fn may_publish(
     (account, id, version): (&str, &ScenarioId, &str),
     now: Timestamp,
     max_a_day: u32,
-) -> Sql<Published> {
+) -> SqlResult<PublishOutcome> {
     let deleted = "SELECT EXISTS (SELECT 1 FROM community_scenarios WHERE id = ?1 AND deleted_at IS NOT NULL)";
     if value(db, deleted, [id.as_str()])? {
-        return Ok(Published::Reserved);
+        return Ok(PublishOutcome::Reserved);
     }
     let known = "SELECT EXISTS (SELECT 1 FROM community_versions WHERE id = ?1 AND version = ?2)";
     if value(db, known, [id.as_str(), version])? {
-        return Ok(Published::VersionExists);
+        return Ok(PublishOutcome::VersionExists);
     }
-    let Some(others) = max_a_day.checked_sub(1) else { return Ok(Published::TooMany { frees_at: None }) };
+    let Some(others) = max_a_day.checked_sub(1) else { return Ok(PublishOutcome::TooMany { frees_at: None }) };
     // Once all but the last `others` are a day old, one more fits.
     let recent = "SELECT id, published_at FROM community_versions WHERE account = ?1 AND published_at > ?2
                   ORDER BY published_at DESC LIMIT 1 OFFSET ?3";
     let filling = first(db, recent, (account, day_before(now), others), |row| time(row, "published_at"))?;
     let frees_at = |at: Timestamp| at.saturating_add(DAY).unwrap_or(Timestamp::MAX);
-    Ok(filling.map_or(Published::Done, |at| Published::TooMany { frees_at: Some(frees_at(at)) }))
+    Ok(filling.map_or(PublishOutcome::Done, |at| PublishOutcome::TooMany { frees_at: Some(frees_at(at)) }))
 }
 
-fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> Sql<Published> {
+fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> SqlResult<PublishOutcome> {
     let card = &new.card;
     let (id, now) = (card.id.as_str(), micros(new.published_at));
     let may = may_publish(db, (new.account.as_str(), &card.id, &card.version), new.published_at, max_a_day)?;
-    if may != Published::Done {
+    if may != PublishOutcome::Done {
         return Ok(may);
     }
     let words = [id, &card.name, &card.description, &new.tags.join(" ")].join("\n").to_lowercase();
@@ -156,11 +156,11 @@ fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> Sql<Published> 
     }
     let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES (?1, ?2, ?3, ?4, ?5)";
     change(db, sql, (id, &card.version, new.account.as_str(), &card.digest, now))?;
-    Ok(Published::Done)
+    Ok(PublishOutcome::Done)
 }
 
 /// Whether a new version stands above all that the scenario has.
-fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -> Sql<bool> {
+fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -> SqlResult<bool> {
     let sql = "SELECT version, published_at FROM community_versions WHERE id = ?1";
     let known = all(db, sql, [id], |row| Ok((row.get::<_, String>("version")?, row.get::<_, i64>("published_at")?)))?;
     let new = rank(version, published_at);
@@ -173,7 +173,7 @@ fn rank(version: &str, published_at: i64) -> (Option<Version>, i64) {
     (Version::parse(version).ok(), published_at)
 }
 
-fn list(db: &Connection, filter: &CommunityFilter) -> Sql<(Vec<CommunityScenario>, u64)> {
+fn list(db: &Connection, filter: &CommunityFilter) -> SqlResult<(Vec<CommunityScenario>, u64)> {
     let matching = "deleted_at IS NULL AND (?1 IS NULL OR account = ?1)
          AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) AS tag WHERE tag.value = ?2))
          AND NOT EXISTS (SELECT 1 FROM json_each(?3) AS word WHERE instr(words, word.value) = 0)";
@@ -195,7 +195,7 @@ fn list(db: &Connection, filter: &CommunityFilter) -> Sql<(Vec<CommunityScenario
     Ok((found, total.unsigned_abs()))
 }
 
-fn read(row: &Row<'_>) -> Sql<CommunityScenario> {
+fn read(row: &Row<'_>) -> SqlResult<CommunityScenario> {
     Ok(CommunityScenario {
         account: parsed(row, "account")?,
         card: json(row, "card")?,

@@ -4,15 +4,15 @@ use assay_model::{Artifact, Blame, EpisodeResult, JobEvent, JobId, JobStatus, Ju
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{self, expect_one};
 use super::line;
 use super::renders;
 use super::row::{change, first, json, micros, parsed, to_json, value};
 use super::shards::until;
 use crate::{
-    ConclusionClaim, ConclusionFence, Failure, Lease, MAX_RETRIES, Outcome, Returned, Signed, SignedDocument,
-    StoreError,
+    ConclusionClaim, ConclusionFence, JobFailure, JobOutcome, Lease, MAX_RETRIES, ReturnOutcome, SignedDocument,
+    SignedDocuments, StoreError,
 };
 
 pub(super) fn claim(
@@ -20,7 +20,7 @@ pub(super) fn claim(
     worker: &str,
     now: Timestamp,
     lease: SignedDuration,
-) -> Sql<Option<ConclusionClaim>> {
+) -> SqlResult<Option<ConclusionClaim>> {
     let sql = "SELECT job_id FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NULL ORDER BY job_id LIMIT 1";
     let Some(job_id) = first(db, sql, [], |row| parsed::<JobId>(row, "job_id"))? else { return Ok(None) };
     let id = job_id.to_string();
@@ -40,7 +40,12 @@ pub(super) fn claim(
     })
 }
 
-pub(super) fn heartbeat(db: &Connection, fence: ConclusionFence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+pub(super) fn heartbeat(
+    db: &Connection,
+    fence: ConclusionFence,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> SqlResult<Lease> {
     let sql = "UPDATE jobs SET judge_lease_until = max(judge_lease_until, ?3)
                WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NOT NULL AND judge_attempt = ?2";
     let changed = change(db, sql, (fence.job_id.to_string(), fence.attempt, until(now, lease)))?;
@@ -52,21 +57,21 @@ pub(super) fn hand_back(
     fence: ConclusionFence,
     reason: Option<&str>,
     now: Timestamp,
-) -> Sql<Returned> {
+) -> SqlResult<ReturnOutcome> {
     let id = fence.job_id.to_string();
     let sql = "UPDATE jobs SET judge_worker = NULL, judge_lease_until = NULL, judge_failures = judge_failures + ?3
                WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NOT NULL AND judge_attempt = ?2";
     if change(db, sql, (&id, fence.attempt, u32::from(reason.is_some())))? == 0 {
-        return Ok(Returned::Fenced);
+        return Ok(ReturnOutcome::Fenced);
     }
     let failures: u32 = value(db, "SELECT judge_failures FROM jobs WHERE job_id = ?1", [&id])?;
     match reason {
         Some(reason) if failures > MAX_RETRIES => {
-            let failure = Failure { blame: Blame::Platform, message: reason.to_owned() };
+            let failure = JobFailure { blame: Blame::Platform, message: reason.to_owned() };
             jobs::fail(db, fence.job_id, &failure, now)?;
-            Ok(Returned::JobFailed)
+            Ok(ReturnOutcome::JobFailed)
         }
-        _ => Ok(Returned::Requeued),
+        _ => Ok(ReturnOutcome::Requeued),
     }
 }
 
@@ -76,7 +81,7 @@ pub(super) fn judge(
     episode: u32,
     judgement: &Judgement,
     frames: &[Artifact],
-) -> Sql<bool> {
+) -> SqlResult<bool> {
     let id = fence.job_id.to_string();
     let sql = "SELECT episodes.job_id, result FROM episodes JOIN jobs USING (job_id)
                WHERE job_id = ?1 AND episode = ?2
@@ -92,10 +97,10 @@ pub(super) fn judge(
 pub(super) fn complete(
     db: &Connection,
     fence: ConclusionFence,
-    outcome: &Outcome,
-    signed: &Signed,
+    outcome: &JobOutcome,
+    signed: &SignedDocuments,
     now: Timestamp,
-) -> Sql<bool> {
+) -> SqlResult<bool> {
     let from = JobStatus::Judging;
     let to = from.after(JobEvent::Concluded).map_err(|e| StoreError::corrupt(fence.job_id, "status", e))?;
     let sql = "UPDATE jobs SET status = ?4, completed_at = ?5, verdict = ?6, conclusion = ?7, fingerprint = ?8,
@@ -121,7 +126,7 @@ pub(super) fn complete(
     Ok(true)
 }
 
-pub(super) fn signed(db: &Connection, job: JobId, document: SignedDocument) -> Sql<Option<Vec<u8>>> {
+pub(super) fn signed(db: &Connection, job: JobId, document: SignedDocument) -> SqlResult<Option<Vec<u8>>> {
     let sql = match document {
         SignedDocument::Report => "SELECT report FROM signed WHERE job_id = ?1",
         SignedDocument::Statement => "SELECT statement FROM signed WHERE job_id = ?1",
@@ -129,7 +134,7 @@ pub(super) fn signed(db: &Connection, job: JobId, document: SignedDocument) -> S
     first(db, sql, [job.to_string()], |row| Ok(row.get(0)?))
 }
 
-pub(super) fn forget_signed(db: &Connection, erased: &str) -> Sql<()> {
+pub(super) fn forget_signed(db: &Connection, erased: &str) -> SqlResult<()> {
     let sql = "DELETE FROM signed WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
     change(db, sql, [erased]).map(drop)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use assay_model::{Artifact, EpisodeResult, JobId};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use super::fail::{Sql, database};
+use super::fail::{SqlResult, database};
 use super::migrate::{MIGRATIONS, newest, refuse_newer, version};
 use super::open::{BUSY_TIMEOUT, FILE_NAME};
 use super::row::{all, json, parsed, value};
@@ -20,7 +20,7 @@ pub struct RecordsCopy(Connection);
 
 /// How much is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopiedCounts {
+pub struct RecordCounts {
     /// Jobs in any state.
     pub jobs: u64,
     /// Episodes with a result.
@@ -70,8 +70,8 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// It can't be read at all.
-    pub fn damage(&self) -> Result<Option<String>, StoreError> {
-        let found: String = self.ask("checking the records", |db| value(db, "PRAGMA quick_check(1)", []))?;
+    pub fn check_integrity(&self) -> Result<Option<String>, StoreError> {
+        let found: String = self.query("checking the records", |db| value(db, "PRAGMA quick_check(1)", []))?;
         Ok(Some(found).filter(|found| found != "ok"))
     }
 
@@ -79,10 +79,10 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// It can't be read.
-    pub fn recorded(&self) -> Result<CopiedCounts, StoreError> {
-        self.ask("counting the records", |db| {
+    pub fn counts(&self) -> Result<RecordCounts, StoreError> {
+        self.query("counting the records", |db| {
             let count = |sql| value::<i64>(db, sql, []).map(|count| u64::try_from(count).unwrap_or_default());
-            Ok(CopiedCounts {
+            Ok(RecordCounts {
                 jobs: count("SELECT count(*) FROM jobs")?,
                 episodes: count("SELECT count(*) FROM episodes")?,
             })
@@ -93,29 +93,29 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// They can't be read.
-    pub fn policies(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn policy_paths(&self) -> Result<BTreeSet<String>, StoreError> {
         let sql = "SELECT DISTINCT policy_path FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL";
         let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
-        Ok(self.ask("reading what policies there are", read)?.into_iter().collect())
+        Ok(self.query("reading what policies there are", read)?.into_iter().collect())
     }
 
     /// Jobs with episodes to run whose policy is a server: how it is called is kept.
     ///
     /// # Errors
     /// They can't be read.
-    pub fn calls(&self) -> Result<Vec<JobId>, StoreError> {
+    pub fn policy_server_jobs(&self) -> Result<Vec<JobId>, StoreError> {
         let sql = "SELECT job_id FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND policy_path IS NULL";
-        self.ask("reading whose policy is a server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
+        self.query("reading whose policy is a server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
     }
 
     /// The digests of the scenario versions whose files are kept.
     ///
     /// # Errors
     /// They can't be read.
-    pub fn scenarios(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn scenario_digests(&self) -> Result<BTreeSet<String>, StoreError> {
         let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
         let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
-        Ok(self.ask("reading digests", read)?.into_iter().collect())
+        Ok(self.query("reading digests", read)?.into_iter().collect())
     }
 
     /// The hashes of each job's evidence that was not removed, what was drawn included.
@@ -124,7 +124,7 @@ impl RecordsCopy {
     /// It can't be read.
     pub fn evidence(&self) -> Result<BTreeSet<(JobId, String)>, StoreError> {
         let mut found = BTreeSet::new();
-        self.ask("reading what evidence there is", |db| {
+        self.query("reading what evidence there is", |db| {
             let kept = "FROM jobs JOIN {} USING (job_id) WHERE evidence_removed_at IS NULL";
             let results = format!("SELECT job_id, result {}", kept.replace("{}", "episodes"));
             each(db, &results, |row| add(&mut found, row, &json::<EpisodeResult>(row, "result")?.evidence))?;
@@ -134,7 +134,7 @@ impl RecordsCopy {
         Ok(found)
     }
 
-    fn ask<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> Sql<T>) -> Result<T, StoreError> {
+    fn query<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> SqlResult<T>) -> Result<T, StoreError> {
         query(&self.0).map_err(|fail| fail.while_doing(doing))
     }
 }
@@ -147,7 +147,7 @@ fn open(file: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     opened.map_err(|e| database("opening the records", e))
 }
 
-fn each(db: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> Sql<()>) -> Sql<()> {
+fn each(db: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> SqlResult<()>) -> SqlResult<()> {
     let mut statement = db.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -156,7 +156,7 @@ fn each(db: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> Sql<()>) 
     Ok(())
 }
 
-fn add(found: &mut BTreeSet<(JobId, String)>, row: &Row<'_>, artifacts: &[Artifact]) -> Sql<()> {
+fn add(found: &mut BTreeSet<(JobId, String)>, row: &Row<'_>, artifacts: &[Artifact]) -> SqlResult<()> {
     let job: JobId = parsed(row, "job_id")?;
     found.extend(artifacts.iter().map(|artifact| (job, artifact.sha256.clone())));
     Ok(())
@@ -178,10 +178,10 @@ mod tests {
         let _server = SqliteRecords::open(&data, "a test").unwrap();
         let to = folder.path().join("copy.db");
         let copy = RecordsCopy::make(&data, &to).unwrap();
-        assert_eq!(copy.recorded().unwrap(), CopiedCounts { jobs: 0, episodes: 0 });
-        assert_eq!(copy.damage().unwrap(), None);
-        assert!(copy.policies().unwrap().is_empty() && copy.evidence().unwrap().is_empty());
-        assert!(copy.calls().unwrap().is_empty() && copy.scenarios().unwrap().is_empty());
+        assert_eq!(copy.counts().unwrap(), RecordCounts { jobs: 0, episodes: 0 });
+        assert_eq!(copy.check_integrity().unwrap(), None);
+        assert!(copy.policy_paths().unwrap().is_empty() && copy.evidence().unwrap().is_empty());
+        assert!(copy.policy_server_jobs().unwrap().is_empty() && copy.scenario_digests().unwrap().is_empty());
         assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(RecordsCopy::make(&data, &to).is_err(), "a file is never overwritten");
         assert!(RecordsCopy::make(folder.path(), &folder.path().join("other.db")).is_err(), "no records there");

@@ -6,15 +6,15 @@ use rusqlite::{Connection, Row};
 use tokio::sync::watch;
 
 use super::SqliteRecords;
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::status;
 use super::row::{all, first, name, parsed, time, value};
-use crate::{EventRecord, Events, StoreError};
+use crate::{EventRecord, EventRecords, StoreError};
 
 const COLUMNS: &str = "job_id, event, number, at, status, verdict, episodes_done, episodes_total, failure";
 
 #[async_trait]
-impl Events for SqliteRecords {
+impl EventRecords for SqliteRecords {
     async fn events(&self, job: JobId, after: u32, limit: u32) -> Result<Vec<EventRecord>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM events WHERE job_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3");
         self.read("reading a job's events", |db| all(db, &sql, (job.to_string(), after, limit), read))
@@ -40,11 +40,11 @@ impl Events for SqliteRecords {
     }
 }
 
-fn newest(db: &Connection) -> Sql<u64> {
+fn newest(db: &Connection) -> SqlResult<u64> {
     Ok(value::<Option<i64>>(db, "SELECT max(event) FROM events", [])?.unwrap_or(0).unsigned_abs())
 }
 
-fn read(row: &Row<'_>) -> Sql<EventRecord> {
+fn read(row: &Row<'_>) -> SqlResult<EventRecord> {
     let verdict = |text: String| {
         let named = serde_json::from_value::<Verdict>(serde_json::Value::String(text));
         named.map_err(|e| StoreError::corrupt(name(row), "verdict", e))

@@ -6,26 +6,26 @@ use crate::StoreError;
 
 /// Lets `?` take both kinds of failure inside an operation.
 #[derive(Debug)]
-pub(super) enum Fail {
+pub(super) enum SqlFailure {
     Sql(rusqlite::Error),
     Store(StoreError),
 }
 
-pub(super) type Sql<T> = Result<T, Fail>;
+pub(super) type SqlResult<T> = Result<T, SqlFailure>;
 
-impl From<rusqlite::Error> for Fail {
+impl From<rusqlite::Error> for SqlFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Fail {
+impl From<StoreError> for SqlFailure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Fail {
+impl SqlFailure {
     pub(super) fn while_doing(self, doing: &'static str) -> StoreError {
         match self {
             Self::Store(error) => error,

@@ -4,14 +4,15 @@ use assay_model::{AccountId, EpisodeResult, JobEvent, JobHeader, JobId, JobKind,
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
-use super::fail::{Sql, is_taken};
+use super::fail::{SqlResult, is_taken};
 use super::row::{
-    Column, Place, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
+    Column, ColumnRef, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
     to_json, value,
 };
 use super::{published, quotas, renders, webhooks};
 use crate::{
-    Cancelled, Counts, Failure, JobFilter, JobRecord, JobState, NewJob, Outcome, Removed, RenderCounts, StoreError,
+    CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobState, NewJob, RemovalTimes,
+    RenderCounts, StoreError,
 };
 
 /// What [`read`] reads, in its order.
@@ -24,7 +25,7 @@ pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, 
                        (SELECT sum(1 + ((state <> 'DONE') << 20) + ((part = 'LOG' AND state <> 'DONE') << 40)) \
                        FROM renders WHERE renders.job_id = jobs.job_id) END AS renders";
 
-pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<u32> {
+pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     let episodes = job.header.episodes_to_run();
     if job.header.plan.episodes == 0 {
         return Err(StoreError::Invalid("a job has at least one episode".into()).into());
@@ -80,12 +81,12 @@ fn shards(header: &JobHeader, size: u32) -> Vec<(u32, u32)> {
     cut(counted, episodes).chain(cut(0, counted)).collect()
 }
 
-pub(super) fn get(db: &Connection, account: Option<&AccountId>, id: JobId) -> Sql<Option<JobRecord>> {
+pub(super) fn get(db: &Connection, account: Option<&AccountId>, id: JobId) -> SqlResult<Option<JobRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)");
     first(db, &sql, (id.to_string(), account.map(AccountId::as_str)), read)
 }
 
-pub(super) fn list(db: &Connection, filter: &JobFilter) -> Sql<(Vec<JobRecord>, u64)> {
+pub(super) fn list(db: &Connection, filter: &JobFilter) -> SqlResult<(Vec<JobRecord>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let scenario = filter.scenario.as_ref().map(assay_model::ScenarioId::as_str);
     let status = filter.status.map(JobStatus::as_str);
@@ -146,13 +147,13 @@ fn wanted<'a>(is_given: bool, condition: &'a str, nothing: &'a str) -> &'a str {
     if is_given { condition } else { nothing }
 }
 
-pub(super) fn episodes(db: &Connection, id: JobId, offset: u32, limit: u32) -> Sql<Vec<EpisodeResult>> {
+pub(super) fn episodes(db: &Connection, id: JobId, offset: u32, limit: u32) -> SqlResult<Vec<EpisodeResult>> {
     let sql = "SELECT job_id, result FROM episodes WHERE job_id = ?1 ORDER BY episode LIMIT ?2 OFFSET ?3";
     all(db, sql, (id.to_string(), limit, offset), |row| json(row, "result"))
 }
 
-pub(super) fn counts(db: &Connection) -> Sql<Counts> {
-    let mut counts = Counts::default();
+pub(super) fn counts(db: &Connection) -> SqlResult<JobCounts> {
+    let mut counts = JobCounts::default();
     let rows =
         all(db, "SELECT status, count(*) AS n, min(created_at) AS oldest FROM jobs GROUP BY status", [], |row| {
             Ok((status(row)?, row.get::<_, i64>("n")?.unsigned_abs(), time(row, "oldest")?))
@@ -176,22 +177,27 @@ pub(super) fn counts(db: &Connection) -> Sql<Counts> {
     Ok(counts)
 }
 
-pub(super) fn cancel(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Sql<Cancelled> {
+pub(super) fn cancel(
+    db: &Connection,
+    account: Option<&AccountId>,
+    id: JobId,
+    now: Timestamp,
+) -> SqlResult<CancelOutcome> {
     let owned = "SELECT status FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)";
     let Some(from) = first(db, owned, (id.to_string(), account.map(AccountId::as_str)), status)? else {
-        return Ok(Cancelled::NotFound);
+        return Ok(CancelOutcome::NotFound);
     };
     match from.after(JobEvent::Cancelled) {
         Ok(to) => end(db, id, (from, to), now, None)?,
         Err(_) if from != JobStatus::Cancelled && published::is_hidden_end(db, id, now)? => {
             published::withdraw(db, id, from, now)?;
         }
-        Err(_) => return Ok(Cancelled::Already(from)),
+        Err(_) => return Ok(CancelOutcome::Already(from)),
     }
-    Ok(Cancelled::Done)
+    Ok(CancelOutcome::Done)
 }
 
-pub(super) fn fail(db: &Connection, id: JobId, failure: &Failure, now: Timestamp) -> Sql<bool> {
+pub(super) fn fail(db: &Connection, id: JobId, failure: &JobFailure, now: Timestamp) -> SqlResult<bool> {
     let Some(from) = first(db, "SELECT status FROM jobs WHERE job_id = ?1", [id.to_string()], status)? else {
         return Ok(false);
     };
@@ -206,8 +212,8 @@ fn end(
     id: JobId,
     (from, to): (JobStatus, JobStatus),
     now: Timestamp,
-    failure: Option<&Failure>,
-) -> Sql<()> {
+    failure: Option<&JobFailure>,
+) -> SqlResult<()> {
     let sql = "UPDATE jobs SET status = ?3, completed_at = ?4, failure = ?5, judge_worker = NULL,
                judge_lease_until = NULL WHERE job_id = ?1 AND status = ?2";
     let failure = failure.map(to_json).transpose()?;
@@ -220,7 +226,7 @@ fn end(
 }
 
 /// The changes of one transaction see each other, so a row that was just read cannot have moved.
-pub(super) fn expect_one(changed: usize, what: &'static str) -> Sql<()> {
+pub(super) fn expect_one(changed: usize, what: &'static str) -> SqlResult<()> {
     if changed == 1 {
         Ok(())
     } else {
@@ -228,17 +234,17 @@ pub(super) fn expect_one(changed: usize, what: &'static str) -> Sql<()> {
     }
 }
 
-pub(super) fn status(row: &Row<'_>) -> Sql<JobStatus> {
+pub(super) fn status(row: &Row<'_>) -> SqlResult<JobStatus> {
     status_in(row, "status")
 }
 
-fn status_in(row: &Row<'_>, column: impl Place) -> Sql<JobStatus> {
+fn status_in(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<JobStatus> {
     let text = text(row, column)?;
     Ok(JobStatus::parse(text)
         .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
 }
 
-pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
+pub(super) fn read(row: &Row<'_>) -> SqlResult<JobRecord> {
     let column = Column::nth;
     let state = match status_in(row, column(2, "status"))? {
         JobStatus::Queued => JobState::Queued,
@@ -247,7 +253,7 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
         JobStatus::Completed => JobState::Completed {
             started_at: time(row, column(6, "started_at"))?,
             completed_at: time(row, column(7, "completed_at"))?,
-            outcome: Box::new(Outcome {
+            outcome: Box::new(JobOutcome {
                 conclusion: json(row, column(8, "conclusion"))?,
                 fingerprint: json(row, column(9, "fingerprint"))?,
             }),
@@ -269,7 +275,7 @@ pub(super) fn read(row: &Row<'_>) -> Sql<JobRecord> {
         state,
         episodes_done: field(row, column(5, "episodes_done"))?,
         review: json_or_null(row, column(14, "review"))?,
-        removed: Removed {
+        removed: RemovalTimes {
             erased_at: time_or_null(row, column(11, "erased_at"))?,
             evidence_at: time_or_null(row, column(12, "evidence_removed_at"))?,
             policy_at: time_or_null(row, column(13, "policy_removed_at"))?,

@@ -4,14 +4,14 @@ use assay_model::{AccountId, Scope};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
-use super::fail::{Fail, Sql, is_taken};
+use super::fail::{SqlFailure, SqlResult, is_taken};
 use super::row::{Column, all, change, field, first, micros, name, parsed, text, time, time_or_null, value};
-use crate::{KeyId, KeyRecord, Revocation, StoreError};
+use crate::{KeyId, KeyRecord, RevokeOutcome, StoreError};
 
 /// What [`read`] reads, in its order.
 const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
 
-pub(super) fn create(db: &Connection, key: &KeyRecord) -> Sql<()> {
+pub(super) fn create(db: &Connection, key: &KeyRecord) -> SqlResult<()> {
     let inserted = db
         .prepare_cached(
             "INSERT INTO keys (id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at)
@@ -35,57 +35,58 @@ pub(super) fn create(db: &Connection, key: &KeyRecord) -> Sql<()> {
     }
 }
 
-pub(super) fn create_first(db: &Connection, key: &KeyRecord) -> Sql<bool> {
+pub(super) fn create_first(db: &Connection, key: &KeyRecord) -> SqlResult<bool> {
     if any_ever(db)? {
         return Ok(false);
     }
     create(db, key).map(|()| true)
 }
 
-pub(super) fn get(db: &Connection, id: &KeyId) -> Sql<Option<KeyRecord>> {
+pub(super) fn get(db: &Connection, id: &KeyId) -> SqlResult<Option<KeyRecord>> {
     first(db, &format!("SELECT {COLUMNS} FROM keys WHERE id = ?1"), [id.as_str()], read)
 }
 
-pub(super) fn list(db: &Connection, account: Option<&AccountId>) -> Sql<Vec<KeyRecord>> {
+pub(super) fn list(db: &Connection, account: Option<&AccountId>) -> SqlResult<Vec<KeyRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM keys WHERE ?1 IS NULL OR account = ?1 ORDER BY created_at, id");
     all(db, &sql, [account.map(AccountId::as_str)], read)
 }
 
-pub(super) fn revoke(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<bool> {
+pub(super) fn revoke(db: &Connection, id: &KeyId, now: Timestamp) -> SqlResult<bool> {
     let sql = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
     Ok(change(db, sql, (id.as_str(), micros(now)))? == 1)
 }
 
-pub(super) fn revoke_of_many(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<Revocation> {
+pub(super) fn revoke_of_many(db: &Connection, id: &KeyId, now: Timestamp) -> SqlResult<RevokeOutcome> {
     let keys = list(db, None)?;
     let mut admins = keys.iter().filter(|key| key.is_valid(now) && key.scopes.has(Scope::Admin));
     let is_last = admins.next().is_some_and(|admin| admin.id == *id) && admins.next().is_none();
     if is_last {
-        return Ok(Revocation::LastAdmin);
+        return Ok(RevokeOutcome::LastAdmin);
     }
-    Ok(if revoke(db, id, now)? { Revocation::Done } else { Revocation::NothingToDo })
+    Ok(if revoke(db, id, now)? { RevokeOutcome::Done } else { RevokeOutcome::NothingToDo })
 }
 
-pub(super) fn rotate(db: &Connection, old: &KeyId, new: &KeyRecord, now: Timestamp) -> Sql<bool> {
+pub(super) fn rotate(db: &Connection, old: &KeyId, new: &KeyRecord, now: Timestamp) -> SqlResult<bool> {
     if !revoke(db, old, now)? {
         return Ok(false);
     }
     create(db, new).map(|()| true)
 }
 
-pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> Sql<()> {
+pub(super) fn touch(db: &Connection, id: &KeyId, now: Timestamp) -> SqlResult<()> {
     let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1 AND coalesce(last_used_at, 0) < ?2";
     change(db, sql, (id.as_str(), micros(now))).map(drop)
 }
 
-pub(super) fn any_ever(db: &Connection) -> Sql<bool> {
+pub(super) fn any_ever(db: &Connection) -> SqlResult<bool> {
     value(db, "SELECT EXISTS (SELECT 1 FROM keys)", [])
 }
 
-fn read(row: &Row<'_>) -> Sql<KeyRecord> {
+fn read(row: &Row<'_>) -> SqlResult<KeyRecord> {
     let column = Column::nth;
-    let id = KeyId::parse(text(row, column(0, "id"))?)
-        .ok_or_else(|| Fail::Store(StoreError::corrupt(name(row), "id", std::io::Error::other("not a key id"))))?;
+    let id = KeyId::parse(text(row, column(0, "id"))?).ok_or_else(|| {
+        SqlFailure::Store(StoreError::corrupt(name(row), "id", std::io::Error::other("not a key id")))
+    })?;
     Ok(KeyRecord {
         id,
         account: parsed(row, column(1, "account"))?,

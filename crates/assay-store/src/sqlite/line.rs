@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::row::{Column, all, change, first, micros, parsed, text, time, time_or_null, value};
 use super::{SqliteRecords, published};
-use crate::{Fence, HiddenSubmission, Line, Lines, OpenShard, Pace, StoreError};
+use crate::{EpisodeDuration, Fence, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot, StoreError};
 
 /// A pace is a mean over about so many episodes, once there were so many.
 const WINDOW: u32 = 20;
@@ -21,8 +21,8 @@ const LATER: u32 = 10;
 const ROWS_AT_ONCE: usize = 32;
 
 #[async_trait]
-impl Lines for SqliteRecords {
-    async fn line(&self, limit: u32, now: Timestamp) -> Result<Line, StoreError> {
+impl QueueReader for SqliteRecords {
+    async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError> {
         // Many rows: not on a thread that others wait for.
         self.read_apart("looking at the line", move |db| line(db, limit, now)).await
     }
@@ -35,7 +35,7 @@ impl Lines for SqliteRecords {
     }
 }
 
-fn line(db: &Connection, limit: u32, now: Timestamp) -> Sql<Line> {
+fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot> {
     let lacks = "s.end_episode - s.first_episode - CASE j.episodes_done WHEN 0 THEN 0 ELSE
                     (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
                      AND e.episode < s.end_episode) END";
@@ -76,20 +76,24 @@ fn line(db: &Connection, limit: u32, now: Timestamp) -> Sql<Line> {
         _ => Vec::new(),
     };
     let mut paces = all(db, "SELECT scenario, remote, seconds FROM paces", [], |row| {
-        Ok(Pace { scenario: parsed(row, "scenario")?, remote: row.get("remote")?, seconds: row.get("seconds")? })
+        Ok(EpisodeDuration {
+            scenario: parsed(row, "scenario")?,
+            remote: row.get("remote")?,
+            seconds: row.get("seconds")?,
+        })
     })?;
     let hidden = hidden(db, &mut names, limit, now)?;
     for scenario in names.scenarios.values() {
-        if !paces.iter().any(|pace: &Pace| !pace.remote && pace.scenario == **scenario) {
+        if !paces.iter().any(|pace: &EpisodeDuration| !pace.remote && pace.scenario == **scenario) {
             paces.extend(of_showcases(db, scenario, now)?);
         }
     }
     let conclusion_s = first(db, "SELECT seconds FROM conclusion_pace", [], |row| Ok(row.get(0)?))?;
-    Ok(Line { shards, hidden, later, paces, conclusion_s })
+    Ok(QueueSnapshot { shards, hidden, later, paces, conclusion_s })
 }
 
 /// The submissions whose end is not published.
-fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) -> Sql<Vec<HiddenSubmission>> {
+fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) -> SqlResult<Vec<HiddenSubmission>> {
     let columns = "job_id, account, scenario, num_episodes, created_at, started_at, completed_at,
                    (SELECT max(at) FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING')
                        AS judging_at";
@@ -120,7 +124,7 @@ fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) ->
 }
 
 /// How long an episode of a scenario takes on which only submissions ran: from their showcases, once those are published.
-fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> Sql<Option<Pace>> {
+fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> SqlResult<Option<EpisodeDuration>> {
     let published_at = published::at("jobs");
     let sql = format!(
         "SELECT avg(seconds) FROM (
@@ -131,7 +135,7 @@ fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> Sql<O
              ORDER BY season DESC, job_id DESC LIMIT ?3)"
     );
     let seconds: Option<f64> = value(db, &sql, (scenario.as_str(), micros(now), WINDOW))?;
-    Ok(seconds.map(|seconds| Pace { scenario: scenario.clone(), remote: false, seconds }))
+    Ok(seconds.map(|seconds| EpisodeDuration { scenario: scenario.clone(), remote: false, seconds }))
 }
 
 /// Texts that many rows share.
@@ -143,7 +147,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn shard(&mut self, row: &Row<'_>, is_taken: bool) -> Sql<OpenShard> {
+    fn shard(&mut self, row: &Row<'_>, is_taken: bool) -> SqlResult<OpenShard> {
         let column = Column::nth;
         let (account, turn) = self.account(row, column(2, "account"))?;
         Ok(OpenShard {
@@ -158,7 +162,7 @@ impl Names<'_> {
         })
     }
 
-    fn account(&mut self, row: &Row<'_>, column: Column) -> Sql<(Arc<AccountId>, u64)> {
+    fn account(&mut self, row: &Row<'_>, column: Column) -> SqlResult<(Arc<AccountId>, u64)> {
         if let Some(known) = self.accounts.get(text(row, column)?) {
             return Ok(known.clone());
         }
@@ -171,7 +175,7 @@ impl Names<'_> {
         Ok(known)
     }
 
-    fn scenario(&mut self, row: &Row<'_>, column: Column) -> Sql<Arc<ScenarioId>> {
+    fn scenario(&mut self, row: &Row<'_>, column: Column) -> SqlResult<Arc<ScenarioId>> {
         if let Some(known) = self.scenarios.get(text(row, column)?) {
             return Ok(Arc::clone(known));
         }
@@ -183,7 +187,7 @@ impl Names<'_> {
 
 /// Measures the episode that the shard's holder has just recorded, unless it is a submission's: how long those take would
 /// show in what is expected of every job.
-pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> Sql<()> {
+pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT s.job_id, j.scenario, s.remote, s.since, j.kind = 'submission' AS is_hidden
                FROM shards AS s JOIN jobs AS j USING (job_id)
                WHERE s.job_id = ?1 AND s.shard = ?2 AND s.since IS NOT NULL";
@@ -204,7 +208,7 @@ pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> Sql<()> 
 }
 
 /// Measures the conclusion that was just drawn, unless it is a submission's.
-pub(super) fn measure_conclusion(db: &Connection, job: JobId, now: Timestamp) -> Sql<()> {
+pub(super) fn measure_conclusion(db: &Connection, job: JobId, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT (SELECT max(recorded_at) FROM episodes WHERE episodes.job_id = jobs.job_id) AS judging_at
                FROM jobs WHERE job_id = ?1 AND kind <> 'submission'";
     let since = first(db, sql, [job.to_string()], |row| time_or_null(row, "judging_at"))?.flatten();

@@ -42,6 +42,6 @@ mod submissions;
 mod webhooks;
 mod writer;
 
-pub use copy::{CopiedCounts, RecordsCopy};
+pub use copy::{RecordCounts, RecordsCopy};
 pub use lock::DataLock;
 pub use open::SqliteRecords;

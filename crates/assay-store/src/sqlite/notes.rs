@@ -3,12 +3,12 @@
 use assay_model::{AttemptNote, JobId, ReplacedAttempt, ReplacementReason};
 use rusqlite::Connection;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::row::{all, change, first, json, to_json, value};
 use crate::{Fence, Lease, MAX_ATTEMPT_NOTES};
 
 /// Adds a note of the worker that holds the shard.
-pub(super) fn add(db: &Connection, fence: Fence, note: &AttemptNote) -> Sql<Lease> {
+pub(super) fn add(db: &Connection, fence: Fence, note: &AttemptNote) -> SqlResult<Lease> {
     let id = fence.job_id.to_string();
     let sql = "SELECT count(*) FROM shards
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3
@@ -22,7 +22,7 @@ pub(super) fn add(db: &Connection, fence: Fence, note: &AttemptNote) -> Sql<Leas
 }
 
 /// Notes that the lease of a shard ran out while its first episode without a result was, or may have been, under way.
-pub(super) fn lease_expired(db: &Connection, job: JobId, shard: u32) -> Sql<()> {
+pub(super) fn lease_expired(db: &Connection, job: JobId, shard: u32) -> SqlResult<()> {
     let id = job.to_string();
     let sql = "SELECT s.job_id, s.worker, s.attempt, s.first_episode, s.end_episode FROM shards AS s
                WHERE s.job_id = ?1 AND s.shard = ?2 AND s.state = 'LEASED'";
@@ -43,18 +43,18 @@ pub(super) fn lease_expired(db: &Connection, job: JobId, shard: u32) -> Sql<()> 
 }
 
 /// The notes of a job's episodes from `start` up to `end`, in the order of their coming.
-pub(super) fn of(db: &Connection, job: JobId, start: u32, end: u32) -> Sql<Vec<AttemptNote>> {
+pub(super) fn of(db: &Connection, job: JobId, start: u32, end: u32) -> SqlResult<Vec<AttemptNote>> {
     let sql = "SELECT job_id, note FROM attempt_notes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3
                ORDER BY episode, number";
     all(db, sql, (job.to_string(), start, end), |row| json(row, "note"))
 }
 
 /// Removes the notes of an episode that has its result: they are part of it.
-pub(super) fn forget(db: &Connection, id: &str, episode: u32) -> Sql<()> {
+pub(super) fn forget(db: &Connection, id: &str, episode: u32) -> SqlResult<()> {
     change(db, "DELETE FROM attempt_notes WHERE job_id = ?1 AND episode = ?2", (id, episode)).map(drop)
 }
 
-fn insert(db: &Connection, id: &str, note: &AttemptNote) -> Sql<()> {
+fn insert(db: &Connection, id: &str, note: &AttemptNote) -> SqlResult<()> {
     let sql = "SELECT coalesce(max(number), 0) FROM attempt_notes WHERE job_id = ?1 AND episode = ?2";
     let last: u32 = value(db, sql, (id, note.episode()))?;
     // A violation is always kept: each clause has one an attempt, and attempts are bounded.

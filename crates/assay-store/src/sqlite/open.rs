@@ -11,14 +11,14 @@ use rusqlite::config::DbConfig;
 
 use super::checkpoint::Checkpointer;
 use super::commits::StateFile;
-use super::fail::{Sql, database};
+use super::fail::{SqlResult, database};
 use super::keys;
 use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::readers::Readers;
 use super::reserve::{MAX_LOG_BYTES, Reserve};
-use super::writer::{Outlives, Writer};
+use super::writer::{Durability, Writer};
 use crate::{KeyId, KeyRecord, StorageHealth, StoreError};
 
 pub(super) const FILE_NAME: &str = "assay.db";
@@ -130,7 +130,7 @@ impl SqliteRecords {
     pub(super) fn read<T>(
         &self,
         doing: &'static str,
-        query: impl FnOnce(&Connection) -> Sql<T>,
+        query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
         self.readers.read(doing, query)
     }
@@ -139,7 +139,7 @@ impl SqliteRecords {
     pub(super) fn ask<T>(
         &self,
         doing: &'static str,
-        query: impl FnOnce(&Connection) -> Sql<T>,
+        query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
         self.readers.ask(doing, query)
     }
@@ -148,7 +148,7 @@ impl SqliteRecords {
     pub(super) async fn read_apart<T: Send + 'static>(
         &self,
         doing: &'static str,
-        query: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+        query: impl FnOnce(&Connection) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || readers.read(doing, query)).await;
@@ -158,9 +158,9 @@ impl SqliteRecords {
     pub(super) async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+        operation: impl FnOnce(&Connection) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.write(Outlives::Machine, doing, operation).await
+        self.writer.write(Durability::Machine, doing, operation).await
     }
 
     /// As [`Self::write`], for who works on what: it outlives this process, but not the machine, on which the worker dies
@@ -168,9 +168,9 @@ impl SqliteRecords {
     pub(super) async fn lease<T: Send + 'static>(
         &self,
         doing: &'static str,
-        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+        operation: impl FnOnce(&Connection) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.write(Outlives::Process, doing, operation).await
+        self.writer.write(Durability::Process, doing, operation).await
     }
 }
 

@@ -4,7 +4,7 @@ use assay_model::{JobId, JobStatus};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::expect_one;
 use super::row::{change, micros, value};
 use super::{conclusions, quotas};
@@ -22,7 +22,7 @@ fn published(jobs: &str, time: &str) -> String {
 }
 
 /// The state of a submission in the table of jobs that is published by `now` (an expression, in microseconds): an
-/// expression. The service's `Published` says the same of a record.
+/// expression. The service's `PublishOutcome` says the same of a record.
 pub(super) fn status(now: &str) -> String {
     let (ended_at, started_at) = (at("jobs"), published("jobs", "jobs.started_at"));
     let judging = "(SELECT at FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING'
@@ -41,7 +41,7 @@ const IS_CLOSED: &str = "EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = 
                                      AND seasons.number = jobs.season AND seasons.state = 'CLOSED')";
 
 /// Whether a job is a submission of a season that is not closed, and has ended without that being published.
-pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> Sql<bool> {
+pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> SqlResult<bool> {
     let published_at = at("jobs");
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM jobs WHERE job_id = ?1 AND kind = 'submission' AND completed_at IS NOT NULL
@@ -52,7 +52,7 @@ pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> Sql<b
 
 /// Cancels a submission whose end (in the state `from`) is not published: its owner asks for something that goes on, as
 /// far as can be known, and gets what he asks for. Whether it had ended shows neither in the answer nor later.
-pub(super) fn withdraw(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> Sql<()> {
+pub(super) fn withdraw(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
     if from == JobStatus::Failed {
         quotas::take_back(db, id)?;
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-use super::fail::{Sql, database};
+use super::fail::{SqlResult, database};
 use super::open::connect;
 use crate::{StorageHealth, StoreError};
 
@@ -35,7 +35,7 @@ impl Readers {
     pub(super) fn read<T>(
         &self,
         doing: &'static str,
-        query: impl FnOnce(&Connection) -> Sql<T>,
+        query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
         self.ask(doing, |db| in_snapshot(db, query))
     }
@@ -44,7 +44,7 @@ impl Readers {
     pub(super) fn ask<T>(
         &self,
         doing: &'static str,
-        query: impl FnOnce(&Connection) -> Sql<T>,
+        query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
         let result = self.answer(doing, query);
         match &result {
@@ -54,7 +54,7 @@ impl Readers {
         result
     }
 
-    fn answer<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> Sql<T>) -> Result<T, StoreError> {
+    fn answer<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> SqlResult<T>) -> Result<T, StoreError> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match pooled {
             Some(db) => db,
@@ -76,7 +76,7 @@ impl Readers {
     }
 }
 
-fn in_snapshot<T>(db: &Connection, query: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
+fn in_snapshot<T>(db: &Connection, query: impl FnOnce(&Connection) -> SqlResult<T>) -> SqlResult<T> {
     // Cached, since parsing them would take as long as a short query.
     db.prepare_cached("BEGIN")?.execute([])?;
     let value = query(db);

@@ -4,13 +4,13 @@ use assay_model::{Blame, JobId};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::row::{all, change, first, micros, parsed, time_or_null};
 use super::{jobs, notes, renders};
-use crate::{Failure, MAX_LAPSES, Reconciled, Work};
+use crate::{JobFailure, MAX_LAPSES, ReconcileSummary, Work};
 
-pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<Reconciled> {
-    let mut done = Reconciled::default();
+pub(super) fn reconcile(db: &Connection, now: Timestamp) -> SqlResult<ReconcileSummary> {
+    let mut done = ReconcileSummary::default();
     let sql = "SELECT job_id, shard, lapses FROM shards WHERE state = 'LEASED' AND lease_until <= ?1";
     let late = all(db, sql, [micros(now)], |row| Ok((shard(row)?, row.get::<_, u32>("lapses")?)))?;
     for (work, lapses) in late {
@@ -37,14 +37,14 @@ pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<Reconciled> {
     Ok(done)
 }
 
-fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut Reconciled) -> Sql<()> {
+fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut ReconcileSummary) -> SqlResult<()> {
     let (Work::Shard { job_id, .. } | Work::Conclusion { job_id }) = work;
     if lapses < MAX_LAPSES {
         done.requeued.push(work);
         return Ok(());
     }
     let message = format!("the workers of this job disappeared {} times in a row", lapses + 1);
-    if jobs::fail(db, job_id, &Failure { blame: Blame::Platform, message }, now)? {
+    if jobs::fail(db, job_id, &JobFailure { blame: Blame::Platform, message }, now)? {
         done.requeued.retain(|other| !matches!(other, Work::Shard { job_id: id, .. } if *id == job_id));
         done.failed.push(job_id);
     }
@@ -52,7 +52,7 @@ fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut R
 }
 
 /// False when an earlier shard of the same job has just failed it.
-fn requeue_shard(db: &Connection, work: Work) -> Sql<bool> {
+fn requeue_shard(db: &Connection, work: Work) -> SqlResult<bool> {
     let Work::Shard { job_id, shard } = work else { return Ok(false) };
     notes::lease_expired(db, job_id, shard)?;
     let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, lapses = lapses + 1
@@ -60,7 +60,7 @@ fn requeue_shard(db: &Connection, work: Work) -> Sql<bool> {
     Ok(change(db, sql, (job_id.to_string(), shard))? == 1)
 }
 
-fn requeue_conclusion(db: &Connection, work: Work) -> Sql<bool> {
+fn requeue_conclusion(db: &Connection, work: Work) -> SqlResult<bool> {
     let Work::Conclusion { job_id } = work else { return Ok(false) };
     let sql = "UPDATE jobs SET judge_worker = NULL, judge_lease_until = NULL, judge_lapses = judge_lapses + 1
                WHERE job_id = ?1 AND status = 'JUDGING' AND judge_worker IS NOT NULL";
@@ -68,14 +68,14 @@ fn requeue_conclusion(db: &Connection, work: Work) -> Sql<bool> {
 }
 
 /// The caller holds the data folder, so whoever held a lease is dead: all leases run out now.
-pub(super) fn expire_all(db: &Connection) -> Sql<()> {
+pub(super) fn expire_all(db: &Connection) -> SqlResult<()> {
     change(db, "UPDATE shards SET lease_until = 0 WHERE state = 'LEASED'", [])?;
     let sql = "UPDATE jobs SET judge_lease_until = 0 WHERE status = 'JUDGING' AND judge_worker IS NOT NULL";
     change(db, sql, [])?;
     renders::expire_all(db)
 }
 
-pub(super) fn claimable(db: &Connection, limit: u32) -> Sql<Vec<Work>> {
+pub(super) fn claimable(db: &Connection, limit: u32) -> SqlResult<Vec<Work>> {
     let sql = "SELECT job_id FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NULL ORDER BY job_id LIMIT ?1";
     let mut work = all(db, sql, [limit], conclusion)?;
     let left = limit.saturating_sub(u32::try_from(work.len()).unwrap_or(u32::MAX));
@@ -84,10 +84,10 @@ pub(super) fn claimable(db: &Connection, limit: u32) -> Sql<Vec<Work>> {
     Ok(work)
 }
 
-fn shard(row: &Row<'_>) -> Sql<Work> {
+fn shard(row: &Row<'_>) -> SqlResult<Work> {
     Ok(Work::Shard { job_id: parsed::<JobId>(row, "job_id")?, shard: row.get("shard")? })
 }
 
-fn conclusion(row: &Row<'_>) -> Sql<Work> {
+fn conclusion(row: &Row<'_>) -> SqlResult<Work> {
     Ok(Work::Conclusion { job_id: parsed::<JobId>(row, "job_id")? })
 }

@@ -5,19 +5,24 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{expect_one, status};
 use super::row::{all, change, first, micros, parsed, time_or_null, value};
 use super::{SqliteRecords, conclusions, renders, webhooks};
-use crate::{Erased, Removal, Removals, Removed, SETTLED, StoreError};
+use crate::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
 /// What a season that is not closed may still have to run or to show is needed, however old.
 const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
     WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
 
 #[async_trait]
-impl Removals for SqliteRecords {
-    async fn erase_job(&self, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Result<Erased, StoreError> {
+impl RemovalRecords for SqliteRecords {
+    async fn erase_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<EraseOutcome, StoreError> {
         let account = account.cloned();
         self.write("erasing a job", move |db| erase(db, account.as_ref(), id, now)).await
     }
@@ -46,7 +51,7 @@ impl Removals for SqliteRecords {
         self.write("dropping policies", decide).await
     }
 
-    async fn with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
+    async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
         let sql = format!(
             "SELECT job_id FROM jobs
              WHERE completed_at IS NOT NULL AND evidence_removed_at IS NULL AND completed_at < ?1 AND {UNNEEDED}
@@ -55,14 +60,14 @@ impl Removals for SqliteRecords {
         self.read("looking for old evidence", |db| all(db, &sql, (micros(before), limit), |row| parsed(row, "job_id")))
     }
 
-    async fn removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {
+    async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {
         let sql = "SELECT job_id, erased_at, evidence_removed_at, policy_removed_at, policy_path FROM jobs
                    WHERE removing = 1 ORDER BY job_id LIMIT ?1";
         self.read("looking for removals", |db| all(db, sql, [limit], removal))
     }
 
-    async fn removed(&self, id: JobId, now: Timestamp) -> Result<(), StoreError> {
-        let settled = now.saturating_sub(SETTLED).unwrap_or(Timestamp::MIN);
+    async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError> {
+        let settled = now.saturating_sub(REMOVAL_SETTLE_TIME).unwrap_or(Timestamp::MIN);
         let sql = "UPDATE jobs SET removing = 0
                    WHERE job_id = ?1 AND completed_at <= ?2
                          AND max(coalesce(erased_at, 0), coalesce(evidence_removed_at, 0)) <= ?2";
@@ -70,22 +75,22 @@ impl Removals for SqliteRecords {
         self.write("noting a removal", done).await
     }
 
-    async fn needs_policy(&self, policy_path: &str) -> Result<bool, StoreError> {
+    async fn is_policy_needed(&self, policy_path: &str) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE policy_path = ?1 AND policy_removed_at IS NULL)";
         self.read("looking who needs a policy", |db| value(db, sql, [policy_path]))
     }
 }
 
-fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> Sql<Erased> {
+fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> SqlResult<EraseOutcome> {
     let sql = "SELECT job_id, status, erased_at FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)";
     let id = id.to_string();
     let found = first(db, sql, (&id, account.map(AccountId::as_str)), |row| {
         Ok((status(row)?, time_or_null(row, "erased_at")?))
     })?;
     match found {
-        None => return Ok(Erased::NotFound),
-        Some((_, Some(at))) => return Ok(Erased::Already(at)),
-        Some((open, None)) if !open.is_final() => return Ok(Erased::Open(open)),
+        None => return Ok(EraseOutcome::NotFound),
+        Some((_, Some(at))) => return Ok(EraseOutcome::Already(at)),
+        Some((open, None)) if !open.is_final() => return Ok(EraseOutcome::Open(open)),
         Some(_) => {}
     }
     let sql = "UPDATE jobs SET erased_at = ?2, evidence_removed_at = coalesce(evidence_removed_at, ?2),
@@ -96,10 +101,10 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     conclusions::forget_signed(db, &id)?;
     renders::erase(db, &id)?;
     webhooks::erase(db, &id)?;
-    Ok(Erased::Done)
+    Ok(EraseOutcome::Done)
 }
 
-fn removal(row: &Row<'_>) -> Sql<Removal> {
+fn removal(row: &Row<'_>) -> SqlResult<Removal> {
     let removed = read(row)?;
     let archive: Option<String> = row.get("policy_path")?;
     Ok(Removal {
@@ -110,8 +115,8 @@ fn removal(row: &Row<'_>) -> Sql<Removal> {
     })
 }
 
-fn read(row: &Row<'_>) -> Sql<Removed> {
-    Ok(Removed {
+fn read(row: &Row<'_>) -> SqlResult<RemovalTimes> {
+    Ok(RemovalTimes {
         erased_at: time_or_null(row, "erased_at")?,
         evidence_at: time_or_null(row, "evidence_removed_at")?,
         policy_at: time_or_null(row, "policy_removed_at")?,

@@ -7,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{expect_one, status};
 use super::row::{all, change, first, json, micros, name, parsed, text, to_json};
 use super::shards::until;
 use crate::{
-    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRequested, RenderReturned, Rendering,
-    Renders, StoreError,
+    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRecords, RenderRequestOutcome,
+    RenderReturnOutcome, RenderedEpisode, StoreError,
 };
 
 /// The note where workers that drew an episode disappeared too often.
@@ -22,7 +22,7 @@ const DISAPPEARED: &str = "it could not be drawn: the processes that drew it dis
 const MAX_NOTE_BYTES: usize = 2048;
 
 #[async_trait]
-impl Renders for SqliteRecords {
+impl RenderRecords for SqliteRecords {
     async fn claim_render(
         &self,
         worker: &str,
@@ -52,23 +52,23 @@ impl Renders for SqliteRecords {
         self.write("recording what was drawn", move |db| record(db, fence, &files, &notes)).await
     }
 
-    async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturned, StoreError> {
+    async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError> {
         let note = note.map(|note| assay_model::sanitise(note, MAX_NOTE_BYTES));
         self.write("handing back something to draw", move |db| hand_back(db, fence, note.as_deref())).await
     }
 
-    async fn renders(&self, job: JobId) -> Result<Vec<Rendering>, StoreError> {
+    async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError> {
         let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 ORDER BY episode";
         self.ask("reading what was drawn", |db| all(db, sql, [job.to_string()], rendering))
     }
 
-    async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequested, StoreError> {
+    async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError> {
         self.write("queueing what is to be drawn", move |db| request(db, job, record)).await
     }
 }
 
-fn rendering(row: &Row<'_>) -> Sql<Rendering> {
-    Ok(Rendering {
+fn rendering(row: &Row<'_>) -> SqlResult<RenderedEpisode> {
+    Ok(RenderedEpisode {
         episode: row.get("episode")?,
         done: text(row, "state")? == "DONE",
         files: json(row, "files")?,
@@ -82,7 +82,7 @@ fn claim(
     job: Option<JobId>,
     now: Timestamp,
     lease: SignedDuration,
-) -> Sql<Option<RenderClaim>> {
+) -> SqlResult<Option<RenderClaim>> {
     let place = |row: &Row<'_>| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("episode")?));
     let order = "ORDER BY failures, part, later, job_id, episode LIMIT 1";
     let next = match job {
@@ -111,7 +111,7 @@ fn claim(
     })
 }
 
-fn part(row: &Row<'_>) -> Sql<RenderPart> {
+fn part(row: &Row<'_>) -> SqlResult<RenderPart> {
     match text(row, "part")? {
         "LOG" => Ok(RenderPart::Log),
         "VIDEO" => Ok(RenderPart::Video),
@@ -119,7 +119,7 @@ fn part(row: &Row<'_>) -> Sql<RenderPart> {
     }
 }
 
-fn heartbeat(db: &Connection, fence: RenderFence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+fn heartbeat(db: &Connection, fence: RenderFence, now: Timestamp, lease: SignedDuration) -> SqlResult<Lease> {
     let sql = "UPDATE renders SET lease_until = max(lease_until, ?4)
                WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
     let changed = change(db, sql, (fence.job_id.to_string(), fence.episode, fence.attempt, until(now, lease)))?;
@@ -127,7 +127,7 @@ fn heartbeat(db: &Connection, fence: RenderFence, now: Timestamp, lease: SignedD
 }
 
 /// A claimed row.
-struct Held {
+struct ClaimedRender {
     part: RenderPart,
     files: Vec<Artifact>,
     notes: Vec<String>,
@@ -135,11 +135,11 @@ struct Held {
 }
 
 /// The claimed row; `None` if the claim is not valid any more.
-fn held(db: &Connection, fence: RenderFence) -> Sql<Option<Held>> {
+fn held(db: &Connection, fence: RenderFence) -> SqlResult<Option<ClaimedRender>> {
     let sql = "SELECT job_id, part, files, notes, failures FROM renders
                WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
     first(db, sql, (fence.job_id.to_string(), fence.episode, fence.attempt), |row| {
-        Ok(Held {
+        Ok(ClaimedRender {
             part: part(row)?,
             files: json(row, "files")?,
             notes: json(row, "notes")?,
@@ -148,8 +148,10 @@ fn held(db: &Connection, fence: RenderFence) -> Sql<Option<Held>> {
     })
 }
 
-fn record(db: &Connection, fence: RenderFence, files: &[Artifact], notes: &[String]) -> Sql<bool> {
-    let Some(Held { part, files: mut known, notes: mut noted, .. }) = held(db, fence)? else { return Ok(false) };
+fn record(db: &Connection, fence: RenderFence, files: &[Artifact], notes: &[String]) -> SqlResult<bool> {
+    let Some(ClaimedRender { part, files: mut known, notes: mut noted, .. }) = held(db, fence)? else {
+        return Ok(false);
+    };
     known.extend_from_slice(files);
     noted.extend_from_slice(notes);
     finish_part(db, (fence.job_id, fence.episode), part, &known, &noted)?;
@@ -166,7 +168,7 @@ fn finish_part(
     part: RenderPart,
     files: &[Artifact],
     notes: &[String],
-) -> Sql<()> {
+) -> SqlResult<()> {
     let state = if part == RenderPart::Log { "QUEUED" } else { "DONE" };
     let sql = "UPDATE renders SET state = ?3, part = 'VIDEO', failures = 0, lapses = 0, worker = NULL,
                                   lease_until = NULL, files = ?4, notes = ?5
@@ -175,29 +177,31 @@ fn finish_part(
     expect_one(change(db, sql, values)?, "a claim that was just read")
 }
 
-fn hand_back(db: &Connection, fence: RenderFence, note: Option<&str>) -> Sql<RenderReturned> {
-    let Some(Held { part, files, mut notes, failures }) = held(db, fence)? else { return Ok(RenderReturned::Fenced) };
+fn hand_back(db: &Connection, fence: RenderFence, note: Option<&str>) -> SqlResult<RenderReturnOutcome> {
+    let Some(ClaimedRender { part, files, mut notes, failures }) = held(db, fence)? else {
+        return Ok(RenderReturnOutcome::Fenced);
+    };
     if let Some(note) = note.filter(|_| failures >= MAX_RENDER_RETRIES) {
         notes.push(note.to_owned());
         finish_part(db, (fence.job_id, fence.episode), part, &files, &notes)?;
-        return Ok(RenderReturned::GivenUp);
+        return Ok(RenderReturnOutcome::GivenUp);
     }
     let sql = "UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL, failures = failures + ?4
                WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
     let id = fence.job_id.to_string();
     let changed = change(db, sql, (id, fence.episode, fence.attempt, u32::from(note.is_some())))?;
     expect_one(changed, "a claim that was just read")?;
-    Ok(RenderReturned::Requeued)
+    Ok(RenderReturnOutcome::Requeued)
 }
 
 /// Queues what is missing of a job that has a verdict.
-fn request(db: &Connection, job: JobId, record: Record) -> Sql<RenderRequested> {
+fn request(db: &Connection, job: JobId, record: Record) -> SqlResult<RenderRequestOutcome> {
     let id = job.to_string();
     let sql = "SELECT job_id, status, evidence_removed_at IS NOT NULL FROM jobs WHERE job_id = ?1";
     match first(db, sql, [&id], |row| Ok((status(row)?, row.get::<_, bool>(2)?)))? {
-        None => return Ok(RenderRequested::NotFound),
-        Some((status, _)) if status != JobStatus::Completed => return Ok(RenderRequested::NotCompleted),
-        Some((_, true)) => return Ok(RenderRequested::NoEvidence),
+        None => return Ok(RenderRequestOutcome::NotFound),
+        Some((status, _)) if status != JobStatus::Completed => return Ok(RenderRequestOutcome::NotCompleted),
+        Some((_, true)) => return Ok(RenderRequestOutcome::NoEvidence),
         Some((_, false)) => {}
     }
     let results = all(db, "SELECT job_id, result FROM episodes WHERE job_id = ?1", [&id], |row| {
@@ -224,7 +228,7 @@ fn request(db: &Connection, job: JobId, record: Record) -> Sql<RenderRequested> 
         change(db, sql, (&id, result.episode, part, result.violations.is_empty(), kept))?;
         queued += 1;
     }
-    Ok(RenderRequested::Queued(queued))
+    Ok(RenderRequestOutcome::Queued(queued))
 }
 
 fn has(files: &[Artifact], name: &str) -> bool {
@@ -233,7 +237,7 @@ fn has(files: &[Artifact], name: &str) -> bool {
 
 /// Notes that a new result is to be drawn once its job has a verdict. What its evidence holds already (the showcase of a
 /// submission) is not drawn again.
-pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<()> {
+pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<()> {
     if !has(&result.evidence, files::TRACE) || has(&result.evidence, files::LOG) {
         return Ok(());
     }
@@ -247,33 +251,33 @@ pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<(
 }
 
 /// Episodes from `end` on do not count any more.
-pub(super) fn cut(db: &Connection, id: &str, end: u32) -> Sql<()> {
+pub(super) fn cut(db: &Connection, id: &str, end: u32) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND episode >= ?2", (id, end)).map(drop)
 }
 
 /// The job has its verdict.
-pub(super) fn queue(db: &Connection, id: &str) -> Sql<()> {
+pub(super) fn queue(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "UPDATE renders SET state = 'QUEUED' WHERE job_id = ?1 AND state = 'WAITING'", [id]).map(drop)
 }
 
 /// The job ended without a verdict.
-pub(super) fn forget(db: &Connection, id: &str) -> Sql<()> {
+pub(super) fn forget(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1", [id]).map(drop)
 }
 
 /// The job was erased, and with it its run at a season's end.
-pub(super) fn erase(db: &Connection, id: &str) -> Sql<()> {
+pub(super) fn erase(db: &Connection, id: &str) -> SqlResult<()> {
     let sql = "DELETE FROM renders WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
     change(db, sql, [id]).map(drop)
 }
 
 /// The recordings of the job are gone: what was not drawn by now will not be.
-pub(super) fn stop(db: &Connection, id: &str) -> Sql<()> {
+pub(super) fn stop(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND state <> 'DONE'", [id]).map(drop)
 }
 
 /// Requeues what workers whose leases ran out were drawing.
-pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<()> {
+pub(super) fn reconcile(db: &Connection, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT job_id, episode, part, lapses, files, notes FROM renders
                WHERE state = 'LEASED' AND lease_until <= ?1 AND lapses >= ?2";
     let given_up = all(db, sql, (micros(now), MAX_LAPSES), |row| {
@@ -290,6 +294,6 @@ pub(super) fn reconcile(db: &Connection, now: Timestamp) -> Sql<()> {
 }
 
 /// As for shards: the caller holds the data folder.
-pub(super) fn expire_all(db: &Connection) -> Sql<()> {
+pub(super) fn expire_all(db: &Connection) -> SqlResult<()> {
     change(db, "UPDATE renders SET lease_until = 0 WHERE state = 'LEASED'", []).map(drop)
 }

@@ -34,12 +34,12 @@ pub(super) struct Reserve {
     /// To be held behind the log's end; 0 for none.
     bytes: AtomicU64,
     is_held: AtomicBool,
-    held: Mutex<Held>,
+    held: Mutex<AllocatedEnds>,
 }
 
 /// How far the blocks of each file are allocated, in bytes from its beginning.
 #[derive(Debug, Default)]
-struct Held {
+struct AllocatedEnds {
     log: u64,
     index: u64,
 }

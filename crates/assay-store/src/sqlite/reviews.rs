@@ -3,10 +3,10 @@
 use assay_model::{AccountId, JobId, JobStatus, Review};
 use rusqlite::Connection;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{expect_one, status};
 use super::row::{change, first, to_json, value};
-use crate::{KeyId, MAX_REVIEWS, Reviewed};
+use crate::{KeyId, MAX_REVIEWS, ReviewOutcome};
 
 pub(super) fn add(
     db: &Connection,
@@ -14,19 +14,19 @@ pub(super) fn add(
     id: JobId,
     key: &KeyId,
     review: &Review,
-) -> Sql<Reviewed> {
+) -> SqlResult<ReviewOutcome> {
     let owned = "SELECT status FROM jobs WHERE job_id = ?1 AND (?2 IS NULL OR account = ?2)";
     let id = id.to_string();
     match first(db, owned, (&id, account.map(AccountId::as_str)), status)? {
-        None => return Ok(Reviewed::NotFound),
+        None => return Ok(ReviewOutcome::NotFound),
         Some(JobStatus::Completed) => {}
-        Some(other) => return Ok(Reviewed::Not(other)),
+        Some(other) => return Ok(ReviewOutcome::Not(other)),
     }
     let before: u32 = value(db, "SELECT count(*) FROM reviews WHERE job_id = ?1", [&id])?;
     if before >= MAX_REVIEWS {
-        return Ok(Reviewed::TooMany);
+        return Ok(ReviewOutcome::TooMany);
     }
     let sql = "INSERT INTO reviews (job_id, number, key_id, review) VALUES (?1, ?2, ?3, ?4)";
     expect_one(change(db, sql, (&id, before + 1, key.as_str(), to_json(review)?))?, "a new review")?;
-    Ok(Reviewed::Done)
+    Ok(ReviewOutcome::Done)
 }

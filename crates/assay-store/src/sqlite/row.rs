@@ -8,17 +8,17 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row};
 use serde::de::DeserializeOwned;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use crate::StoreError;
 
 /// Where a value stands in a row, and what it is called when it can't be read.
-pub(super) trait Place: Copy {
-    fn index(self, row: &Row<'_>) -> Sql<usize>;
+pub(super) trait ColumnRef: Copy {
+    fn index(self, row: &Row<'_>) -> SqlResult<usize>;
     fn name(self) -> &'static str;
 }
 
-impl Place for &'static str {
-    fn index(self, row: &Row<'_>) -> Sql<usize> {
+impl ColumnRef for &'static str {
+    fn index(self, row: &Row<'_>) -> SqlResult<usize> {
         Ok(row.as_ref().column_index(self)?)
     }
 
@@ -42,8 +42,8 @@ impl Column {
     }
 }
 
-impl Place for Column {
-    fn index(self, row: &Row<'_>) -> Sql<usize> {
+impl ColumnRef for Column {
+    fn index(self, row: &Row<'_>) -> SqlResult<usize> {
         debug_assert_eq!(row.as_ref().column_name(self.index).ok(), Some(self.name));
         Ok(self.index)
     }
@@ -54,12 +54,12 @@ impl Place for Column {
 }
 
 /// The value of a column.
-pub(super) fn field<T: FromSql>(row: &Row<'_>, column: impl Place) -> Sql<T> {
+pub(super) fn field<T: FromSql>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T> {
     Ok(row.get(column.index(row)?)?)
 }
 
 /// The text of a column.
-pub(super) fn text<'a>(row: &'a Row<'_>, column: impl Place) -> Sql<&'a str> {
+pub(super) fn text<'a>(row: &'a Row<'_>, column: impl ColumnRef) -> SqlResult<&'a str> {
     Ok(row.get_ref(column.index(row)?)?.as_str().map_err(rusqlite::Error::from)?)
 }
 
@@ -68,12 +68,12 @@ pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
 
-pub(super) fn time(row: &Row<'_>, column: impl Place) -> Sql<Timestamp> {
+pub(super) fn time(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<Timestamp> {
     let value: i64 = field(row, column)?;
     Ok(Timestamp::from_microsecond(value).map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
-pub(super) fn time_or_null(row: &Row<'_>, column: impl Place) -> Sql<Option<Timestamp>> {
+pub(super) fn time_or_null(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<Option<Timestamp>> {
     match field::<Option<i64>>(row, column)? {
         None => Ok(None),
         Some(_) => time(row, column).map(Some),
@@ -81,7 +81,7 @@ pub(super) fn time_or_null(row: &Row<'_>, column: impl Place) -> Sql<Option<Time
 }
 
 /// A column whose text has a type.
-pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: impl Place) -> Sql<T>
+pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
@@ -89,18 +89,18 @@ where
 }
 
 /// A column of JSON.
-pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl Place) -> Sql<T> {
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T> {
     Ok(serde_json::from_str(text(row, column)?).map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
-pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: impl Place) -> Sql<Option<T>> {
+pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<Option<T>> {
     match row.get_ref(column.index(row)?)? {
         rusqlite::types::ValueRef::Null => Ok(None),
         _ => json(row, column).map(Some),
     }
 }
 
-pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Sql<String> {
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> SqlResult<String> {
     let made = serde_json::to_string(value);
     Ok(made.map_err(|e| StoreError::Corrupt { row: "a new row".into(), column: "json", source: Arc::new(e) })?)
 }
@@ -115,8 +115,8 @@ pub(super) fn first<T>(
     db: &Connection,
     sql: &str,
     params: impl Params,
-    read: impl FnOnce(&Row<'_>) -> Sql<T>,
-) -> Sql<Option<T>> {
+    read: impl FnOnce(&Row<'_>) -> SqlResult<T>,
+) -> SqlResult<Option<T>> {
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
     rows.next()?.map(read).transpose()
@@ -127,17 +127,17 @@ pub(super) fn all<T>(
     db: &Connection,
     sql: &str,
     params: impl Params,
-    read: impl FnMut(&Row<'_>) -> Sql<T>,
-) -> Sql<Vec<T>> {
+    read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+) -> SqlResult<Vec<T>> {
     db.prepare_cached(sql)?.query_and_then(params, read)?.collect()
 }
 
 /// The single value of a single row.
-pub(super) fn value<T: FromSql>(db: &Connection, sql: &str, params: impl Params) -> Sql<T> {
+pub(super) fn value<T: FromSql>(db: &Connection, sql: &str, params: impl Params) -> SqlResult<T> {
     Ok(db.prepare_cached(sql)?.query_row(params, |row| row.get(0))?)
 }
 
 /// Runs a change and returns the number of rows changed.
-pub(super) fn change(db: &Connection, sql: &str, params: impl Params) -> Sql<usize> {
+pub(super) fn change(db: &Connection, sql: &str, params: impl Params) -> SqlResult<usize> {
     Ok(db.prepare_cached(sql)?.execute(params)?)
 }

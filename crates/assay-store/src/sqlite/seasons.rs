@@ -4,17 +4,17 @@ use assay_model::{ScenarioId, SeasonSecret};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{self, expect_one};
 use super::row::{all, change, first, json, micros, name, parsed, time, to_json, value};
-use crate::{NewSeason, Rerun, Season, SeasonOpened, SeasonSecrets, SeasonState, StoreError};
+use crate::{NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonSecrets, SeasonState, StoreError};
 
 const COLUMNS: &str = "scenario, number, state, pins, secret, top, opened_at, closing_at, reruns_at IS NOT NULL AS reruns_begun, closed_at";
 
-pub(super) fn open(db: &Connection, new: &NewSeason) -> Sql<SeasonOpened> {
+pub(super) fn open(db: &Connection, new: &NewSeason) -> SqlResult<OpenSeasonOutcome> {
     let latest = get(db, &new.scenario, None)?;
     let number = match latest {
-        Some(season) if !season.is_closed() => return Ok(SeasonOpened::Already(season)),
+        Some(season) if !season.is_closed() => return Ok(OpenSeasonOutcome::Already(season)),
         other => other.map_or(1, |season| season.number + 1),
     };
     let sql =
@@ -23,22 +23,22 @@ pub(super) fn open(db: &Connection, new: &NewSeason) -> Sql<SeasonOpened> {
     let values = (new.scenario.as_str(), number, to_json(&new.pins)?, secret, micros(new.opened_at));
     expect_one(change(db, sql, values)?, "a new season")?;
     let made = get(db, &new.scenario, Some(number))?;
-    Ok(SeasonOpened::New(made.ok_or_else(|| StoreError::Invalid("a season that was just opened is gone".into()))?))
+    Ok(OpenSeasonOutcome::New(made.ok_or_else(|| StoreError::Invalid("a season that was just opened is gone".into()))?))
 }
 
-pub(super) fn get(db: &Connection, scenario: &ScenarioId, number: Option<u32>) -> Sql<Option<Season>> {
+pub(super) fn get(db: &Connection, scenario: &ScenarioId, number: Option<u32>) -> SqlResult<Option<Season>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM seasons WHERE scenario = ?1 AND (?2 IS NULL OR number = ?2) ORDER BY number DESC LIMIT 1"
     );
     first(db, &sql, (scenario.as_str(), number), read)
 }
 
-pub(super) fn list(db: &Connection, scenario: Option<&ScenarioId>) -> Sql<Vec<Season>> {
+pub(super) fn list(db: &Connection, scenario: Option<&ScenarioId>) -> SqlResult<Vec<Season>> {
     let sql = format!("SELECT {COLUMNS} FROM seasons WHERE ?1 IS NULL OR scenario = ?1 ORDER BY scenario, number DESC");
     all(db, &sql, [scenario.map(ScenarioId::as_str)], read)
 }
 
-pub(super) fn secrets(db: &Connection, scenario: &ScenarioId, number: u32) -> Sql<Option<SeasonSecrets>> {
+pub(super) fn secrets(db: &Connection, scenario: &ScenarioId, number: u32) -> SqlResult<Option<SeasonSecrets>> {
     let sql = "SELECT scenario, secret, rerun_secret FROM seasons WHERE scenario = ?1 AND number = ?2";
     first(db, sql, (scenario.as_str(), number), |row| {
         let rerun: Option<[u8; 32]> = row.get("rerun_secret")?;
@@ -52,14 +52,14 @@ pub(super) fn begin_closing(
     top: u32,
     secret: &SeasonSecret,
     now: Timestamp,
-) -> Sql<Option<Season>> {
+) -> SqlResult<Option<Season>> {
     let sql = "UPDATE seasons SET state = 'CLOSING', top = ?2, rerun_secret = ?3, closing_at = ?4
                WHERE scenario = ?1 AND state = 'OPEN'";
     let changed = change(db, sql, (scenario.as_str(), top, secret.reveal().as_slice(), micros(now)))?;
     if changed == 0 { Ok(None) } else { get(db, scenario, None) }
 }
 
-pub(super) fn unfinished(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<u64> {
+pub(super) fn unfinished(db: &Connection, scenario: &ScenarioId, season: u32) -> SqlResult<u64> {
     let sql = "SELECT count(*) FROM jobs
                WHERE scenario = ?1 AND season = ?2 AND status IN ('QUEUED', 'RUNNING', 'JUDGING')";
     Ok(value::<i64>(db, sql, (scenario.as_str(), season))?.unsigned_abs())
@@ -69,9 +69,9 @@ pub(super) fn begin_reruns(
     db: &Connection,
     scenario: &ScenarioId,
     season: u32,
-    reruns: &[Rerun],
+    reruns: &[NewRerun],
     now: Timestamp,
-) -> Sql<bool> {
+) -> SqlResult<bool> {
     let sql = "UPDATE seasons SET reruns_at = ?3
                WHERE scenario = ?1 AND number = ?2 AND state = 'CLOSING' AND reruns_at IS NULL";
     if change(db, sql, (scenario.as_str(), season, micros(now)))? == 0 {
@@ -86,7 +86,7 @@ pub(super) fn begin_reruns(
     Ok(true)
 }
 
-pub(super) fn finish_closing(db: &Connection, scenario: &ScenarioId, season: u32, now: Timestamp) -> Sql<bool> {
+pub(super) fn finish_closing(db: &Connection, scenario: &ScenarioId, season: u32, now: Timestamp) -> SqlResult<bool> {
     if unfinished(db, scenario, season)? > 0 {
         return Ok(false);
     }
@@ -95,7 +95,7 @@ pub(super) fn finish_closing(db: &Connection, scenario: &ScenarioId, season: u32
     Ok(change(db, sql, (scenario.as_str(), season, micros(now)))? == 1)
 }
 
-fn read(row: &Row<'_>) -> Sql<Season> {
+fn read(row: &Row<'_>) -> SqlResult<Season> {
     let state: String = row.get("state")?;
     let state = match state.as_str() {
         "OPEN" => SeasonState::Open,

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
-use super::fail::{Fail, Sql};
+use super::fail::{SqlFailure, SqlResult};
 use super::row::{change, first, micros, time};
-use crate::{KeyId, MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, Sessions, StoreError};
+use crate::{KeyId, MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords, StoreError};
 
 #[async_trait]
-impl Sessions for SqliteRecords {
+impl SessionRecords for SqliteRecords {
     async fn create_session(&self, session: SessionRecord) -> Result<(), StoreError> {
         self.write("signing in", move |db| create(db, &session)).await
     }
@@ -26,7 +26,7 @@ impl Sessions for SqliteRecords {
     }
 }
 
-fn create(db: &Connection, session: &SessionRecord) -> Sql<()> {
+fn create(db: &Connection, session: &SessionRecord) -> SqlResult<()> {
     let (key, created) = (session.key.as_str(), micros(session.created_at));
     change(db, "DELETE FROM sessions WHERE expires_at <= ?1", [created])?;
     let sql = "INSERT INTO sessions (hash, key_id, created_at, expires_at) VALUES (?1, ?2, ?3, ?4)";
@@ -36,10 +36,10 @@ fn create(db: &Connection, session: &SessionRecord) -> Sql<()> {
     change(db, sql, (key, MAX_SESSIONS_OF_KEY)).map(drop)
 }
 
-fn read(row: &Row<'_>) -> Sql<SessionRecord> {
+fn read(row: &Row<'_>) -> SqlResult<SessionRecord> {
     let id: String = row.get("key_id")?;
     let key = KeyId::parse(&id)
-        .ok_or_else(|| Fail::Store(StoreError::corrupt(&id, "key_id", std::io::Error::other("not a key id"))))?;
+        .ok_or_else(|| SqlFailure::Store(StoreError::corrupt(&id, "key_id", std::io::Error::other("not a key id"))))?;
     Ok(SessionRecord {
         hash: row.get("hash")?,
         key,

@@ -4,12 +4,12 @@ use assay_model::{AccountId, Blame, EpisodeResult, JobEvent, JobId, SHOWCASE_EPI
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{self, expect_one, status};
 use super::line::measure;
 use super::row::{all, change, first, json, micros, parsed, to_json, value};
 use super::{notes, renders};
-use crate::{Claim, Failure, Fence, Lease, MAX_RETRIES, Recorded, Returned, StoreError};
+use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, StoreError};
 
 /// Longest reason kept with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
@@ -40,7 +40,7 @@ const NEXT: &str = "
 
 /// Which shards a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ShardKind {
     /// Of any job whose policy we run.
     Any,
     /// The next of those, if its worlds are secret.
@@ -50,22 +50,22 @@ pub(super) enum Kind {
 }
 
 /// Which shards a worker takes.
-pub(super) struct Wanted {
-    kind: Kind,
+pub(super) struct ShardFilter {
+    kind: ShardKind,
     /// Accounts whose shards are left to other workers, a JSON list.
-    but: String,
+    excluded_accounts: String,
 }
 
-impl Wanted {
+impl ShardFilter {
     /// Of any account.
-    pub(super) fn any(kind: Kind) -> Self {
-        Self { kind, but: "[]".to_owned() }
+    pub(super) fn any(kind: ShardKind) -> Self {
+        Self { kind, excluded_accounts: "[]".to_owned() }
     }
 
     /// Of any job whose policy we run, and of none of these accounts.
-    pub(super) fn but(accounts: &[AccountId]) -> Self {
+    pub(super) fn excluding(accounts: &[AccountId]) -> Self {
         let accounts: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
-        Self { kind: Kind::Any, but: serde_json::Value::from(accounts).to_string() }
+        Self { kind: ShardKind::Any, excluded_accounts: serde_json::Value::from(accounts).to_string() }
     }
 }
 
@@ -73,17 +73,17 @@ impl Wanted {
 pub(super) fn claim(
     db: &Connection,
     worker: &str,
-    wanted: &Wanted,
+    wanted: &ShardFilter,
     now: Timestamp,
     lease: SignedDuration,
-) -> Sql<Option<Claim>> {
+) -> SqlResult<Option<Claim>> {
     let kind = wanted.kind;
-    let next = first(db, NEXT, (kind == Kind::Remote, micros(now), &wanted.but), |row| {
+    let next = first(db, NEXT, (kind == ShardKind::Remote, micros(now), &wanted.excluded_accounts), |row| {
         Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?))
     })?;
     let Some((job_id, shard)) = next else { return Ok(None) };
     let id = job_id.to_string();
-    if kind == Kind::Secret && !is_secret(db, &id, shard)? {
+    if kind == ShardKind::Secret && !is_secret(db, &id, shard)? {
         return Ok(None);
     }
     let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
@@ -107,13 +107,13 @@ pub(super) fn claim(
 }
 
 /// Whether the shard runs in the secret worlds of a season.
-fn is_secret(db: &Connection, id: &str, shard: u32) -> Sql<bool> {
+fn is_secret(db: &Connection, id: &str, shard: u32) -> SqlResult<bool> {
     let sql = "SELECT j.kind = 'submission' AND s.first_episode < j.num_episodes - ?3
                FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
     value(db, sql, (id, shard, SHOWCASE_EPISODES))
 }
 
-fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> Sql<Claim> {
+fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> SqlResult<Claim> {
     let (start, end): (u32, u32) = (row.get("first_episode")?, row.get("end_episode")?);
     let sql = "SELECT episode FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
     let done: Vec<u32> = all(db, sql, (job_id.to_string(), start, end), |row| Ok(row.get(0)?))?;
@@ -129,24 +129,31 @@ fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> Sql<
     })
 }
 
-pub(super) fn heartbeat(db: &Connection, fence: Fence, now: Timestamp, lease: SignedDuration) -> Sql<Lease> {
+pub(super) fn heartbeat(db: &Connection, fence: Fence, now: Timestamp, lease: SignedDuration) -> SqlResult<Lease> {
     let sql = "UPDATE shards SET lease_until = max(lease_until, ?4)
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     let changed = change(db, sql, (fence.job_id.to_string(), fence.shard, fence.attempt, until(now, lease)))?;
     Ok(if changed == 1 { Lease::Held } else { Lease::Lost })
 }
 
-pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now: Timestamp) -> Sql<Recorded> {
+pub(super) fn record(
+    db: &Connection,
+    fence: Fence,
+    result: &EpisodeResult,
+    now: Timestamp,
+) -> SqlResult<RecordOutcome> {
     let id = fence.job_id.to_string();
     let mine = "SELECT first_episode, end_episode, state, attempt FROM shards WHERE job_id = ?1 AND shard = ?2";
     let row = |row: &Row<'_>| {
         let range: std::ops::Range<u32> = row.get(0)?..row.get(1)?;
         Ok((range, row.get::<_, String>(2)?, row.get::<_, u32>(3)?))
     };
-    let Some((range, state, attempt)) = first(db, mine, (&id, fence.shard), row)? else { return Ok(Recorded::Fenced) };
+    let Some((range, state, attempt)) = first(db, mine, (&id, fence.shard), row)? else {
+        return Ok(RecordOutcome::Fenced);
+    };
     if !range.contains(&result.episode) {
         if is_past_the_end(db, &id, result.episode)? {
-            return Ok(Recorded::Fenced);
+            return Ok(RecordOutcome::Fenced);
         }
         let text = format!("episode {} is not of shard {} ({range:?}) of {id}", result.episode, fence.shard);
         return Err(StoreError::Invalid(text).into());
@@ -156,10 +163,10 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
     let written_by: Option<u32> =
         db.prepare_cached(writer)?.query_row((&id, result.episode), |row| row.get(0)).optional()?;
     if attempt != fence.attempt || (state != "LEASED" && written_by.is_none()) {
-        return Ok(Recorded::Fenced);
+        return Ok(RecordOutcome::Fenced);
     }
     if written_by.is_some() {
-        return Ok(Recorded::Duplicate);
+        return Ok(RecordOutcome::Duplicate);
     }
     insert(db, &id, fence, result, now)?;
     notes::forget(db, &id, result.episode)?;
@@ -168,10 +175,10 @@ pub(super) fn record(db: &Connection, fence: Fence, result: &EpisodeResult, now:
     let range = end_plan(db, &id, result)?.map_or(range.clone(), |end| range.start..end);
     let left_in_job = count_episode(db, &id)?;
     let left_in_shard = left_in_shard(db, &id, fence, &range)?;
-    Ok(Recorded::New { left_in_shard, left_in_job })
+    Ok(RecordOutcome::New { left_in_shard, left_in_job })
 }
 
-fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: Timestamp) -> Sql<()> {
+fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: Timestamp) -> SqlResult<()> {
     let status = serde_json::to_value(result.status).ok().and_then(|v| v.as_str().map(str::to_owned));
     let sql = "INSERT INTO episodes (job_id, episode, shard, attempt, status, recorded_at, result)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -187,7 +194,7 @@ fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: 
 
 /// A certification ends at its first failure: what lies behind it is not run, or not looked at. Returns one past the
 /// last episode, if this result is that failure.
-fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<Option<u32>> {
+fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Option<u32>> {
     let header = first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| {
         json::<assay_model::JobHeader>(row, "header")
     })?;
@@ -211,7 +218,7 @@ fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> Sql<Option<u32
 }
 
 /// Whether the job was cut off before this episode since the shard was claimed.
-fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> Sql<bool> {
+fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> SqlResult<bool> {
     let sql = "SELECT job_id, header, num_episodes FROM jobs WHERE job_id = ?1";
     let planned = first(db, sql, [id], |row| {
         Ok((json::<assay_model::JobHeader>(row, "header")?.plan.episodes, row.get::<_, u32>("num_episodes")?))
@@ -220,7 +227,7 @@ fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> Sql<bool> {
 }
 
 /// Counts a new result; the last one moves the job to JUDGING. Returns how many the job still lacks.
-fn count_episode(db: &Connection, id: &str) -> Sql<u32> {
+fn count_episode(db: &Connection, id: &str) -> SqlResult<u32> {
     let sql = "UPDATE jobs SET episodes_done = episodes_done + 1 WHERE job_id = ?1 AND status = 'RUNNING'";
     expect_one(change(db, sql, [id])?, "the running job")?;
     let left = value(db, "SELECT num_episodes - episodes_done FROM jobs WHERE job_id = ?1", [id])?;
@@ -232,7 +239,7 @@ fn count_episode(db: &Connection, id: &str) -> Sql<u32> {
     Ok(left)
 }
 
-fn left_in_shard(db: &Connection, id: &str, fence: Fence, range: &std::ops::Range<u32>) -> Sql<u32> {
+fn left_in_shard(db: &Connection, id: &str, fence: Fence, range: &std::ops::Range<u32>) -> SqlResult<u32> {
     let sql = "SELECT count(*) FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
     let done: u32 = value(db, sql, (id, range.start, range.end))?;
     let left = (range.end - range.start).saturating_sub(done);
@@ -244,38 +251,38 @@ fn left_in_shard(db: &Connection, id: &str, fence: Fence, range: &std::ops::Rang
     Ok(left)
 }
 
-pub(super) fn release(db: &Connection, fence: Fence) -> Sql<Returned> {
+pub(super) fn release(db: &Connection, fence: Fence) -> SqlResult<ReturnOutcome> {
     let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     let changed = change(db, sql, (fence.job_id.to_string(), fence.shard, fence.attempt))?;
-    Ok(if changed == 1 { Returned::Requeued } else { Returned::Fenced })
+    Ok(if changed == 1 { ReturnOutcome::Requeued } else { ReturnOutcome::Fenced })
 }
 
-pub(super) fn postpone(db: &Connection, fence: Fence, not_before: Timestamp, reason: &str) -> Sql<Returned> {
+pub(super) fn postpone(db: &Connection, fence: Fence, not_before: Timestamp, reason: &str) -> SqlResult<ReturnOutcome> {
     let sql =
         "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, not_before = ?4, last_failure = ?5
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     let reason = assay_model::sanitise(reason, MAX_REASON_BYTES);
     let values = (fence.job_id.to_string(), fence.shard, fence.attempt, micros(not_before), reason);
-    Ok(if change(db, sql, values)? == 1 { Returned::Requeued } else { Returned::Fenced })
+    Ok(if change(db, sql, values)? == 1 { ReturnOutcome::Requeued } else { ReturnOutcome::Fenced })
 }
 
-pub(super) fn give_up(db: &Connection, fence: Fence, reason: &str, now: Timestamp) -> Sql<Returned> {
+pub(super) fn give_up(db: &Connection, fence: Fence, reason: &str, now: Timestamp) -> SqlResult<ReturnOutcome> {
     let reason = assay_model::sanitise(reason, MAX_REASON_BYTES);
     let id = fence.job_id.to_string();
     let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, failures = failures + 1,
                                  last_failure = ?4
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED' AND attempt = ?3";
     if change(db, sql, (&id, fence.shard, fence.attempt, &reason))? == 0 {
-        return Ok(Returned::Fenced);
+        return Ok(ReturnOutcome::Fenced);
     }
     let failures: u32 = value(db, "SELECT failures FROM shards WHERE job_id = ?1 AND shard = ?2", (&id, fence.shard))?;
     if failures <= MAX_RETRIES {
-        return Ok(Returned::Requeued);
+        return Ok(ReturnOutcome::Requeued);
     }
-    let failure = Failure { blame: Blame::Platform, message: reason };
+    let failure = JobFailure { blame: Blame::Platform, message: reason };
     jobs::fail(db, fence.job_id, &failure, now)?;
-    Ok(Returned::JobFailed)
+    Ok(ReturnOutcome::JobFailed)
 }
 
 /// When a lease taken now runs out.

@@ -4,21 +4,21 @@ use assay_model::{AccountId, JobHeader, JobId, JobStatus, ScenarioId};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::jobs::{self, COLUMNS};
 use super::published;
 use super::row::{all, change, first, json, micros, parsed, value};
 use super::seasons;
-use crate::{Chosen, JobRecord, NewJob, SeasonState, StoreError, Submitted};
+use crate::{ChooseOutcome, JobRecord, NewJob, SeasonState, StoreError, SubmitOutcome};
 
-pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) -> Sql<Submitted> {
+pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) -> SqlResult<SubmitOutcome> {
     let (scenario, account) = (&job.header.scenario, job.account.as_str());
     let Some(entry) = &job.header.arena else {
         return Err(StoreError::Invalid("a submission names its season".into()).into());
     };
     let season = seasons::get(db, scenario, Some(entry.season))?;
     if season.is_none_or(|season| season.state != SeasonState::Open) {
-        return Ok(Submitted::NotOpen);
+        return Ok(SubmitOutcome::NotOpen);
     }
     let published_at = published::at("jobs");
     // One that FAILED counts until that is published: otherwise the next one would show when it did.
@@ -29,12 +29,12 @@ pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) 
     );
     let now = micros(job.header.created_at);
     if value::<u32>(db, &sql, (account, scenario.as_str(), micros(day), now))? >= daily {
-        return Ok(Submitted::TooMany);
+        return Ok(SubmitOutcome::TooMany);
     }
-    Ok(Submitted::Accepted { shards: jobs::create(db, job)? })
+    Ok(SubmitOutcome::Accepted { shards: jobs::create(db, job)? })
 }
 
-pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) -> Sql<Chosen> {
+pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) -> SqlResult<ChooseOutcome> {
     let sql = "SELECT job_id, account, status, header FROM jobs
                WHERE job_id = ?1 AND kind = 'submission' AND (?2 IS NULL OR account = ?2)";
     let id = id.to_string();
@@ -42,19 +42,19 @@ pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) ->
         Ok((jobs::status(row)?, json::<JobHeader>(row, "header")?, row.get::<_, String>("account")?))
     })?;
     let Some((status, JobHeader { scenario, arena: Some(entry), .. }, owner)) = found else {
-        return Ok(Chosen::NotFound);
+        return Ok(ChooseOutcome::NotFound);
     };
     if status != JobStatus::Completed {
-        return Ok(Chosen::NotCompleted);
+        return Ok(ChooseOutcome::NotCompleted);
     }
     let season = seasons::get(db, &scenario, Some(entry.season))?;
     if season.is_none_or(|season| season.state != SeasonState::Open) {
-        return Ok(Chosen::NotOpen);
+        return Ok(ChooseOutcome::NotOpen);
     }
     let sql = "INSERT INTO choices (account, scenario, season, job_id) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET job_id = excluded.job_id";
     change(db, sql, (owner, scenario.as_str(), entry.season, id))?;
-    Ok(Chosen::Done)
+    Ok(ChooseOutcome::Done)
 }
 
 pub(super) fn standing(
@@ -62,7 +62,7 @@ pub(super) fn standing(
     scenario: &ScenarioId,
     season: u32,
     published_by: Option<Timestamp>,
-) -> Sql<Vec<JobRecord>> {
+) -> SqlResult<Vec<JobRecord>> {
     let (published_at, later_published) = (published::at("jobs"), published::at("later"));
     let sql = format!(
         "SELECT {COLUMNS} FROM jobs
@@ -79,7 +79,7 @@ pub(super) fn standing(
     all(db, &sql, (scenario.as_str(), season, published_by.map(micros)), jobs::read)
 }
 
-pub(super) fn reruns(db: &Connection, scenario: &ScenarioId, season: u32) -> Sql<Vec<(JobId, JobRecord)>> {
+pub(super) fn reruns(db: &Connection, scenario: &ScenarioId, season: u32) -> SqlResult<Vec<(JobId, JobRecord)>> {
     let sql = format!(
         "SELECT {COLUMNS}, rerun_of FROM jobs WHERE scenario = ?1 AND season = ?2 AND kind = 'rerun' ORDER BY job_id"
     );

@@ -5,18 +5,18 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::Sql;
+use super::fail::SqlResult;
 use super::row::{all, change, first, json, micros, name, parsed, text, time, time_or_null, to_json, value};
 use super::{SqliteRecords, published};
 use crate::{
-    Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, NewJob, StoreError, WebhookSecrets,
-    Webhooks,
+    Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, NewJob, StoreError, WebhookRecords,
+    WebhookSecrets,
 };
 
 const COLUMNS: &str = "job_id, account, url, state, due_at, attempts, first_at, log";
 
 #[async_trait]
-impl Webhooks for SqliteRecords {
+impl WebhookRecords for SqliteRecords {
     async fn set_webhook_secret(
         &self,
         account: &AccountId,
@@ -63,7 +63,7 @@ impl Webhooks for SqliteRecords {
         self.ask("reading a webhook", |db| first(db, &sql, [&id], read))
     }
 
-    async fn note_delivery(
+    async fn record_delivery_attempt(
         &self,
         job: JobId,
         attempt: DeliveryAttempt,
@@ -79,7 +79,7 @@ impl Webhooks for SqliteRecords {
 }
 
 /// Makes the delivery of a new job that asks for one.
-pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<()> {
+pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<()> {
     let Some(url) = &job.callback_url else { return Ok(()) };
     let sql = "INSERT INTO webhook_deliveries (job_id, account, url, state, due_at) VALUES (?1, ?2, ?3, 'PENDING', ?4)";
     let due = micros(job.header.created_at);
@@ -87,13 +87,13 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> Sql<()> {
 }
 
 /// Forgets the delivery of a job that was erased, with its address.
-pub(super) fn erase(db: &Connection, job: &str) -> Sql<()> {
+pub(super) fn erase(db: &Connection, job: &str) -> SqlResult<()> {
     change(db, "DELETE FROM webhook_deliveries WHERE job_id = ?1", [job]).map(drop)
 }
 
 /// The oldest delivery that is due by `now`, of an account that is not in the JSON list `busy`: its job has ended, and
 /// that is published.
-fn next(db: &Connection, busy: &str, now: Timestamp) -> Sql<Option<(String, i64)>> {
+fn next(db: &Connection, busy: &str, now: Timestamp) -> SqlResult<Option<(String, i64)>> {
     let (submission, published) = (JobKind::Submission.as_str(), published::status("?1"));
     let sql = format!(
         "SELECT webhook_deliveries.job_id, due_at FROM webhook_deliveries JOIN jobs ON jobs.job_id = webhook_deliveries.job_id
@@ -105,7 +105,13 @@ fn next(db: &Connection, busy: &str, now: Timestamp) -> Sql<Option<(String, i64)
     first(db, &sql, (micros(now), busy), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-fn note(db: &Connection, job: JobId, attempt: &DeliveryAttempt, state: DeliveryState, due_at: Timestamp) -> Sql<()> {
+fn note(
+    db: &Connection,
+    job: JobId,
+    attempt: &DeliveryAttempt,
+    state: DeliveryState,
+    due_at: Timestamp,
+) -> SqlResult<()> {
     let id = job.to_string();
     let sql = "SELECT job_id, log FROM webhook_deliveries WHERE job_id = ?1 AND state = 'PENDING'";
     let Some(mut log) = first(db, sql, [&id], |row| json::<Vec<DeliveryAttempt>>(row, "log"))? else { return Ok(()) };
@@ -117,7 +123,7 @@ fn note(db: &Connection, job: JobId, attempt: &DeliveryAttempt, state: DeliveryS
     change(db, sql, (&id, state.as_str(), micros(due_at), to_json(&log)?, micros(attempt.at))).map(drop)
 }
 
-fn list(db: &Connection, filter: &DeliveryFilter) -> Sql<(Vec<Delivery>, u64)> {
+fn list(db: &Connection, filter: &DeliveryFilter) -> SqlResult<(Vec<Delivery>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let (job, state) = (filter.job.map(|id| id.to_string()), filter.state.map(DeliveryState::as_str));
     // Texts of their own, so that SQLite uses the index of accounts.
@@ -130,7 +136,7 @@ fn list(db: &Connection, filter: &DeliveryFilter) -> Sql<(Vec<Delivery>, u64)> {
     Ok((found, total.unsigned_abs()))
 }
 
-fn secrets(row: &Row<'_>) -> Sql<WebhookSecrets> {
+fn secrets(row: &Row<'_>) -> SqlResult<WebhookSecrets> {
     let previous: Option<String> = row.get("previous")?;
     Ok(WebhookSecrets {
         current: Secret::new(text(row, "secret")?),
@@ -139,7 +145,7 @@ fn secrets(row: &Row<'_>) -> Sql<WebhookSecrets> {
     })
 }
 
-fn read(row: &Row<'_>) -> Sql<Delivery> {
+fn read(row: &Row<'_>) -> SqlResult<Delivery> {
     let state = text(row, "state")?;
     let unknown = || StoreError::corrupt(name(row), "state", std::io::Error::other(format!("{state:?}")));
     Ok(Delivery {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::checkpoint::Checkpointer;
-use super::fail::{Sql, database};
+use super::fail::{SqlResult, database};
 use crate::{StorageHealth, StoreError};
 
 /// Commands that may wait; more callers wait for room.
@@ -15,28 +15,28 @@ const CAPACITY: usize = 1024;
 /// Commands of one transaction at most, so that the first does not wait for ever.
 const MAX_BATCH: usize = 256;
 
-type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type WriteReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// Runs inside the open transaction, or is told why there is none. With the answer comes an outage that kept it from its work.
-type Run = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> (Answer, Option<StoreError>) + Send>;
+type WriteOperation = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> (WriteReply, Option<StoreError>) + Send>;
 
 /// What a change must outlive when its caller is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Outlives {
+pub(super) enum Durability {
     /// The process. For what dies with the machine anyway: who works on what.
     Process,
     /// The machine: it is on the disk.
     Machine,
 }
 
-struct Command {
-    outlives: Outlives,
-    run: Run,
+struct WriteCommand {
+    durability: Durability,
+    run: WriteOperation,
 }
 
 /// A handle on the writing thread; dropping it finishes what waits and ends the thread.
 #[derive(Debug)]
 pub(super) struct Writer {
-    sender: Option<mpsc::Sender<Command>>,
+    sender: Option<mpsc::Sender<WriteCommand>>,
     thread: Option<JoinHandle<()>>,
     changes: watch::Receiver<()>,
 }
@@ -60,19 +60,19 @@ impl Writer {
         self.changes.clone()
     }
 
-    /// Runs `operation` in a transaction and answers when it `outlives` what it must. If the caller goes away meanwhile,
+    /// Runs `operation` in a transaction and answers once its effects have the given `durability`. If the caller goes away meanwhile,
     /// the operation may still happen.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        outlives: Outlives,
+        durability: Durability,
         doing: &'static str,
-        operation: impl FnOnce(&Connection) -> Sql<T> + Send + 'static,
+        operation: impl FnOnce(&Connection) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let run: Run = Box::new(move |db| {
+        let run: WriteOperation = Box::new(move |db| {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
             let outage = result.as_ref().err().filter(|error| error.is_outage()).cloned();
-            let answer: Answer = Box::new(move |committed| {
+            let answer: WriteReply = Box::new(move |committed| {
                 // The caller may be gone; then nobody wants the answer.
                 let _ = answer.send(committed.and(result));
             });
@@ -80,7 +80,7 @@ impl Writer {
         });
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         metrics::gauge!("assay_db_queue_length").set(waiting(sender));
-        sender.send(Command { outlives, run }).await.map_err(|_| StoreError::Closed)?;
+        sender.send(WriteCommand { durability, run }).await.map_err(|_| StoreError::Closed)?;
         answered.await.map_err(|_| StoreError::Closed)?
     }
 }
@@ -97,12 +97,12 @@ impl Drop for Writer {
 }
 
 /// Commands that wait, for the metrics.
-fn waiting(sender: &mpsc::Sender<Command>) -> f64 {
+fn waiting(sender: &mpsc::Sender<WriteCommand>) -> f64 {
     // At most CAPACITY, which a float holds exactly.
     u32::try_from(sender.max_capacity() - sender.capacity()).map_or(f64::NAN, f64::from)
 }
 
-fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> Sql<T>) -> Sql<T> {
+fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> SqlResult<T>) -> SqlResult<T> {
     let savepoint = db.savepoint()?;
     let value = operation(&savepoint)?;
     savepoint.commit()?;
@@ -111,7 +111,7 @@ fn in_savepoint<T>(db: &mut Connection, operation: impl FnOnce(&Connection) -> S
 
 fn run(
     mut db: Connection,
-    mut receiver: mpsc::Receiver<Command>,
+    mut receiver: mpsc::Receiver<WriteCommand>,
     (checkpointer, health): (&Checkpointer, &StorageHealth),
     changed: &watch::Sender<()>,
 ) {
@@ -130,13 +130,13 @@ fn run(
 
 fn commit(
     db: &mut Connection,
-    batch: &mut Vec<Command>,
+    batch: &mut Vec<WriteCommand>,
     health: &StorageHealth,
-) -> (Vec<Answer>, Result<(), StoreError>) {
+) -> (Vec<WriteReply>, Result<(), StoreError>) {
     // What is not on the disk yet is with the next commit that must be.
-    let begin = match batch.iter().map(|command| command.outlives).max() {
-        Some(Outlives::Process) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
-        Some(Outlives::Machine) | None => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+    let begin = match batch.iter().map(|command| command.durability).max() {
+        Some(Durability::Process) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+        Some(Durability::Machine) | None => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
     };
     if let Err(e) = db.execute_batch(begin) {
         let error = database("beginning a transaction", e);

@@ -4,8 +4,8 @@ use assay_model::{ArenaEntry, Artifact, Blame, JobId, JobKind, JobStatus, SHOWCA
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
-    AccountCaps, Cancelled, Chosen, Failure, JobAsk, JobFilter, JobQuota, NewJob, NewSeason, Records, Rerun,
-    SeasonOpened, SeasonPins, SeasonState, SignedDocument, Submitted,
+    AccountCaps, CancelOutcome, ChooseOutcome, JobDemand, JobFailure, JobFilter, JobQuota, NewJob, NewRerun, NewSeason,
+    OpenSeasonOutcome, Records, SeasonPins, SeasonState, SignedDocument, SubmitOutcome,
 };
 
 const DAILY: u32 = 2;
@@ -35,7 +35,7 @@ fn submission(number: u64, account: &str, season: u32) -> NewJob {
 
 /// Submits and runs it to its end.
 async fn completed(records: &dyn Records, new: NewJob) {
-    assert!(matches!(records.submit(new, 100, at(0)).await.unwrap(), Submitted::Accepted { .. }));
+    assert!(matches!(records.submit(new, 100, at(0)).await.unwrap(), SubmitOutcome::Accepted { .. }));
     complete(records).await;
 }
 
@@ -64,41 +64,41 @@ pub(super) async fn ended_in_an_open_season(records: &dyn Records, change: fn(Ne
 pub(super) async fn seasons_follow_each_other(records: &dyn Records) {
     let scenario = season(1).scenario;
     assert_eq!(records.season(&scenario, None).await.unwrap(), None);
-    let SeasonOpened::New(first) = records.open_season(season(1)).await.unwrap() else { panic!("not opened") };
+    let OpenSeasonOutcome::New(first) = records.open_season(season(1)).await.unwrap() else { panic!("not opened") };
     assert_eq!((first.number, first.state, &first.pins), (1, SeasonState::Open, &season(1).pins));
     assert_eq!(first.commitment, season(1).secret.commitment());
-    assert_eq!(records.open_season(season(2)).await.unwrap(), SeasonOpened::Already(first.clone()));
+    assert_eq!(records.open_season(season(2)).await.unwrap(), OpenSeasonOutcome::Already(first.clone()));
     let secrets = records.season_secrets(&scenario, 1).await.unwrap().unwrap();
     assert_eq!((secrets.season, secrets.rerun), (season(1).secret, None));
 
     let fresh = SeasonSecret::new([9; 32]);
-    let closing = records.begin_closing(&scenario, 3, fresh.clone(), at(5)).await.unwrap().unwrap();
+    let closing = records.begin_closing_season(&scenario, 3, fresh.clone(), at(5)).await.unwrap().unwrap();
     assert_eq!(closing.state, SeasonState::Closing { since: at(5), top: 3, reruns_begun: false });
-    assert_eq!(records.begin_closing(&scenario, 3, fresh.clone(), at(6)).await.unwrap(), None);
-    assert!(matches!(records.open_season(season(2)).await.unwrap(), SeasonOpened::Already(_)));
+    assert_eq!(records.begin_closing_season(&scenario, 3, fresh.clone(), at(6)).await.unwrap(), None);
+    assert!(matches!(records.open_season(season(2)).await.unwrap(), OpenSeasonOutcome::Already(_)));
     assert_eq!(records.season_secrets(&scenario, 1).await.unwrap().unwrap().rerun, Some(fresh));
-    assert!(!records.finish_closing(&scenario, 1, at(7)).await.unwrap(), "its last runs were not queued yet");
+    assert!(!records.finish_closing_season(&scenario, 1, at(7)).await.unwrap(), "its last runs were not queued yet");
     assert!(records.begin_reruns(&scenario, 1, vec![], at(7)).await.unwrap());
-    assert!(records.finish_closing(&scenario, 1, at(8)).await.unwrap());
-    assert!(!records.finish_closing(&scenario, 1, at(9)).await.unwrap(), "once");
-    let SeasonOpened::New(second) = records.open_season(season(2)).await.unwrap() else { panic!("not opened") };
+    assert!(records.finish_closing_season(&scenario, 1, at(8)).await.unwrap());
+    assert!(!records.finish_closing_season(&scenario, 1, at(9)).await.unwrap(), "once");
+    let OpenSeasonOutcome::New(second) = records.open_season(season(2)).await.unwrap() else { panic!("not opened") };
     let numbers: Vec<_> = records.seasons(None).await.unwrap().iter().map(|s| (s.number, s.state)).collect();
     assert_eq!(numbers, [(2, SeasonState::Open), (1, SeasonState::Closed { at: at(8) })]);
     assert_eq!(records.season(&scenario, None).await.unwrap(), Some(second));
 }
 
 pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
-    assert_eq!(records.submit(submission(1, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::NotOpen);
+    assert_eq!(records.submit(submission(1, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::NotOpen);
     records.open_season(season(1)).await.unwrap();
     for number in 1..=2 {
         let shards = 1 + SHOWCASE_EPISODES.div_ceil(2);
         let accepted = records.submit(submission(number, "lab", 1), DAILY, at(0)).await.unwrap();
-        assert_eq!(accepted, Submitted::Accepted { shards });
+        assert_eq!(accepted, SubmitOutcome::Accepted { shards });
     }
-    assert_eq!(records.submit(submission(3, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::TooMany);
+    assert_eq!(records.submit(submission(3, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::TooMany);
     let other = records.submit(submission(4, "other", 1), DAILY, at(0)).await.unwrap();
-    assert!(matches!(other, Submitted::Accepted { .. }), "each account has its own");
-    let ours = Failure { blame: Blame::Platform, message: "the disk is full".into() };
+    assert!(matches!(other, SubmitOutcome::Accepted { .. }), "each account has its own");
+    let ours = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
     assert!(records.fail_job(submission(1, "lab", 1).header.job_id, ours, at(1)).await.unwrap());
     let later = |number, second| {
         let mut later = submission(number, "lab", 1);
@@ -107,14 +107,17 @@ pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
     };
     assert_eq!(
         records.submit(later(5, 14), DAILY, at(0)).await.unwrap(),
-        Submitted::TooMany,
+        SubmitOutcome::TooMany,
         "the failure is not published yet"
     );
     let again = records.submit(later(5, 15), DAILY, at(0)).await.unwrap();
-    assert!(matches!(again, Submitted::Accepted { .. }), "what we failed to do is given back");
+    assert!(matches!(again, SubmitOutcome::Accepted { .. }), "what we failed to do is given back");
     records.cancel_job(None, submission(2, "lab", 1).header.job_id, at(1)).await.unwrap();
-    assert_eq!(records.submit(submission(6, "lab", 1), DAILY, at(0)).await.unwrap(), Submitted::TooMany);
-    assert!(matches!(records.submit(submission(7, "lab", 1), DAILY, at(1)).await.unwrap(), Submitted::Accepted { .. }));
+    assert_eq!(records.submit(submission(6, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::TooMany);
+    assert!(matches!(
+        records.submit(submission(7, "lab", 1), DAILY, at(1)).await.unwrap(),
+        SubmitOutcome::Accepted { .. }
+    ));
 }
 
 pub(super) async fn kinds_are_listed_apart(records: &dyn Records) {
@@ -137,23 +140,23 @@ pub(super) async fn the_latest_counts_or_the_chosen(records: &dyn Records) {
     }
     records.submit(submission(4, "lab", 1), 100, at(0)).await.unwrap();
     let standing = async || {
-        let found = records.standing(&scenario, 1, None).await.unwrap();
+        let found = records.season_standing(&scenario, 1, None).await.unwrap();
         found.into_iter().map(|job| job.header.policy_name).collect::<Vec<_>>()
     };
     assert_eq!(standing().await, ["policy 2", "policy 3"], "the one that has no result yet does not count");
     let id = |number| submission(number, "lab", 1).header.job_id;
     let (lab, other) = ("lab".parse().unwrap(), "other".parse().unwrap());
-    assert_eq!(records.choose(Some(&other), id(1)).await.unwrap(), Chosen::NotFound);
-    assert_eq!(records.choose(Some(&lab), id(4)).await.unwrap(), Chosen::NotCompleted);
-    assert_eq!(records.choose(Some(&lab), id(1)).await.unwrap(), Chosen::Done);
+    assert_eq!(records.choose_submission(Some(&other), id(1)).await.unwrap(), ChooseOutcome::NotFound);
+    assert_eq!(records.choose_submission(Some(&lab), id(4)).await.unwrap(), ChooseOutcome::NotCompleted);
+    assert_eq!(records.choose_submission(Some(&lab), id(1)).await.unwrap(), ChooseOutcome::Done);
     assert_eq!(standing().await, ["policy 1", "policy 3"]);
     complete(records).await;
     assert_eq!(standing().await, ["policy 1", "policy 3"], "a choice holds");
-    assert_eq!(records.choose(Some(&lab), id(4)).await.unwrap(), Chosen::Done);
+    assert_eq!(records.choose_submission(Some(&lab), id(4)).await.unwrap(), ChooseOutcome::Done);
     assert_eq!(standing().await, ["policy 3", "policy 4"]);
-    records.begin_closing(&scenario, 1, SeasonSecret::new([2; 32]), at(9)).await.unwrap();
-    assert_eq!(records.choose(Some(&lab), id(1)).await.unwrap(), Chosen::NotOpen);
-    assert_eq!(records.submit(submission(8, "lab", 1), 100, at(0)).await.unwrap(), Submitted::NotOpen);
+    records.begin_closing_season(&scenario, 1, SeasonSecret::new([2; 32]), at(9)).await.unwrap();
+    assert_eq!(records.choose_submission(Some(&lab), id(1)).await.unwrap(), ChooseOutcome::NotOpen);
+    assert_eq!(records.submit(submission(8, "lab", 1), 100, at(0)).await.unwrap(), SubmitOutcome::NotOpen);
 }
 
 pub(super) async fn a_season_closes_after_its_last_runs(records: &dyn Records) {
@@ -161,20 +164,20 @@ pub(super) async fn a_season_closes_after_its_last_runs(records: &dyn Records) {
     let scenario = season(1).scenario;
     completed(records, submission(1, "lab", 1)).await;
     records.submit(submission(2, "lab", 1), 100, at(0)).await.unwrap();
-    records.begin_closing(&scenario, 1, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
-    assert_eq!(records.unfinished(&scenario, 1).await.unwrap(), 1);
+    records.begin_closing_season(&scenario, 1, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
+    assert_eq!(records.unfinished_season_jobs(&scenario, 1).await.unwrap(), 1);
     complete(records).await;
-    assert_eq!(records.unfinished(&scenario, 1).await.unwrap(), 0);
+    assert_eq!(records.unfinished_season_jobs(&scenario, 1).await.unwrap(), 0);
     let again = || {
         let mut job = submission(9, "lab", 1);
         job.header.arena = Some(ArenaEntry { season: 1, rerun: true, max_score: 500, description: None });
-        vec![Rerun { of: submission(1, "lab", 1).header.job_id, job }]
+        vec![NewRerun { of: submission(1, "lab", 1).header.job_id, job }]
     };
     assert!(records.begin_reruns(&scenario, 1, again(), at(6)).await.unwrap());
     assert!(!records.begin_reruns(&scenario, 1, again(), at(6)).await.unwrap(), "once");
-    assert!(!records.finish_closing(&scenario, 1, at(7)).await.unwrap(), "they have not ended");
+    assert!(!records.finish_closing_season(&scenario, 1, at(7)).await.unwrap(), "they have not ended");
     complete(records).await;
-    assert!(records.finish_closing(&scenario, 1, at(8)).await.unwrap());
+    assert!(records.finish_closing_season(&scenario, 1, at(8)).await.unwrap());
     let reruns = records.reruns(&scenario, 1).await.unwrap();
     assert_eq!(reruns.len(), 1);
     assert_eq!((reruns[0].0, reruns[0].1.header.kind()), (submission(1, "lab", 1).header.job_id, JobKind::Rerun));
@@ -186,11 +189,11 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
     let (scenario, lab) = (season(1).scenario, "lab".parse().unwrap());
     let mut new = submission(1, "lab", 1);
     let caps = AccountCaps { jobs_per_day: 99, active_jobs: 99, queued_sim_s: 9999, stored_bytes: u64::MAX };
-    new.quota = Some(JobQuota { caps, ask: JobAsk { sim_s: 30, stored_bytes: 1000 } });
+    new.quota = Some(JobQuota { caps, ask: JobDemand { sim_s: 30, stored_bytes: 1000 } });
     let id = new.header.job_id;
     records.submit(new, DAILY, at(0)).await.unwrap();
     records.create_job(job(2, "lab", 1, 1)).await.unwrap();
-    let line = records.line(100, at(1)).await.unwrap();
+    let line = records.queue_snapshot(100, at(1)).await.unwrap();
     assert_eq!(line.shards.iter().map(|shard| shard.job_id).collect::<Vec<_>>(), [job(2, "lab", 1, 1).header.job_id]);
     assert_eq!((line.hidden.len(), line.hidden[0].job_id, line.hidden[0].started_at), (1, id, None));
 
@@ -206,22 +209,22 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
         let result = assay_model::EpisodeResult { evidence, ..episode(index) };
         records.record_episode(secret.fence, result, at(second)).await.unwrap();
     }
-    let line = records.line(100, at(10)).await.unwrap();
+    let line = records.queue_snapshot(100, at(10)).await.unwrap();
     assert_eq!((line.paces, line.conclusion_s), (vec![], None), "how long they took is not measured");
     let claim = records.claim_conclusion("w", at(13), LEASE).await.unwrap().unwrap();
     let found = outcome(&claim.header, &claim.episodes);
     assert!(records.complete_job(claim.fence, found, signed(), at(13)).await.unwrap());
 
     let seen = async |second| {
-        let line = records.line(100, at(second)).await.unwrap();
-        let usage = records.account_use(&lab, at(second)).await.unwrap();
-        let standing = records.standing(&scenario, 1, Some(at(second))).await.unwrap().len();
+        let line = records.queue_snapshot(100, at(second)).await.unwrap();
+        let usage = records.account_usage(&lab, at(second)).await.unwrap();
+        let standing = records.season_standing(&scenario, 1, Some(at(second))).await.unwrap().len();
         (line.hidden.len(), line.conclusion_s, usage.active_jobs, usage.queued_sim_s, usage.stored_bytes, standing)
     };
     // It ended at 13 s, and that is published at 15 s.
     assert_eq!(seen(14).await, (1, None, 2, 30, 1000, 0));
     assert_eq!(seen(15).await, (0, None, 1, 0, 1000, 1));
-    let paces = async |second| records.line(100, at(second)).await.unwrap().paces;
+    let paces = async |second| records.queue_snapshot(100, at(second)).await.unwrap().paces;
     assert_eq!(paces(14).await, []);
     assert!((paces(15).await[0].seconds - 0.1).abs() < 1e-9, "the time of the published showcase");
 }
@@ -248,10 +251,10 @@ pub(super) async fn are_listed_by_what_is_published(records: &dyn Records) {
         assert_eq!(total(None, Some(Verdict::Unsafe), by).await, 0, "{second}");
     }
     let scenario = season(1).scenario;
-    records.begin_closing(&scenario, 0, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
+    records.begin_closing_season(&scenario, 0, SeasonSecret::new([2; 32]), at(5)).await.unwrap();
     assert_eq!(total(done, safe, Some(at(5))).await, 0, "a season that is closing is not closed");
     records.begin_reruns(&scenario, 1, vec![], at(5)).await.unwrap();
-    assert!(records.finish_closing(&scenario, 1, at(5)).await.unwrap());
+    assert!(records.finish_closing_season(&scenario, 1, at(5)).await.unwrap());
     assert_eq!(total(done, safe, Some(at(5))).await, 1, "everything is published of a closed season");
 }
 
@@ -260,21 +263,21 @@ pub(super) async fn an_end_that_is_not_published_can_be_cancelled(records: &dyn 
     completed(records, submission(1, "lab", 1)).await;
     let id = submission(1, "lab", 1).header.job_id;
     let status = async |id| records.job(None, id).await.unwrap().unwrap().state.status();
-    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), Cancelled::Done, "it ended at 4 s");
+    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), CancelOutcome::Done, "it ended at 4 s");
     assert_eq!(status(id).await, JobStatus::Cancelled);
-    assert_eq!(records.signed(id, SignedDocument::Statement).await.unwrap(), None);
-    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), Cancelled::Already(JobStatus::Cancelled));
-    assert_eq!(records.standing(&season(1).scenario, 1, None).await.unwrap(), []);
+    assert_eq!(records.signed_document(id, SignedDocument::Statement).await.unwrap(), None);
+    assert_eq!(records.cancel_job(None, id, at(14)).await.unwrap(), CancelOutcome::Already(JobStatus::Cancelled));
+    assert_eq!(records.season_standing(&season(1).scenario, 1, None).await.unwrap(), []);
 
     completed(records, submission(2, "lab", 1)).await;
     let id = submission(2, "lab", 1).header.job_id;
-    assert_eq!(records.cancel_job(None, id, at(15)).await.unwrap(), Cancelled::Already(JobStatus::Completed));
+    assert_eq!(records.cancel_job(None, id, at(15)).await.unwrap(), CancelOutcome::Already(JobStatus::Completed));
 
     records.submit(submission(3, "lab", 1), 100, at(0)).await.unwrap();
     let id = submission(3, "lab", 1).header.job_id;
-    let ours = Failure { blame: Blame::Platform, message: "the disk is full".into() };
+    let ours = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
     assert!(records.fail_job(id, ours, at(1)).await.unwrap());
-    assert_eq!(records.cancel_job(None, id, at(2)).await.unwrap(), Cancelled::Done);
-    assert_eq!(records.account_use(&"lab".parse().unwrap(), at(20)).await.unwrap().jobs_today, 3);
-    assert_eq!(records.submit(submission(4, "lab", 1), 3, at(0)).await.unwrap(), Submitted::TooMany, "it counts");
+    assert_eq!(records.cancel_job(None, id, at(2)).await.unwrap(), CancelOutcome::Done);
+    assert_eq!(records.account_usage(&"lab".parse().unwrap(), at(20)).await.unwrap().jobs_today, 3);
+    assert_eq!(records.submit(submission(4, "lab", 1), 3, at(0)).await.unwrap(), SubmitOutcome::TooMany, "it counts");
 }

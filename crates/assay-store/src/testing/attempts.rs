@@ -4,7 +4,7 @@ use assay_model::{AttemptNote, Level, ReplacedAttempt, ReplacementReason, Violat
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
-use crate::{Lease, MAX_ATTEMPT_NOTES, Records, Returned};
+use crate::{Lease, MAX_ATTEMPT_NOTES, Records, ReturnOutcome};
 
 fn violated(episode: u32) -> AttemptNote {
     let violation = Violation {
@@ -67,13 +67,13 @@ pub(super) async fn a_postponed_shard_waits_and_counts_no_failure(records: &dyn 
     records.create_job(job(2, "lab", 1, 1)).await.unwrap();
     let postponed = claim(records).await;
     let answer = records.postpone_shard(postponed.fence, at(50), "no bucket").await.unwrap();
-    assert_eq!(answer, Returned::Requeued);
+    assert_eq!(answer, ReturnOutcome::Requeued);
     let other = records.claim_shard("w", at(49), LEASE).await.unwrap().unwrap();
     assert_ne!(other.fence.job_id, postponed.fence.job_id, "others are not held up");
     assert!(records.claim_shard("w", at(49), LEASE).await.unwrap().is_none());
     let again = records.claim_shard("w", at(50), LEASE).await.unwrap().unwrap();
     assert_eq!((again.fence.job_id, again.failures), (postponed.fence.job_id, 0));
-    assert_eq!(records.postpone_shard(postponed.fence, at(99), "late").await.unwrap(), Returned::Fenced);
+    assert_eq!(records.postpone_shard(postponed.fence, at(99), "late").await.unwrap(), ReturnOutcome::Fenced);
 }
 
 pub(super) async fn shards_of_other_accounts_can_be_asked_for(records: &dyn Records) {

@@ -3,7 +3,9 @@
 use assay_model::{ScenarioCard, ScenarioId};
 
 use super::fixtures::{at, job};
-use crate::{CommunityFilter, CommunitySort, InstalledVersion, NewVersion, Published, PublishingFailures, Records};
+use crate::{
+    CommunityFilter, CommunitySort, InstalledVersion, NewVersion, PublishOutcome, PublishingFailures, Records,
+};
 
 const MANY: u32 = 100;
 
@@ -40,16 +42,16 @@ async fn ids(records: &dyn Records, filter: CommunityFilter) -> Vec<String> {
 
 pub(super) async fn versions_stay_what_they_are(records: &dyn Records) {
     let first = version("lab", "reach", "1.0.0", 0);
-    assert_eq!(records.publish_scenario(first.clone(), MANY).await.unwrap(), Published::Done);
+    assert_eq!(records.publish_scenario(first.clone(), MANY).await.unwrap(), PublishOutcome::Done);
     let mut again = version("lab", "reach", "1.0.0", 1);
     again.card.digest = "other".into();
-    assert_eq!(records.publish_scenario(again, MANY).await.unwrap(), Published::VersionExists);
+    assert_eq!(records.publish_scenario(again, MANY).await.unwrap(), PublishOutcome::VersionExists);
     let id = first.card.id.clone();
     let found = records.community_scenario(&id).await.unwrap().unwrap();
     assert_eq!((&found.card, &found.tags, found.published_at), (&first.card, &first.tags, at(0)));
-    assert_eq!(records.may_publish(&id, "2.0.0", at(2), MANY).await.unwrap(), Published::Done);
+    assert_eq!(records.check_publishable(&id, "2.0.0", at(2), MANY).await.unwrap(), PublishOutcome::Done);
     let second = version("lab", "reach", "2.0.0", 2);
-    assert_eq!(records.publish_scenario(second.clone(), MANY).await.unwrap(), Published::Done);
+    assert_eq!(records.publish_scenario(second.clone(), MANY).await.unwrap(), PublishOutcome::Done);
     assert_eq!(records.community_scenario(&id).await.unwrap().unwrap().card, second.card);
     let versions: Vec<_> =
         records.community_versions(&id).await.unwrap().into_iter().map(|v| (v.version, v.digest)).collect();
@@ -74,7 +76,7 @@ pub(super) async fn the_highest_version_counts(records: &dyn Records) {
     .enumerate()
     {
         let new = version("lab", "reach", published, i64::try_from(index).unwrap());
-        assert_eq!(records.publish_scenario(new.clone(), MANY).await.unwrap(), Published::Done);
+        assert_eq!(records.publish_scenario(new.clone(), MANY).await.unwrap(), PublishOutcome::Done);
         let found = records.community_scenario(&id).await.unwrap().unwrap();
         assert_eq!(found.card.version, expected, "after {published}");
         assert_eq!(found.published_at == new.published_at, published == expected, "after {published}");
@@ -95,9 +97,9 @@ pub(super) async fn deleted_names_are_not_given_again(records: &dyn Records) {
     let found = records.community_scenario(&id).await.unwrap().unwrap();
     assert_eq!(found.deleted_at, Some(at(2)));
     assert!(ids(records, CommunityFilter::default()).await.is_empty());
-    assert_eq!(records.may_publish(&id, "2.0.0", at(4), MANY).await.unwrap(), Published::Reserved);
+    assert_eq!(records.check_publishable(&id, "2.0.0", at(4), MANY).await.unwrap(), PublishOutcome::Reserved);
     let next = version("lab", "reach", "2.0.0", 4);
-    assert_eq!(records.publish_scenario(next, MANY).await.unwrap(), Published::Reserved);
+    assert_eq!(records.publish_scenario(next, MANY).await.unwrap(), PublishOutcome::Reserved);
     let installed = InstalledVersion {
         digest: "installed".to_owned(),
         id: "tabletop_reach".parse().unwrap(),
@@ -105,7 +107,7 @@ pub(super) async fn deleted_names_are_not_given_again(records: &dyn Records) {
         kept_at: at(4),
     };
     for _ in 0..2 {
-        records.keep_installed(&installed).await.unwrap();
+        records.record_installed_version(&installed).await.unwrap();
     }
     assert_eq!(records.scenario_digests().await.unwrap(), ["installed", "reach-1.0.0"], "what reports speak of stays");
     let unknown = "lab.nothing".parse().unwrap();
@@ -117,26 +119,30 @@ pub(super) async fn are_counted_by_the_day(records: &dyn Records) {
     let day = 24 * 3600;
     for (index, second) in [0, 1].into_iter().enumerate() {
         let new = version("lab", "reach", &format!("{index}"), second);
-        assert_eq!(records.publish_scenario(new, 2).await.unwrap(), Published::Done);
+        assert_eq!(records.publish_scenario(new, 2).await.unwrap(), PublishOutcome::Done);
     }
     let third = |second| version("lab", "reach", "third", second);
-    let too_many = Published::TooMany { frees_at: Some(at(day)) };
+    let too_many = PublishOutcome::TooMany { frees_at: Some(at(day)) };
     assert_eq!(records.publish_scenario(third(day - 1), 2).await.unwrap(), too_many);
     let id = third(0).card.id;
-    assert_eq!(records.may_publish(&id, "third", at(day - 1), 2).await.unwrap(), too_many);
-    let later = Published::TooMany { frees_at: Some(at(day + 1)) };
-    assert_eq!(records.may_publish(&id, "third", at(day - 1), 1).await.unwrap(), later, "both have to be a day old");
-    let none = Published::TooMany { frees_at: None };
-    assert_eq!(records.may_publish(&id, "third", at(9 * day), 0).await.unwrap(), none, "no account may publish");
-    assert_eq!(records.publish_scenario(version("other", "reach", "1", 2), 2).await.unwrap(), Published::Done);
-    assert_eq!(records.publish_scenario(third(day), 2).await.unwrap(), Published::Done);
+    assert_eq!(records.check_publishable(&id, "third", at(day - 1), 2).await.unwrap(), too_many);
+    let later = PublishOutcome::TooMany { frees_at: Some(at(day + 1)) };
+    assert_eq!(
+        records.check_publishable(&id, "third", at(day - 1), 1).await.unwrap(),
+        later,
+        "both have to be a day old"
+    );
+    let none = PublishOutcome::TooMany { frees_at: None };
+    assert_eq!(records.check_publishable(&id, "third", at(9 * day), 0).await.unwrap(), none, "no account may publish");
+    assert_eq!(records.publish_scenario(version("other", "reach", "1", 2), 2).await.unwrap(), PublishOutcome::Done);
+    assert_eq!(records.publish_scenario(third(day), 2).await.unwrap(), PublishOutcome::Done);
 }
 
 pub(super) async fn failures_are_counted_by_the_day(records: &dyn Records) {
     let (lab, other) = ("lab".parse().unwrap(), "other".parse().unwrap());
     let day = 24 * 3600;
     for second in [0, 10, 10] {
-        records.failed_to_publish(&lab, at(second)).await.unwrap();
+        records.note_publishing_failure(&lab, at(second)).await.unwrap();
     }
     for (now, count, frees_at) in
         [(10, 3, Some(day)), (day - 1, 3, Some(day)), (day, 2, Some(day + 10)), (day + 10, 0, None)]
@@ -145,7 +151,7 @@ pub(super) async fn failures_are_counted_by_the_day(records: &dyn Records) {
         assert_eq!(failures, PublishingFailures { count, frees_at: frees_at.map(at) }, "{now}");
     }
     assert_eq!(records.publishing_failures(&other, at(10)).await.unwrap().count, 0);
-    records.failed_to_publish(&lab, at(day + 5)).await.unwrap();
+    records.note_publishing_failure(&lab, at(day + 5)).await.unwrap();
     assert_eq!(records.publishing_failures(&lab, at(day + 5)).await.unwrap().count, 3);
 }
 

@@ -5,8 +5,8 @@ use assay_model::{Artifact, JobId, Judgement};
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use super::shards::claim;
 use crate::{
-    Cancelled, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, Returned, Signed, SignedDocument,
-    Work,
+    CancelOutcome, ConclusionClaim, JobState, Lease, MAX_LAPSES, MAX_RETRIES, Records, ReturnOutcome, SignedDocument,
+    SignedDocuments, Work,
 };
 
 pub(super) async fn judging(records: &dyn Records) -> JobId {
@@ -31,9 +31,9 @@ pub(super) async fn are_drawn_once(records: &dyn Records) {
     assert!(records.claim_conclusion("other", at(3), LEASE).await.unwrap().is_none());
     let found = outcome(&taken.header, &taken.episodes);
     assert!(records.complete_job(taken.fence, found.clone(), signed(), at(4)).await.unwrap());
-    let other = Signed { statement: b"another".to_vec(), ..signed() };
+    let other = SignedDocuments { statement: b"another".to_vec(), ..signed() };
     assert!(!records.complete_job(taken.fence, found.clone(), other, at(5)).await.unwrap());
-    let kept = async |document| records.signed(id, document).await.unwrap();
+    let kept = async |document| records.signed_document(id, document).await.unwrap();
     assert_eq!(kept(SignedDocument::Report).await, Some(signed().report));
     assert_eq!(kept(SignedDocument::Statement).await, Some(signed().statement));
     let record = records.job(None, id).await.unwrap().unwrap();
@@ -42,7 +42,7 @@ pub(super) async fn are_drawn_once(records: &dyn Records) {
     let expected = JobState::Completed { started_at: at(1), completed_at: at(4), outcome: Box::new(found) };
     assert_eq!(record.state, expected);
     assert_eq!(records.counts().await.unwrap().completed, 1);
-    assert!(matches!(records.cancel_job(None, id, at(6)).await.unwrap(), Cancelled::Already(_)));
+    assert!(matches!(records.cancel_job(None, id, at(6)).await.unwrap(), CancelOutcome::Already(_)));
 }
 
 pub(super) async fn a_dead_worker_is_replaced(records: &dyn Records) {
@@ -55,9 +55,9 @@ pub(super) async fn a_dead_worker_is_replaced(records: &dyn Records) {
     assert_eq!(fresh.fence.attempt, 2);
     let found = outcome(&fresh.header, &fresh.episodes);
     assert!(!records.complete_job(stale.fence, found.clone(), signed(), at(17)).await.unwrap(), "fenced");
-    assert_eq!(records.signed(id, SignedDocument::Report).await.unwrap(), None);
+    assert_eq!(records.signed_document(id, SignedDocument::Report).await.unwrap(), None);
     assert_eq!(records.heartbeat_conclusion(stale.fence, at(17), LEASE).await.unwrap(), Lease::Lost);
-    assert_eq!(records.return_conclusion(stale.fence, None, at(17)).await.unwrap(), Returned::Fenced);
+    assert_eq!(records.return_conclusion(stale.fence, None, at(17)).await.unwrap(), ReturnOutcome::Fenced);
     assert!(records.complete_job(fresh.fence, found, signed(), at(17)).await.unwrap());
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
         tokens: 3,
     };
     let frame = Artifact { name: "episodes/001/a.png".into(), sha256: "0".repeat(64), size_bytes: 1, url: None };
-    let judge = |fence, episode| records.judge_episode(fence, episode, judgement.clone(), vec![frame.clone()]);
+    let judge = |fence, episode| records.add_judgement(fence, episode, judgement.clone(), vec![frame.clone()]);
     assert!(!judge(stale.fence, 1).await.unwrap(), "fenced");
     assert!(!judge(fresh.fence, 2).await.unwrap(), "no such episode");
     assert!(judge(fresh.fence, 1).await.unwrap());
@@ -92,12 +92,12 @@ pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {
     let id = judging(records).await;
     for _ in 0..2 * MAX_RETRIES {
         let taken = take(records, 3).await;
-        assert_eq!(records.return_conclusion(taken.fence, None, at(3)).await.unwrap(), Returned::Requeued);
+        assert_eq!(records.return_conclusion(taken.fence, None, at(3)).await.unwrap(), ReturnOutcome::Requeued);
     }
     for failure in 0..=MAX_RETRIES {
         let taken = take(records, 3).await;
         let returned = records.return_conclusion(taken.fence, Some("the disk is full"), at(4)).await.unwrap();
-        assert_eq!(returned, if failure < MAX_RETRIES { Returned::Requeued } else { Returned::JobFailed });
+        assert_eq!(returned, if failure < MAX_RETRIES { ReturnOutcome::Requeued } else { ReturnOutcome::JobFailed });
     }
     let found = records.job(None, id).await.unwrap().unwrap();
     let JobState::Failed { failure, .. } = found.state else { panic!("{:?}", found.state) };

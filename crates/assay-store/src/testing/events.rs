@@ -3,7 +3,7 @@
 use assay_model::{Blame, JobId, JobStatus, Verdict};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
-use crate::{EventRecord, Failure, Records};
+use crate::{EventRecord, JobFailure, Records};
 
 async fn run_to_judging(records: &dyn Records, id: JobId) {
     for second in 1.. {
@@ -55,7 +55,7 @@ pub(super) async fn tell_why_a_job_failed(records: &dyn Records) {
     let new = job(1, "lab", 1, 1);
     let id = new.header.job_id;
     records.create_job(new).await.unwrap();
-    let failure = Failure { blame: Blame::Platform, message: "no disk".into() };
+    let failure = JobFailure { blame: Blame::Platform, message: "no disk".into() };
     records.fail_job(id, failure, at(3)).await.unwrap();
     let last = records.last_event(id).await.unwrap().unwrap();
     assert_eq!((last.number, last.status, last.failure.as_deref()), (2, JobStatus::Failed, Some("no disk")));

@@ -8,7 +8,7 @@ use assay_model::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{KeyId, KeyRecord, NewJob, Outcome, Signed};
+use crate::{JobOutcome, KeyId, KeyRecord, NewJob, SignedDocuments};
 
 /// The lease of all tests.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(10);
@@ -85,8 +85,8 @@ pub fn episode(index: u32) -> EpisodeResult {
 
 /// What a job with these results finds.
 #[must_use]
-pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
-    Outcome {
+pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> JobOutcome {
+    JobOutcome {
         conclusion: conclude(&header.plan, header.policy_identity, episodes).unwrap(),
         fingerprint: fingerprint(),
     }
@@ -94,8 +94,8 @@ pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> Outcome {
 
 /// What could have been signed.
 #[must_use]
-pub fn signed() -> Signed {
-    Signed { report: b"{ \"signed\": true }".to_vec(), statement: b"{ \"payload\": 1 }".to_vec() }
+pub fn signed() -> SignedDocuments {
+    SignedDocuments { report: b"{ \"signed\": true }".to_vec(), statement: b"{ \"payload\": 1 }".to_vec() }
 }
 
 /// What results of these tests depend on.

@@ -3,7 +3,7 @@
 use assay_model::{Blame, JobStatus};
 
 use super::fixtures::{LEASE, at, job};
-use crate::{Cancelled, Failure, JobFilter, JobState, Records, StoreError, Work};
+use crate::{CancelOutcome, JobFailure, JobFilter, JobState, Records, StoreError, Work};
 
 pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     let new = job(1, "lab", 7, 3);
@@ -38,7 +38,7 @@ pub(super) async fn belong_to_their_account(records: &dyn Records) {
     let other = "other".parse().unwrap();
     assert!(records.job(Some(&new.account), new.header.job_id).await.unwrap().is_some());
     assert!(records.job(Some(&other), new.header.job_id).await.unwrap().is_none());
-    assert_eq!(records.cancel_job(Some(&other), new.header.job_id, at(1)).await.unwrap(), Cancelled::NotFound);
+    assert_eq!(records.cancel_job(Some(&other), new.header.job_id, at(1)).await.unwrap(), CancelOutcome::NotFound);
     let filter = JobFilter { account: Some(other), limit: 10, ..JobFilter::default() };
     assert_eq!(records.jobs(&filter).await.unwrap(), (vec![], 0));
 }
@@ -70,10 +70,10 @@ pub(super) async fn can_be_cancelled(records: &dyn Records) {
     let new = job(1, "lab", 2, 1);
     let id = new.header.job_id;
     records.create_job(new.clone()).await.unwrap();
-    assert_eq!(records.cancel_job(Some(&new.account), id, at(3)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.cancel_job(Some(&new.account), id, at(3)).await.unwrap(), CancelOutcome::Done);
     assert_eq!(
         records.cancel_job(None, id, at(4)).await.unwrap(),
-        Cancelled::Already(JobStatus::Cancelled),
+        CancelOutcome::Already(JobStatus::Cancelled),
         "once is enough"
     );
     let found = records.job(None, id).await.unwrap().unwrap();
@@ -87,9 +87,9 @@ pub(super) async fn can_be_failed_once(records: &dyn Records) {
     let new = job(1, "lab", 2, 1);
     let id = new.header.job_id;
     records.create_job(new).await.unwrap();
-    let failure = Failure { blame: Blame::Scenario, message: "no such mesh".into() };
+    let failure = JobFailure { blame: Blame::Scenario, message: "no such mesh".into() };
     assert!(records.fail_job(id, failure.clone(), at(3)).await.unwrap());
-    let other = Failure { blame: Blame::Platform, message: "late".into() };
+    let other = JobFailure { blame: Blame::Platform, message: "late".into() };
     assert!(!records.fail_job(id, other, at(4)).await.unwrap());
     let found = records.job(None, id).await.unwrap().unwrap();
     assert_eq!(found.state, JobState::Failed { started_at: None, completed_at: at(3), failure });

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::fixtures::{at, key};
-use crate::{KeyId, KeyRecord, Records, Revocation, StoreError};
+use crate::{KeyId, KeyRecord, Records, RevokeOutcome, StoreError};
 
 pub(super) async fn come_back_as_they_were(records: &dyn Records) {
-    assert!(!records.any_key_ever().await.unwrap());
+    assert!(!records.has_key_ever_existed().await.unwrap());
     let (first, second) = (key("one", "lab"), KeyRecord { expires_at: None, ..key("two", "other") });
     records.create_key(first.clone()).await.unwrap();
     records.create_key(second.clone()).await.unwrap();
@@ -43,13 +43,14 @@ pub(super) async fn the_last_admin_stays(records: &dyn Records) {
     for key in [admin("one"), admin("two"), KeyRecord { expires_at: Some(at(5)), ..admin("old") }] {
         records.create_key(key).await.unwrap();
     }
-    let revoke = async |id: &str| records.revoke_key_of_many(&KeyId::parse(id).unwrap(), at(7)).await.unwrap();
-    assert_eq!(revoke("one").await, Revocation::Done);
-    assert_eq!(revoke("one").await, Revocation::NothingToDo);
-    assert_eq!(revoke("two").await, Revocation::LastAdmin, "a key that has expired is no other admin");
+    let revoke =
+        async |id: &str| records.revoke_key_unless_last_admin(&KeyId::parse(id).unwrap(), at(7)).await.unwrap();
+    assert_eq!(revoke("one").await, RevokeOutcome::Done);
+    assert_eq!(revoke("one").await, RevokeOutcome::NothingToDo);
+    assert_eq!(revoke("two").await, RevokeOutcome::LastAdmin, "a key that has expired is no other admin");
     assert!(records.key(&KeyId::parse("two").unwrap()).await.unwrap().unwrap().is_valid(at(8)));
     records.create_key(key("plain", "lab")).await.unwrap();
-    assert_eq!(revoke("plain").await, Revocation::Done);
+    assert_eq!(revoke("plain").await, RevokeOutcome::Done);
 }
 
 pub(super) async fn are_rotated_in_one_step(records: &dyn Records) {
@@ -70,5 +71,5 @@ pub(super) async fn first_key_is_first_once(records: &dyn Records) {
     assert!(!records.create_first_key(key("two", "lab")).await.unwrap());
     records.revoke_key(&KeyId::parse("one").unwrap(), at(1)).await.unwrap();
     assert!(!records.create_first_key(key("two", "lab")).await.unwrap(), "a revoked key has existed");
-    assert!(records.any_key_ever().await.unwrap());
+    assert!(records.has_key_ever_existed().await.unwrap());
 }

@@ -2,7 +2,9 @@
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
-use crate::{Cancelled, JobState, Lease, MAX_LAPSES, Reconciled, Recorded, Records, Returned, Work};
+use crate::{
+    CancelOutcome, JobState, Lease, MAX_LAPSES, ReconcileSummary, RecordOutcome, Records, ReturnOutcome, Work,
+};
 
 pub(super) async fn a_stale_worker_is_fenced(records: &dyn Records) {
     let id = job(1, "lab", 2, 2).header.job_id;
@@ -11,20 +13,24 @@ pub(super) async fn a_stale_worker_is_fenced(records: &dyn Records) {
     records.record_episode(stale.fence, episode(0), at(2)).await.unwrap();
 
     let quiet = records.reconcile(at(10)).await.unwrap();
-    assert_eq!(quiet, Reconciled { next_expiry: Some(at(11)), ..Reconciled::default() }, "the lease still holds");
+    assert_eq!(
+        quiet,
+        ReconcileSummary { next_expiry: Some(at(11)), ..ReconcileSummary::default() },
+        "the lease still holds"
+    );
     let done = records.reconcile(at(11)).await.unwrap();
     assert_eq!(done.requeued, [Work::Shard { job_id: id, shard: 0 }]);
     assert_eq!(done.next_expiry, None);
-    assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), Recorded::Fenced);
+    assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), RecordOutcome::Fenced);
 
     let fresh = records.claim_shard("other", at(12), LEASE).await.unwrap().unwrap();
     assert_eq!((fresh.fence.attempt, fresh.episodes.as_slice(), fresh.failures), (2, &[1][..], 0));
     assert_eq!(records.heartbeat(stale.fence, at(12), LEASE).await.unwrap(), Lease::Lost);
-    assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), Recorded::Fenced);
-    assert_eq!(records.release_shard(stale.fence).await.unwrap(), Returned::Fenced);
-    assert_eq!(records.fail_shard(stale.fence, "late", at(12)).await.unwrap(), Returned::Fenced);
+    assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), RecordOutcome::Fenced);
+    assert_eq!(records.release_shard(stale.fence).await.unwrap(), ReturnOutcome::Fenced);
+    assert_eq!(records.fail_shard(stale.fence, "late", at(12)).await.unwrap(), ReturnOutcome::Fenced);
     let recorded = records.record_episode(fresh.fence, episode(1), at(13)).await.unwrap();
-    assert_eq!(recorded, Recorded::New { left_in_shard: 0, left_in_job: 0 });
+    assert_eq!(recorded, RecordOutcome::New { left_in_shard: 0, left_in_job: 0 });
     assert_eq!(records.episodes(id, 0, 10).await.unwrap().len(), 2);
 }
 
@@ -36,7 +42,7 @@ pub(super) async fn a_repeated_answer_is_a_duplicate(records: &dyn Records) {
         let mut changed = episode(index);
         changed.success = false;
         let again = records.record_episode(claim.fence, changed, at(3)).await.unwrap();
-        assert_eq!(again, Recorded::Duplicate, "also after the shard's end");
+        assert_eq!(again, RecordOutcome::Duplicate, "also after the shard's end");
     }
     let kept = records.episodes(claim.fence.job_id, 0, 10).await.unwrap();
     assert_eq!(kept, [episode(0), episode(1)], "the first result stays");
@@ -75,10 +81,10 @@ pub(super) async fn an_ended_job_loses_its_workers(records: &dyn Records) {
     records.create_job(job(1, "lab", 2, 2)).await.unwrap();
     let claim = claim(records).await;
     records.record_episode(claim.fence, episode(0), at(2)).await.unwrap();
-    assert_eq!(records.cancel_job(None, claim.fence.job_id, at(3)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.cancel_job(None, claim.fence.job_id, at(3)).await.unwrap(), CancelOutcome::Done);
     assert_eq!(records.heartbeat(claim.fence, at(3), LEASE).await.unwrap(), Lease::Lost);
-    assert_eq!(records.record_episode(claim.fence, episode(1), at(3)).await.unwrap(), Recorded::Fenced);
-    assert_eq!(records.release_shard(claim.fence).await.unwrap(), Returned::Fenced);
+    assert_eq!(records.record_episode(claim.fence, episode(1), at(3)).await.unwrap(), RecordOutcome::Fenced);
+    assert_eq!(records.release_shard(claim.fence).await.unwrap(), ReturnOutcome::Fenced);
     assert_eq!(records.episodes(claim.fence.job_id, 0, 9).await.unwrap(), [episode(0)], "what is known stays");
-    assert_eq!(records.reconcile(at(100)).await.unwrap(), Reconciled::default());
+    assert_eq!(records.reconcile(at(100)).await.unwrap(), ReconcileSummary::default());
 }

@@ -5,27 +5,27 @@ use futures_util::future::join_all;
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
-    AccountCaps, AccountUse, Begun, Cap, Failure, IdempotencyKey, JobAsk, JobQuota, KeptAnswer, NewJob, Once, OverCap,
-    Records, StoreError,
+    AccountCaps, AccountUsage, Cap, CapExceeded, IdempotencyClaim, IdempotencyKey, IdempotencyStart, JobDemand,
+    JobFailure, JobQuota, NewJob, Records, StoreError, StoredResponse,
 };
 
 const NONE: AccountCaps =
     AccountCaps { jobs_per_day: u64::MAX, active_jobs: u64::MAX, queued_sim_s: u64::MAX, stored_bytes: u64::MAX };
 
 fn within(number: u64, caps: AccountCaps) -> NewJob {
-    let ask = JobAsk { sim_s: 30, stored_bytes: 1000 };
+    let ask = JobDemand { sim_s: 30, stored_bytes: 1000 };
     NewJob { quota: Some(JobQuota { caps, ask }), ..job(number, "lab", 1, 1) }
 }
 
-async fn over(records: &dyn Records, job: NewJob) -> OverCap {
+async fn over(records: &dyn Records, job: NewJob) -> CapExceeded {
     match records.create_job(job).await {
-        Err(StoreError::OverCap(over)) => over,
+        Err(StoreError::CapExceeded(over)) => over,
         other => panic!("{other:?} instead of a cap"),
     }
 }
 
-async fn usage(records: &dyn Records, seconds: i64) -> AccountUse {
-    records.account_use(&"lab".parse().unwrap(), at(seconds)).await.unwrap()
+async fn usage(records: &dyn Records, seconds: i64) -> AccountUsage {
+    records.account_usage(&"lab".parse().unwrap(), at(seconds)).await.unwrap()
 }
 
 pub(super) async fn of_a_day_come_again(records: &dyn Records) {
@@ -36,10 +36,13 @@ pub(super) async fn of_a_day_come_again(records: &dyn Records) {
     // The fixtures' clock starts at 2025-06-15T15:06:40Z.
     let midnight = Some("2025-06-16T00:00:00Z".parse().unwrap());
     let refused = over(records, within(4, caps)).await;
-    assert_eq!(refused, OverCap { cap: Cap::JobsPerDay, maximum: 3, current: 3, frees_at: midnight, retry_s: 32_000 });
+    assert_eq!(
+        refused,
+        CapExceeded { cap: Cap::JobsPerDay, maximum: 3, current: 3, frees_at: midnight, retry_s: 32_000 }
+    );
     records.create_job(NewJob { account: "other".parse().unwrap(), ..within(5, caps) }).await.unwrap();
     let ids: Vec<_> = (1..=3).map(|number| job(number, "lab", 1, 1).header.job_id).collect();
-    let failure = |blame| Failure { blame, message: "no".into() };
+    let failure = |blame| JobFailure { blame, message: "no".into() };
     records.cancel_job(None, ids[0], at(1)).await.unwrap();
     records.fail_job(ids[1], failure(Blame::Scenario), at(1)).await.unwrap();
     over(records, within(4, caps)).await;
@@ -63,7 +66,7 @@ pub(super) async fn of_jobs_that_have_not_ended_are_given_back(records: &dyn Rec
             records.create_job(within(first + number, caps)).await.unwrap();
         }
         let refused = over(records, within(first + 3, caps)).await;
-        assert_eq!(refused, OverCap { cap, maximum, current, frees_at: None, retry_s: 30 });
+        assert_eq!(refused, CapExceeded { cap, maximum, current, frees_at: None, retry_s: 30 });
         let id = |number| job(first + number, "lab", 1, 1).header.job_id;
         records.cancel_job(None, id(1), at(1)).await.unwrap();
         records.create_job(within(first + 3, caps)).await.unwrap();
@@ -78,7 +81,7 @@ pub(super) async fn of_jobs_that_have_not_ended_are_given_back(records: &dyn Rec
         records.create_job(within(first + 4, caps)).await.unwrap();
         over(records, within(first + 5, caps)).await;
         for number in [3, 4] {
-            let failure = Failure { blame: Blame::Scenario, message: "no".into() };
+            let failure = JobFailure { blame: Blame::Scenario, message: "no".into() };
             assert!(records.fail_job(id(number), failure, at(4)).await.unwrap());
         }
         let left = usage(records, 5).await;
@@ -95,7 +98,7 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
     assert_eq!(usage(records, 0).await.stored_bytes, 1000);
     records.create_job(within(4, caps)).await.unwrap();
     let refused = over(records, within(5, caps)).await;
-    let expected = OverCap { cap: Cap::StoredBytes, maximum: 2500, current: 2000, frees_at: None, retry_s: 30 };
+    let expected = CapExceeded { cap: Cap::StoredBytes, maximum: 2500, current: 2000, frees_at: None, retry_s: 30 };
     assert_eq!(refused, expected);
     let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
     let mut found = episode(0);
@@ -117,26 +120,30 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
 pub(super) async fn admit_exactly_as_many_as_fit(records: &dyn Records) {
     let caps = AccountCaps { active_jobs: 37, ..NONE };
     let answers = join_all((1..=1000).map(|number| records.create_job(within(number, caps)))).await;
-    let refused = answers.iter().filter(|answer| matches!(answer, Err(StoreError::OverCap(_)))).count();
+    let refused = answers.iter().filter(|answer| matches!(answer, Err(StoreError::CapExceeded(_)))).count();
     assert_eq!((answers.iter().filter(|answer| answer.is_ok()).count(), refused), (37, 963));
     assert_eq!(
         usage(records, 0).await,
-        AccountUse { jobs_today: 37, active_jobs: 37, queued_sim_s: 37 * 30, stored_bytes: 37 * 1000 }
+        AccountUsage { jobs_today: 37, active_jobs: 37, queued_sim_s: 37 * 30, stored_bytes: 37 * 1000 }
     );
 }
 
 pub(super) async fn leave_no_answer_behind(records: &dyn Records) {
-    let once = Once {
+    let once = IdempotencyClaim {
         account: "lab".parse().unwrap(),
         key: IdempotencyKey::parse("k").unwrap(),
         request: [1; 32],
         attempt: uuid::Uuid::from_u128(1),
     };
-    assert_eq!(records.begin(once.clone(), at(0)).await.unwrap(), Begun::New);
-    let answer = KeptAnswer { status: 201, location: None, body: None };
+    assert_eq!(records.begin_request(once.clone(), at(0)).await.unwrap(), IdempotencyStart::New);
+    let answer = StoredResponse { status: 201, location: None, body: None };
     let caps = AccountCaps { active_jobs: 0, ..NONE };
-    let refused = records.create_job_once(within(1, caps), once.clone(), answer).await;
-    assert!(matches!(refused, Err(StoreError::OverCap(_))), "{refused:?}");
-    let again = Once { attempt: uuid::Uuid::from_u128(2), ..once };
-    assert_eq!(records.begin(again, at(1)).await.unwrap(), Begun::Running, "the refused request has no answer");
+    let refused = records.create_job_idempotently(within(1, caps), once.clone(), answer).await;
+    assert!(matches!(refused, Err(StoreError::CapExceeded(_))), "{refused:?}");
+    let again = IdempotencyClaim { attempt: uuid::Uuid::from_u128(2), ..once };
+    assert_eq!(
+        records.begin_request(again, at(1)).await.unwrap(),
+        IdempotencyStart::Running,
+        "the refused request has no answer"
+    );
 }

@@ -4,18 +4,18 @@ use assay_model::{AccountId, JobId, JobStatus};
 
 use super::conclusions::{judging, take};
 use super::fixtures::{at, job, outcome, signed};
-use crate::{Cancelled, Erased, NewJob, Records, Removed, SignedDocument};
+use crate::{CancelOutcome, EraseOutcome, NewJob, Records, RemovalTimes, SignedDocument};
 
 /// Job `number` with the archive `policy`, cancelled at second `ended`.
 async fn ended(records: &dyn Records, number: u64, policy: &str, ended: i64) -> JobId {
     let new = NewJob { policy_path: Some(policy.into()), ..job(number, "lab", 2, 2) };
     let id = new.header.job_id;
     records.create_job(new).await.unwrap();
-    assert_eq!(records.cancel_job(None, id, at(ended)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.cancel_job(None, id, at(ended)).await.unwrap(), CancelOutcome::Done);
     id
 }
 
-async fn removed(records: &dyn Records, id: JobId) -> Removed {
+async fn removed(records: &dyn Records, id: JobId) -> RemovalTimes {
     records.job(None, id).await.unwrap().unwrap().removed
 }
 
@@ -25,24 +25,24 @@ pub(super) async fn erase_all_but_the_record(records: &dyn Records) {
     let running = open.header.job_id;
     records.create_job(open).await.unwrap();
     let (mine, other): (AccountId, AccountId) = ("lab".parse().unwrap(), "other".parse().unwrap());
-    assert_eq!(records.erase_job(Some(&other), one, at(6)).await.unwrap(), Erased::NotFound);
-    assert_eq!(records.erase_job(Some(&mine), running, at(6)).await.unwrap(), Erased::Open(JobStatus::Queued));
-    assert_eq!(removed(records, one).await, Removed::default());
-    assert_eq!(records.erase_job(Some(&mine), one, at(6)).await.unwrap(), Erased::Done);
-    assert_eq!(records.erase_job(None, one, at(7)).await.unwrap(), Erased::Already(at(6)));
-    let all = Removed { erased_at: Some(at(6)), evidence_at: Some(at(6)), policy_at: Some(at(6)) };
+    assert_eq!(records.erase_job(Some(&other), one, at(6)).await.unwrap(), EraseOutcome::NotFound);
+    assert_eq!(records.erase_job(Some(&mine), running, at(6)).await.unwrap(), EraseOutcome::Open(JobStatus::Queued));
+    assert_eq!(removed(records, one).await, RemovalTimes::default());
+    assert_eq!(records.erase_job(Some(&mine), one, at(6)).await.unwrap(), EraseOutcome::Done);
+    assert_eq!(records.erase_job(None, one, at(7)).await.unwrap(), EraseOutcome::Already(at(6)));
+    let all = RemovalTimes { erased_at: Some(at(6)), evidence_at: Some(at(6)), policy_at: Some(at(6)) };
     assert_eq!(removed(records, one).await, all);
-    assert!(records.needs_policy("p.zip").await.unwrap(), "the other job's");
+    assert!(records.is_policy_needed("p.zip").await.unwrap(), "the other job's");
 
-    let due = records.removals(10).await.unwrap();
+    let due = records.pending_removals(10).await.unwrap();
     assert_eq!(due.iter().map(|removal| removal.job_id).collect::<Vec<_>>(), [one]);
     assert!(due[0].erased && due[0].evidence && due[0].policy_path.as_deref() == Some("p.zip"));
-    records.removed(one, at(8)).await.unwrap();
-    assert_eq!(records.removals(10).await.unwrap().len(), 1, "a lane may not know yet");
-    records.removed(one, at(100)).await.unwrap();
-    assert_eq!(records.removals(10).await.unwrap(), []);
-    assert_eq!(records.erase_job(None, two, at(9)).await.unwrap(), Erased::Done);
-    assert!(!records.needs_policy("p.zip").await.unwrap());
+    records.finish_removal(one, at(8)).await.unwrap();
+    assert_eq!(records.pending_removals(10).await.unwrap().len(), 1, "a lane may not know yet");
+    records.finish_removal(one, at(100)).await.unwrap();
+    assert_eq!(records.pending_removals(10).await.unwrap(), []);
+    assert_eq!(records.erase_job(None, two, at(9)).await.unwrap(), EraseOutcome::Done);
+    assert!(!records.is_policy_needed("p.zip").await.unwrap());
 }
 
 pub(super) async fn erase_what_was_signed(records: &dyn Records) {
@@ -50,25 +50,25 @@ pub(super) async fn erase_what_was_signed(records: &dyn Records) {
     let claim = take(records, 3).await;
     let found = outcome(&claim.header, &claim.episodes);
     assert!(records.complete_job(claim.fence, found, signed(), at(4)).await.unwrap());
-    assert!(records.signed(id, SignedDocument::Report).await.unwrap().is_some());
-    assert_eq!(records.erase_job(None, id, at(5)).await.unwrap(), Erased::Done);
+    assert!(records.signed_document(id, SignedDocument::Report).await.unwrap().is_some());
+    assert_eq!(records.erase_job(None, id, at(5)).await.unwrap(), EraseOutcome::Done);
     for document in [SignedDocument::Report, SignedDocument::Statement] {
-        assert_eq!(records.signed(id, document).await.unwrap(), None);
+        assert_eq!(records.signed_document(id, document).await.unwrap(), None);
     }
 }
 
 pub(super) async fn go_by_age(records: &dyn Records) {
     let (late, early) = (ended(records, 1, "a.zip", 20).await, ended(records, 2, "b.zip", 10).await);
     records.create_job(job(3, "lab", 2, 2)).await.unwrap();
-    assert_eq!(records.with_evidence(at(30), 10).await.unwrap(), [early, late], "as they ended");
-    assert_eq!(records.with_evidence(at(20), 10).await.unwrap(), [early]);
+    assert_eq!(records.jobs_with_evidence(at(30), 10).await.unwrap(), [early, late], "as they ended");
+    assert_eq!(records.jobs_with_evidence(at(20), 10).await.unwrap(), [early]);
     assert!(records.drop_evidence(early, at(31)).await.unwrap());
     assert!(!records.drop_evidence(early, at(32)).await.unwrap(), "once");
-    assert_eq!(records.with_evidence(at(30), 10).await.unwrap(), [late]);
-    assert_eq!(removed(records, early).await, Removed { evidence_at: Some(at(31)), ..Removed::default() });
+    assert_eq!(records.jobs_with_evidence(at(30), 10).await.unwrap(), [late]);
+    assert_eq!(removed(records, early).await, RemovalTimes { evidence_at: Some(at(31)), ..RemovalTimes::default() });
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 1);
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 0);
-    let due = records.removals(10).await.unwrap();
+    let due = records.pending_removals(10).await.unwrap();
     assert!(!due[0].erased && due[0].evidence && due[0].policy_path.as_deref() == Some("b.zip"));
     assert!(!records.drop_evidence(job(3, "lab", 2, 2).header.job_id, at(34)).await.unwrap(), "not of a job that runs");
 }

@@ -5,8 +5,8 @@ use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStatus, Level, P
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
-    Cancelled, Erased, Lease, MAX_LAPSES, MAX_RENDER_RETRIES, NewJob, Records, RenderClaim, RenderCounts,
-    RenderRequested, RenderReturned, SignedDocument,
+    CancelOutcome, EraseOutcome, Lease, MAX_LAPSES, MAX_RENDER_RETRIES, NewJob, Records, RenderClaim, RenderCounts,
+    RenderRequestOutcome, RenderReturnOutcome, SignedDocument,
 };
 
 fn file(episode: u32, name: &str) -> Artifact {
@@ -78,7 +78,7 @@ pub(super) async fn follow_the_verdict(records: &dyn Records) {
     assert_eq!((counts(records, first).await, counts(records, second).await), ((2, 2), (1, 1)));
     let report = records.job(None, first).await.unwrap().unwrap().report(&[]);
     assert_eq!((report.status, report.progress.stage.as_str()), (JobStatus::Completed, "rendering"));
-    let statement = records.signed(first, SignedDocument::Statement).await.unwrap();
+    let statement = records.signed_document(first, SignedDocument::Statement).await.unwrap();
 
     let mut order = Vec::new();
     while let Some(claim) = take(records, 5).await {
@@ -100,7 +100,7 @@ pub(super) async fn follow_the_verdict(records: &dyn Records) {
     let report = records.job(None, first).await.unwrap().unwrap().report(&[]);
     assert_eq!((report.progress.stage.as_str(), report.progress.videos_done), ("done", 2));
     assert_eq!(records.episodes(first, 2, 1).await.unwrap(), [recorded(2, true)], "the result is what it was");
-    assert_eq!(records.signed(first, SignedDocument::Statement).await.unwrap(), statement);
+    assert_eq!(records.signed_document(first, SignedDocument::Statement).await.unwrap(), statement);
 }
 
 pub(super) async fn a_dead_renderer_is_replaced(records: &dyn Records) {
@@ -115,12 +115,12 @@ pub(super) async fn a_dead_renderer_is_replaced(records: &dyn Records) {
     assert_eq!((fresh.fence.attempt, place(&fresh)), (2, place(&stale)));
     assert_eq!(records.heartbeat_render(stale.fence, at(22), LEASE).await.unwrap(), Lease::Lost);
     assert!(!records.record_render(stale.fence, vec![file(0, files::LOG)], Vec::new()).await.unwrap());
-    assert_eq!(records.return_render(stale.fence, Some("late")).await.unwrap(), RenderReturned::Fenced);
+    assert_eq!(records.return_render(stale.fence, Some("late")).await.unwrap(), RenderReturnOutcome::Fenced);
     assert_eq!(records.renders(id).await.unwrap()[0].files, []);
     // Handed back by a worker that leaves: as often as it likes.
     let mut held = fresh;
     for _ in 0..=MAX_RENDER_RETRIES {
-        assert_eq!(records.return_render(held.fence, None).await.unwrap(), RenderReturned::Requeued);
+        assert_eq!(records.return_render(held.fence, None).await.unwrap(), RenderReturnOutcome::Requeued);
         held = take(records, 23).await.unwrap();
     }
     // A renderer that takes its worker with it, again and again.
@@ -153,7 +153,8 @@ pub(super) async fn failing_too_often_leaves_a_note(records: &dyn Records) {
         }
         let nth = &mut tries[usize::from(claim.part == RenderPart::Video)];
         *nth += 1;
-        let expected = if *nth > MAX_RENDER_RETRIES { RenderReturned::GivenUp } else { RenderReturned::Requeued };
+        let expected =
+            if *nth > MAX_RENDER_RETRIES { RenderReturnOutcome::GivenUp } else { RenderReturnOutcome::Requeued };
         assert_eq!(records.return_render(claim.fence, Some("no OpenGL")).await.unwrap(), expected);
         assert!(*nth <= MAX_RENDER_RETRIES + 1, "bounded");
     }
@@ -174,7 +175,7 @@ pub(super) async fn failing_too_often_leaves_a_note(records: &dyn Records) {
 pub(super) async fn go_with_their_job(records: &dyn Records) {
     // Cancelled before its verdict.
     let id = judging(records, 1, Record::All, &[recorded(0, true)]).await;
-    assert_eq!(records.cancel_job(None, id, at(3)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.cancel_job(None, id, at(3)).await.unwrap(), CancelOutcome::Done);
     assert_eq!((take(records, 4).await, counts(records, id).await), (None, (0, 0)));
     // Its evidence goes, by age or size: what was drawn stays listed.
     let id = completed(records, 2, Record::All, &[recorded(0, true), recorded(1, true)]).await;
@@ -188,15 +189,15 @@ pub(super) async fn go_with_their_job(records: &dyn Records) {
     assert_eq!(records.heartbeat_render(held.fence, at(6), LEASE).await.unwrap(), Lease::Lost);
     assert!(!records.record_render(held.fence, vec![file(1, files::VIDEO)], Vec::new()).await.unwrap());
     assert_eq!((take(records, 7).await, counts(records, id).await), (None, (1, 0)));
-    assert_eq!(records.request_renders(id, Record::All).await.unwrap(), RenderRequested::NoEvidence);
-    records.removed(id, at(7)).await.unwrap();
-    assert_eq!(records.removals(10).await.unwrap().len(), 1, "a renderer may not know yet");
+    assert_eq!(records.request_renders(id, Record::All).await.unwrap(), RenderRequestOutcome::NoEvidence);
+    records.finish_removal(id, at(7)).await.unwrap();
+    assert_eq!(records.pending_removals(10).await.unwrap().len(), 1, "a renderer may not know yet");
     // Erased: nothing is left.
     let id = completed(records, 3, Record::All, &[recorded(0, true)]).await;
     let held = take(records, 8).await.unwrap();
-    assert_eq!(records.erase_job(None, id, at(9)).await.unwrap(), Erased::Done);
+    assert_eq!(records.erase_job(None, id, at(9)).await.unwrap(), EraseOutcome::Done);
     assert_eq!(records.heartbeat_render(held.fence, at(9), LEASE).await.unwrap(), Lease::Lost);
-    assert_eq!(records.return_render(held.fence, Some("gone")).await.unwrap(), RenderReturned::Fenced);
+    assert_eq!(records.return_render(held.fence, Some("gone")).await.unwrap(), RenderReturnOutcome::Fenced);
     assert_eq!((take(records, 9).await, records.renders(id).await.unwrap()), (None, Vec::new()));
 }
 
@@ -218,13 +219,13 @@ pub(super) async fn end_with_a_certification(records: &dyn Records) {
 
 pub(super) async fn can_be_asked_for(records: &dyn Records) {
     let open = judging(records, 1, Record::None, &[recorded(0, true), recorded(1, false), recorded(2, true)]).await;
-    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequested::NotCompleted);
+    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequestOutcome::NotCompleted);
     complete(records).await;
     let unknown = job(9, "lab", 1, 1).header.job_id;
-    assert_eq!(records.request_renders(unknown, Record::All).await.unwrap(), RenderRequested::NotFound);
+    assert_eq!(records.request_renders(unknown, Record::All).await.unwrap(), RenderRequestOutcome::NotFound);
     assert_eq!(take(records, 5).await, None);
-    assert_eq!(records.request_renders(open, Record::Violations).await.unwrap(), RenderRequested::Queued(2));
-    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequested::Queued(1), "one more");
+    assert_eq!(records.request_renders(open, Record::Violations).await.unwrap(), RenderRequestOutcome::Queued(2));
+    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequestOutcome::Queued(1), "one more");
     let other = completed(records, 2, Record::All, &[recorded(0, false)]).await;
     let mut last = None;
     while let Some(claim) = records.claim_render("renderer", Some(open), at(6), LEASE).await.unwrap() {
@@ -238,9 +239,9 @@ pub(super) async fn can_be_asked_for(records: &dyn Records) {
             last = Some(records.return_render(claim.fence, Some("no OpenGL")).await.unwrap());
         }
     }
-    assert_eq!((last, counts(records, open).await), (Some(RenderReturned::GivenUp), (3, 0)));
+    assert_eq!((last, counts(records, open).await), (Some(RenderReturnOutcome::GivenUp), (3, 0)));
     assert_eq!(counts(records, other).await, (1, 1), "of the job that was named");
-    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequested::Queued(2));
+    assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequestOutcome::Queued(2));
     let claim = records.claim_render("renderer", Some(open), at(7), LEASE).await.unwrap().unwrap();
     assert_eq!((claim.part, claim.drawn.len()), (RenderPart::Video, 1), "its log is there");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use assay_model::{Blame, JobStatus};
 
 use super::fixtures::{LEASE, at, episode, job};
-use crate::{Claim, JobState, MAX_RETRIES, NewJob, Recorded, Records, Returned, StoreError};
+use crate::{Claim, JobState, MAX_RETRIES, NewJob, RecordOutcome, Records, ReturnOutcome, StoreError};
 
 pub(super) async fn claim(records: &dyn Records) -> Claim {
     records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap()
@@ -31,10 +31,10 @@ pub(super) async fn run_a_job_to_judging(records: &dyn Records) {
     let (first, second) = (claim(records).await, claim(records).await);
     assert_eq!(records.job(None, id).await.unwrap().unwrap().state, JobState::Running { started_at: at(1) });
     let record = async |claim: &Claim, index| records.record_episode(claim.fence, episode(index), at(2)).await.unwrap();
-    assert_eq!(record(&second, 2).await, Recorded::New { left_in_shard: 0, left_in_job: 2 });
-    assert_eq!(record(&first, 1).await, Recorded::New { left_in_shard: 1, left_in_job: 1 });
+    assert_eq!(record(&second, 2).await, RecordOutcome::New { left_in_shard: 0, left_in_job: 2 });
+    assert_eq!(record(&first, 1).await, RecordOutcome::New { left_in_shard: 1, left_in_job: 1 });
     assert!(records.claim_conclusion("w", at(2), LEASE).await.unwrap().is_none(), "an episode is missing");
-    assert_eq!(record(&first, 0).await, Recorded::New { left_in_shard: 0, left_in_job: 0 });
+    assert_eq!(record(&first, 0).await, RecordOutcome::New { left_in_shard: 0, left_in_job: 0 });
     let found = records.job(None, id).await.unwrap().unwrap();
     assert_eq!((found.state, found.episodes_done), (JobState::Judging { started_at: at(1) }, 3));
     let all = [episode(0), episode(1), episode(2)];
@@ -89,8 +89,8 @@ pub(super) async fn released_ones_count_no_failure(records: &dyn Records) {
     for attempt in 1..=2 * MAX_RETRIES {
         let claim = claim(records).await;
         assert_eq!((claim.fence.attempt, claim.failures), (attempt, 0));
-        assert_eq!(records.release_shard(claim.fence).await.unwrap(), Returned::Requeued);
-        assert_eq!(records.release_shard(claim.fence).await.unwrap(), Returned::Fenced);
+        assert_eq!(records.release_shard(claim.fence).await.unwrap(), ReturnOutcome::Requeued);
+        assert_eq!(records.release_shard(claim.fence).await.unwrap(), ReturnOutcome::Fenced);
     }
     let claim = claim(records).await;
     records.record_episode(claim.fence, episode(1), at(2)).await.unwrap();
@@ -106,14 +106,14 @@ pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {
         assert_eq!(claim.failures, failures);
         assert_eq!(claim.last_failure.as_deref(), (failures > 0).then_some("the lane was killed"));
         let returned = records.fail_shard(claim.fence, "the lane was\u{7} killed", at(9)).await.unwrap();
-        assert_eq!(returned, if failures < MAX_RETRIES { Returned::Requeued } else { Returned::JobFailed });
+        assert_eq!(returned, if failures < MAX_RETRIES { ReturnOutcome::Requeued } else { ReturnOutcome::JobFailed });
     }
     let found = records.job(None, other.fence.job_id).await.unwrap().unwrap();
     let JobState::Failed { failure, completed_at, .. } = found.state else { panic!("{:?}", found.state) };
     assert_eq!((failure.blame, failure.message.as_str()), (Blame::Platform, "the lane was killed"));
     assert_eq!(completed_at, at(9));
     assert!(records.claim_shard("w", at(10), LEASE).await.unwrap().is_none());
-    assert_eq!(records.record_episode(other.fence, episode(0), at(10)).await.unwrap(), Recorded::Fenced);
+    assert_eq!(records.record_episode(other.fence, episode(0), at(10)).await.unwrap(), RecordOutcome::Fenced);
 }
 
 pub(super) async fn progress_forgives_failures(records: &dyn Records) {
@@ -124,7 +124,7 @@ pub(super) async fn progress_forgives_failures(records: &dyn Records) {
     }
     let last = claim(records).await;
     records.record_episode(last.fence, episode(0), at(2)).await.unwrap();
-    assert_eq!(records.fail_shard(last.fence, "killed", at(2)).await.unwrap(), Returned::Requeued);
+    assert_eq!(records.fail_shard(last.fence, "killed", at(2)).await.unwrap(), ReturnOutcome::Requeued);
     assert_eq!(claim(records).await.failures, 1);
 }
 

@@ -5,7 +5,8 @@ use assay_model::{AccountId, JobId, Secret};
 use super::arena;
 use super::fixtures::{LEASE, at, job};
 use crate::{
-    Cancelled, Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, Erased, MAX_KEPT_ATTEMPTS, NewJob, Records,
+    CancelOutcome, Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, EraseOutcome, MAX_KEPT_ATTEMPTS, NewJob,
+    Records,
 };
 
 fn reported(job: NewJob) -> NewJob {
@@ -21,7 +22,7 @@ async fn created(records: &dyn Records, number: u64, account: &str) -> JobId {
 
 async fn ended(records: &dyn Records, number: u64, account: &str) -> JobId {
     let id = created(records, number, account).await;
-    assert_eq!(records.cancel_job(None, id, at(1)).await.unwrap(), Cancelled::Done);
+    assert_eq!(records.cancel_job(None, id, at(1)).await.unwrap(), CancelOutcome::Done);
     id
 }
 
@@ -61,12 +62,12 @@ pub(super) async fn are_due_when_their_job_has_ended(records: &dyn Records) {
     assert!(records.claim_delivery(&[], at(15), LEASE).await.unwrap().is_none(), "somebody is at it");
     assert!(records.claim_delivery(&[], at(16), LEASE).await.unwrap().is_some(), "who has died since");
 
-    records.note_delivery(id, failed(17), DeliveryState::Pending, at(30)).await.unwrap();
+    records.record_delivery_attempt(id, failed(17), DeliveryState::Pending, at(30)).await.unwrap();
     assert!(records.claim_delivery(&[], at(29), LEASE).await.unwrap().is_none());
     assert!(records.claim_delivery(&[], at(30), LEASE).await.unwrap().is_some());
     let done = DeliveryAttempt { at: at(31), status: Some(204), error: None };
-    records.note_delivery(id, done.clone(), DeliveryState::Delivered, at(31)).await.unwrap();
-    records.note_delivery(id, failed(32), DeliveryState::Pending, at(32)).await.unwrap();
+    records.record_delivery_attempt(id, done.clone(), DeliveryState::Delivered, at(31)).await.unwrap();
+    records.record_delivery_attempt(id, failed(32), DeliveryState::Pending, at(32)).await.unwrap();
     let kept = only(records, id).await;
     assert_eq!((kept.state, kept.attempts, kept.first_at), (DeliveryState::Delivered, 2, Some(at(17))));
     assert_eq!(kept.log, [failed(17), done], "the end is the end");
@@ -86,12 +87,12 @@ pub(super) async fn are_listed_and_bounded(records: &dyn Records) {
     let (one, two) = (ended(records, 1, "lab").await, ended(records, 2, "lab").await);
     let three = ended(records, 3, "other").await;
     for second in 0..30 {
-        records.note_delivery(one, failed(second), DeliveryState::Pending, at(second)).await.unwrap();
+        records.record_delivery_attempt(one, failed(second), DeliveryState::Pending, at(second)).await.unwrap();
     }
     let kept = only(records, one).await;
     assert_eq!((kept.attempts, kept.log.len()), (30, MAX_KEPT_ATTEMPTS));
     assert_eq!(kept.log.last(), Some(&failed(29)));
-    records.note_delivery(two, failed(1), DeliveryState::GivenUp, at(1)).await.unwrap();
+    records.record_delivery_attempt(two, failed(1), DeliveryState::GivenUp, at(1)).await.unwrap();
     let listed = async |account: Option<&str>, state, (limit, offset)| {
         let account = account.map(|name| name.parse().unwrap());
         let (found, total) =
@@ -101,7 +102,7 @@ pub(super) async fn are_listed_and_bounded(records: &dyn Records) {
     assert_eq!(listed(None, None, (10, 0)).await, (vec![three, two, one], 3));
     assert_eq!(listed(Some("lab"), None, (1, 1)).await, (vec![one], 2));
     assert_eq!(listed(Some("lab"), Some(DeliveryState::GivenUp), (10, 0)).await, (vec![two], 1));
-    assert_eq!(records.erase_job(None, one, at(40)).await.unwrap(), Erased::Done);
+    assert_eq!(records.erase_job(None, one, at(40)).await.unwrap(), EraseOutcome::Done);
     assert_eq!(listed(Some("lab"), None, (10, 0)).await, (vec![two], 1), "the address goes with the job");
 }
 

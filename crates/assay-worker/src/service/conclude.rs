@@ -3,7 +3,7 @@
 use assay_model::{Verdict, conclude};
 use assay_report::attest::Evidence;
 use assay_report::json;
-use assay_store::{ConclusionClaim, JobState, Outcome, RenderCounts, Signed, StoreError};
+use assay_store::{ConclusionClaim, JobOutcome, JobState, RenderCounts, SignedDocuments, StoreError};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -68,7 +68,7 @@ impl Shared {
             return Ok(None);
         }
         let verdict = conclusion.verdict;
-        let outcome = Outcome { conclusion, fingerprint };
+        let outcome = JobOutcome { conclusion, fingerprint };
         let signed = match self.sign(claim, &outcome, now)? {
             Ok(signed) => signed,
             Err(why) => return self.unsigned(claim, &why),
@@ -88,9 +88,9 @@ impl Shared {
     fn sign(
         &self,
         claim: &ConclusionClaim,
-        outcome: &Outcome,
+        outcome: &JobOutcome,
         now: Timestamp,
-    ) -> Result<Result<Signed, String>, StoreError> {
+    ) -> Result<Result<SignedDocuments, String>, StoreError> {
         let Some(mut record) = self.wait(self.options.records.job(None, claim.fence.job_id))? else {
             return Ok(Err("the job is gone".to_owned()));
         };
@@ -112,6 +112,6 @@ impl Shared {
             files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
         evidence.push(Evidence { name: REPORT_FILE.to_owned(), sha256: hex(&Sha256::digest(&text)) });
         let statement = state(&report, evidence, timestep_s, &self.options.keyring);
-        Ok(statement.map(|statement| Signed { report: text, statement }).map_err(|e| platform(&e).to_string()))
+        Ok(statement.map(|statement| SignedDocuments { report: text, statement }).map_err(|e| platform(&e).to_string()))
     }
 }

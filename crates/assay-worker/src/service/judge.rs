@@ -31,7 +31,7 @@ impl Shared {
             }
             match self.judge_episode(claim.header.job_id, episode, &mut judging, cancel) {
                 Ok((judgement, frames)) if !cancel.is_cancelled() => {
-                    let write = self.options.records.judge_episode(
+                    let write = self.options.records.add_judgement(
                         claim.fence,
                         episode.episode,
                         judgement.clone(),

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, Live, Queue, Records, ServerCalls, StorageHealth, Work};
+use assay_store::{Blobs, LiveProgress, PolicyServerCredentialsStore, Queue, Records, StorageHealth, Work};
 use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
@@ -75,9 +75,9 @@ pub struct ServiceOptions {
     /// Most evidence of a job, in bytes; over it images are left out.
     pub max_job_bytes: u64,
     /// Where it says how far episodes are.
-    pub live: Arc<dyn Live>,
+    pub live: Arc<dyn LiveProgress>,
     /// How the policy servers of jobs are called.
-    pub servers: ServerCalls,
+    pub servers: PolicyServerCredentialsStore,
     /// Told when files can't be stored.
     pub health: StorageHealth,
     /// The records' runtime.

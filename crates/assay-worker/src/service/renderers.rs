@@ -8,7 +8,7 @@ use std::thread;
 
 use assay_model::lane::files;
 use assay_model::{Artifact, JobId};
-use assay_store::{BlobError, RenderClaim, RenderReturned, SignedDocument, StoreError};
+use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
 use sha2::{Digest, Sha256};
 
 use super::claims::Held;
@@ -163,7 +163,7 @@ impl Shared {
             }
         };
         let returned = self.wait(records.return_render(fence, note))?;
-        if returned == RenderReturned::GivenUp {
+        if returned == RenderReturnOutcome::GivenUp {
             tracing::error!(part = claim.part.as_str(), "given up");
         }
         if note.is_none() && !cancel.is_cancelled() {
@@ -181,7 +181,8 @@ impl Shared {
             SessionError::Scenario(why) => Undrawn::Failed(why),
             other => Undrawn::Ours(other.to_string()),
         })?;
-        let statement = self.wait(self.options.records.signed(job, SignedDocument::Statement)).map_err(|e| ours(&e))?;
+        let statement =
+            self.wait(self.options.records.signed_document(job, SignedDocument::Statement)).map_err(|e| ours(&e))?;
         let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".to_owned()))?;
         let desk = self.options.blobs.incoming().map_err(|e| ours(&e))?;
         let folder = desk.path().join(evidence::folder_of(result.episode));

@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource, rank};
-use assay_store::{Counted, NewJob, Rerun, Season, SeasonState, StoreError, Work, counted, entrants};
+use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, counted, entrants};
 use jiff::Timestamp;
 
 use super::Shared;
@@ -53,7 +53,7 @@ impl Shared {
     fn close_season(&self, season: &Season, top: u32, reruns_begun: bool) -> Result<(), StoreError> {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let (scenario, number) = (&season.scenario, season.number);
-        if self.wait(records.unfinished(scenario, number))? > 0 {
+        if self.wait(records.unfinished_season_jobs(scenario, number))? > 0 {
             return Ok(());
         }
         if !reruns_begun {
@@ -65,14 +65,14 @@ impl Shared {
             }
             return Ok(());
         }
-        if self.wait(records.finish_closing(scenario, number, now))? {
+        if self.wait(records.finish_closing_season(scenario, number, now))? {
             tracing::info!(scenario.id = %scenario, season = number, "closed a season");
         }
         Ok(())
     }
 
     /// The runs of a season's first entries on fresh seeds.
-    fn first_entries(&self, season: &Season, top: u32, now: Timestamp) -> Result<Vec<Rerun>, StoreError> {
+    fn first_entries(&self, season: &Season, top: u32, now: Timestamp) -> Result<Vec<NewRerun>, StoreError> {
         let records = &*self.options.records;
         let secrets = self.wait(records.season_secrets(&season.scenario, season.number))?;
         let Some(fresh) = secrets.and_then(|secrets| secrets.rerun) else { return Ok(Vec::new()) };
@@ -82,13 +82,13 @@ impl Shared {
             entries.iter().zip(places).filter_map(|(entry, place)| Some((place.rank?, entry))).collect();
         first.sort_by_key(|(rank, _)| *rank);
         // What its owner erased can't run again; its result stays as it is.
-        let can_run = |entry: &Counted| entry.submission.removed.policy_at.is_none();
+        let can_run = |entry: &SeasonEntry| entry.submission.removed.policy_at.is_none();
         let first = first.into_iter().filter(|(rank, entry)| *rank <= top && can_run(entry));
         Ok(first.map(|(_, entry)| rerun(entry, &fresh, now)).collect())
     }
 }
 
-fn rerun(entry: &Counted, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
+fn rerun(entry: &SeasonEntry, fresh: &SeasonSecret, now: Timestamp) -> NewRerun {
     let submission = &entry.submission;
     let of = submission.header.job_id;
     let header = JobHeader {
@@ -107,7 +107,7 @@ fn rerun(entry: &Counted, fresh: &SeasonSecret, now: Timestamp) -> Rerun {
         policy_path: submission.policy_path.clone(),
         shard_episodes: NonZeroU32::new(SHARD_EPISODES).unwrap_or(NonZeroU32::MIN),
     };
-    Rerun { of, job }
+    NewRerun { of, job }
 }
 
 fn shards_of(job: &NewJob) -> impl Iterator<Item = Work> {

@@ -139,14 +139,14 @@ impl Shared {
 
     /// Removes how a job's policy server is called, key and all: nobody will call it again.
     pub(super) fn forget_server(&self, job: JobId) {
-        if let Err(error) = self.options.servers.forget(job) {
+        if let Err(error) = self.options.servers.remove(job) {
             tracing::error!(job.id = %job, %error, "how its policy server is called could not be removed");
         }
     }
 
     /// The same for every job that has ended, however it did, and for requests from before `start` that became no job.
     pub(super) fn forget_servers(&self, start: SystemTime) {
-        let kept = self.options.servers.kept().unwrap_or_else(|error| {
+        let kept = self.options.servers.list().unwrap_or_else(|error| {
             tracing::error!(%error, "the calls of policy servers could not be listed");
             Vec::new()
         });

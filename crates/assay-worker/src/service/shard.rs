@@ -10,7 +10,8 @@ use std::time::Duration;
 use assay_model::{AccountId, Artifact, AttemptNote, Blame, EpisodeResult, Plan, ReplacedAttempt, ReplacementReason};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{
-    BlobError, Claim, Failure, Fence, LaneStep, Lease, MAX_RETRIES, Recorded, Returned, StoreError, Work,
+    BlobError, Claim, EpisodeProgress, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, StoreError,
+    Work,
 };
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -76,7 +77,7 @@ pub(super) struct Recorder<'a> {
 
 impl SessionEvents for Recorder<'_> {
     fn progress(&self, episode: u32, step: u32, of: u32) {
-        self.shared.options.live.step(self.fence.job_id, LaneStep { episode, step, of });
+        self.shared.options.live.step(self.fence.job_id, EpisodeProgress { episode, step, of });
     }
 
     fn wanted(&self, episode: u32) -> bool {
@@ -110,20 +111,20 @@ impl SessionEvents for Recorder<'_> {
         }
         match self.record(&result) {
             // Its evidence is packed after the conclusion, which somebody waits for.
-            Ok(Recorded::New { left_in_job: 0, .. }) => {
+            Ok(RecordOutcome::New { left_in_job: 0, .. }) => {
                 metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
                 Ok(())
             }
-            Ok(recorded @ (Recorded::New { .. } | Recorded::Duplicate)) => {
-                if recorded != Recorded::Duplicate {
+            Ok(recorded @ (RecordOutcome::New { .. } | RecordOutcome::Duplicate)) => {
+                if recorded != RecordOutcome::Duplicate {
                     metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 }
                 self.shared.pack(self.fence.job_id, [&result]);
                 // The last episode's goes with the shard's folder.
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
-            Ok(Recorded::Fenced) => Err(format!("episode {episode} is somebody else's now")),
+            Ok(RecordOutcome::Fenced) => Err(format!("episode {episode} is somebody else's now")),
             Err(error) => {
                 self.outage.cancel();
                 Err(format!("episode {episode} could not be recorded: {}", platform(&error)))
@@ -194,7 +195,7 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    fn record(&self, result: &EpisodeResult) -> Result<Recorded, StoreError> {
+    fn record(&self, result: &EpisodeResult) -> Result<RecordOutcome, StoreError> {
         let options = &self.shared.options;
         self.offered(|| options.records.record_episode(self.fence, result.clone(), options.clock.now()))
     }
@@ -285,7 +286,7 @@ impl Shared {
                 self.wait(records.release_shard(fence))?;
             }
             Ended::Scenario(message) => {
-                let failure = Failure { blame: Blame::Scenario, message };
+                let failure = JobFailure { blame: Blame::Scenario, message };
                 self.wait(records.fail_job(fence.job_id, failure, now))?;
             }
             Ended::Outage(message) => {
@@ -299,7 +300,7 @@ impl Shared {
             }
             Ended::Platform(message) => {
                 tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "a shard failed");
-                if self.wait(records.fail_shard(fence, &message, now))? == Returned::Requeued {
+                if self.wait(records.fail_shard(fence, &message, now))? == ReturnOutcome::Requeued {
                     self.publish(vec![work]);
                 }
             }

@@ -91,13 +91,13 @@ fn records(folder: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> an
     let file = scratch.path().join(RecordsCopy::FILE_NAME);
     files::copy(folder, scratch.path(), RecordsCopy::FILE_NAME)
         .context("copying the records to the folder for temporary files")?;
-    if let Some(damage) = RecordsCopy::open(&file)?.damage()? {
+    if let Some(damage) = RecordsCopy::open(&file)?.check_integrity()? {
         problems.push(format!("{}: {damage}", RecordsCopy::FILE_NAME));
         return Ok(None);
     }
     let records = SqliteRecords::open(scratch.path(), "a check of a backup")?;
     let copy = RecordsCopy::open(&file)?;
-    let recorded = copy.recorded()?;
+    let recorded = copy.counts()?;
     if (recorded.jobs, recorded.episodes) != (manifest.jobs, manifest.episodes) {
         let (jobs, episodes) = (manifest.jobs, manifest.episodes);
         problems.push(format!("{jobs} jobs and {episodes} episodes were backed up, there are others in the records"));

@@ -78,7 +78,7 @@ impl Copying<'_> {
         }
         let created_at = SystemClock.now();
         let records = RecordsCopy::make(self.data, &to)?;
-        let manifest = Manifest::new(RecordsCopy::schema(), created_at, records.recorded()?);
+        let manifest = Manifest::new(RecordsCopy::schema(), created_at, records.counts()?);
         Ok((records, manifest))
     }
 

@@ -72,7 +72,7 @@ fn is_of_a_data_folder(path: &str) -> bool {
 
 impl Manifest {
     /// The list of a backup that was made now.
-    pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::CopiedCounts) -> Self {
+    pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::RecordCounts) -> Self {
         Self {
             format: FORMAT,
             assay: env!("CARGO_PKG_VERSION").to_owned(),

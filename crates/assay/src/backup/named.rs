@@ -30,14 +30,14 @@ fn is_archive(path: &str) -> bool {
 impl Named {
     /// All files that the records name.
     pub(super) fn all(records: &RecordsCopy) -> Result<BTreeSet<Self>, StoreError> {
-        let policies = records.policies()?;
+        let policies = records.policy_paths()?;
         if let Some(path) = policies.iter().find(|path| !is_archive(path)) {
             let what = std::io::Error::other(format!("{path:?} is no archive of a data folder"));
             return Err(StoreError::Corrupt { row: "a job".into(), column: "policy_path", source: Arc::new(what) });
         }
         let mut named: BTreeSet<Self> = policies.into_iter().map(Self::Policy).collect();
-        named.extend(records.calls()?.into_iter().map(Self::Call));
-        named.extend(records.scenarios()?.into_iter().map(Self::Scenario));
+        named.extend(records.policy_server_jobs()?.into_iter().map(Self::Call));
+        named.extend(records.scenario_digests()?.into_iter().map(Self::Scenario));
         named.extend(records.evidence()?.into_iter().map(|(job, sha256)| Self::Artifact(job, sha256)));
         Ok(named)
     }

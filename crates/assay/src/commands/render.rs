@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::{JobId, SeedSource};
 use assay_report::json;
-use assay_store::{RenderRequested, Renders, SqliteRecords};
+use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
 use assay_worker::STATEMENT_FILE;
 
 use super::draw::{Ended, Folder};
@@ -74,14 +74,14 @@ fn of_job(arguments: &Render, data: &Path, job: JobId) -> Result<Code, Failure> 
     let records = SqliteRecords::open_beside(data, "assay render").ours()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
     match runtime.block_on(records.request_renders(job, arguments.record)).ours()? {
-        RenderRequested::Queued(0) => super::print("nothing is missing, or it is queued already"),
-        RenderRequested::Queued(count) => super::print(&format!(
+        RenderRequestOutcome::Queued(0) => super::print("nothing is missing, or it is queued already"),
+        RenderRequestOutcome::Queued(count) => super::print(&format!(
             "{count} {} queued: the service on this folder draws them when its lanes are idle",
             if count == 1 { "episode is" } else { "episodes are" }
         )),
-        RenderRequested::NotCompleted => return usage("is not COMPLETED: its videos follow its verdict"),
-        RenderRequested::NoEvidence => return usage("has no recordings any more"),
-        RenderRequested::NotFound => return usage("is not in this folder"),
+        RenderRequestOutcome::NotCompleted => return usage("is not COMPLETED: its videos follow its verdict"),
+        RenderRequestOutcome::NoEvidence => return usage("has no recordings any more"),
+        RenderRequestOutcome::NotFound => return usage("is not in this folder"),
     }
     Ok(Code::Success)
 }

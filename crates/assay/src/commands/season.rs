@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, Entropy, Isolation, ScenarioCard, ScenarioId, SeasonSecret, SystemClock};
-use assay_store::{Arena, CommunityRecords, NewSeason, Season, SeasonOpened, SeasonPins, SeasonState, SqliteRecords};
+use assay_store::{
+    CommunityRecords, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonState, SqliteRecords,
+};
 use assay_worker::Engine;
 use serde_json::{Value, json};
 
@@ -52,12 +54,12 @@ async fn open(data: &Path, scenario: &str, json: bool) -> Result<Code, Failure> 
         opened_at: SystemClock.now(),
     };
     match records.open_season(season).await.ours()? {
-        SeasonOpened::New(season) => {
+        OpenSeasonOutcome::New(season) => {
             let episodes = season.pins.episodes;
             let text = format!("opened {}: {episodes} episodes a submission", name(&season));
             show(&records, &season, json, &text).await
         }
-        SeasonOpened::Already(season) => {
+        OpenSeasonOutcome::Already(season) => {
             let advice = match season.state {
                 SeasonState::Open => "close it first: assay season close",
                 _ => "its last runs have not ended; see assay season list",
@@ -82,7 +84,7 @@ async fn card(records: &SqliteRecords, engine: &Engine, id: &ScenarioId) -> Resu
 async fn close(data: &Path, scenario: &str, top: u32, json: bool) -> Result<Code, Failure> {
     let records = records(data)?;
     let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
-    let closing = records.begin_closing(&id, top, secret(), SystemClock.now()).await.ours()?;
+    let closing = records.begin_closing_season(&id, top, secret(), SystemClock.now()).await.ours()?;
     let Some(season) = closing else {
         return Err(Failure::Usage(anyhow!("{id} has no open season; see assay season list")));
     };
@@ -112,7 +114,7 @@ async fn list(data: &Path, scenario: Option<&str>, json: bool) -> Result<Code, F
             season.number.to_string(),
             season.state.as_str().to_owned(),
             season.opened_at.strftime("%Y-%m-%d").to_string(),
-            records.unfinished(&season.scenario, season.number).await.ours()?.to_string(),
+            records.unfinished_season_jobs(&season.scenario, season.number).await.ours()?.to_string(),
             season.commitment.chars().take(COMMITMENT_SHOWN).collect(),
         ]);
     }
@@ -149,7 +151,7 @@ async fn row(records: &SqliteRecords, season: &Season) -> Result<Value, Failure>
         "scenario_version": season.pins.scenario_version, "scenario_digest": season.pins.scenario_digest,
         "episodes": season.pins.episodes, "max_score": season.pins.max_score, "fingerprint": season.pins.fingerprint,
         "opened_at": season.opened_at, "closed_at": closed_at, "commitment": season.commitment,
-        "waiting": records.unfinished(&season.scenario, season.number).await.ours()?,
+        "waiting": records.unfinished_season_jobs(&season.scenario, season.number).await.ours()?,
         "secret": secrets.as_ref().map(|secrets| secrets.season.to_hex()),
         "rerun_secret": secrets.and_then(|secrets| secrets.rerun).map(|secret| secret.to_hex()),
     }))
