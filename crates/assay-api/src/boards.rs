@@ -22,7 +22,7 @@ const STEPS: f64 = 20.0;
 /// An entry of a leaderboard.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub(crate) struct LeaderboardEntry {
-    /// From 1; tied entries share a rank. `null` for entries no better than doing nothing, and on a board of several
+    /// Rank from 1; tied entries share it. `null` for entries no better than doing nothing, and on a board of several
     /// scenarios for accounts without a SAFE entry.
     rank: Option<u32>,
     /// 1 + the number of entries that are certainly ahead, by their lead in the worlds that both ran in and by the

@@ -24,7 +24,7 @@ pub(crate) struct JobForecast {
 pub(crate) enum NoEstimate {
     /// No episode of its scenario has been measured on this server.
     Unmeasured,
-    /// It waits for a job of whose scenario no episode has been measured on this server.
+    /// A job ahead of it has a scenario of which no episode has been measured on this server.
     BehindUnmeasured,
     /// No conclusion has been measured on this server.
     Conclusion,

@@ -8,7 +8,7 @@ use tower_http::cors::CorsLayer;
 use crate::ApiSettings;
 use crate::sessions::CSRF_HEADER;
 
-/// How long a browser may cache the result of a preflight request.
+/// Time for which a browser may cache the result of a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(600);
 /// Headers that pages may send.
 const ALLOWED_HEADERS: [HeaderName; 9] = [

@@ -21,7 +21,7 @@ pub(super) struct EndpointPolicy {
     scope: Option<Scope>,
     needs_key: bool,
     json: bool,
-    steady: bool,
+    cacheable: bool,
     /// Query parameters that the endpoint knows; `None` if the OpenAPI document does not list them.
     query: Option<Arc<BTreeSet<String>>>,
 }
@@ -29,8 +29,8 @@ pub(super) struct EndpointPolicy {
 impl EndpointPolicy {
     pub(super) fn of(endpoint: &Endpoint) -> Self {
         let query = query_parameters(endpoint).map(Arc::new);
-        let Endpoint { scope, needs_key, json, steady, .. } = *endpoint;
-        Self { scope, needs_key, json, steady, query }
+        let Endpoint { scope, needs_key, json, cacheable, .. } = *endpoint;
+        Self { scope, needs_key, json, cacheable, query }
     }
 
     /// Checks the request. Returns whether the response is to be wrapped in an envelope.
@@ -54,7 +54,7 @@ pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Reque
         Ok(wraps) => wraps,
         Err(error) => return error.into_response(),
     };
-    let known: Vec<HeaderValue> = match policy.steady {
+    let known: Vec<HeaderValue> = match policy.cacheable {
         true => request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
         false => Vec::new(),
     };
@@ -66,5 +66,5 @@ pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Reque
     if let Some((known, uri)) = asked {
         unknown_query::warn(&mut response, &uri, &known);
     }
-    if policy.steady { cacheable::with_etag(response, &known).await } else { response }
+    if policy.cacheable { cacheable::with_etag(response, &known).await } else { response }
 }

@@ -57,8 +57,9 @@ impl ErrorCode {
 
 /// The body of every error response.
 #[derive(utoipa::ToSchema)]
+#[schema(as = ErrorAnswer)]
 #[expect(dead_code, reason = "only its schema is used")]
-pub(crate) struct ErrorAnswer {
+pub(crate) struct ErrorResponse {
     #[schema(value_type = Option<bool>)]
     data: (),
     error: ErrorBody,
@@ -91,7 +92,7 @@ pub(crate) enum AnyDetails {
 /// A limit that is reached, or that the request exceeds.
 #[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct OverLimit {
-    /// Its name, such as `jobs_per_day`.
+    /// Name of the limit, such as `jobs_per_day`.
     #[schema(example = "jobs_per_day")]
     limit: &'static str,
     /// The limit.
@@ -121,7 +122,7 @@ impl OverLimit {
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorDetails {
-    /// Its name.
+    /// Name of the part.
     field: String,
     /// The value, truncated; null for secrets, files and missing values.
     value: Option<String>,

@@ -86,7 +86,7 @@ pub struct EndpointInfo {
     /// Stands in the OpenAPI document. All do but those that serve the document's own pages.
     pub documented: bool,
     /// Seldom changes: gets an `ETag`, and 304 for who has it.
-    pub steady: bool,
+    pub cacheable: bool,
 }
 
 /// Requests of a kind share a rate limit.
@@ -121,7 +121,7 @@ pub fn endpoints() -> Vec<EndpointInfo> {
         needs_key: e.needs_key,
         rate: e.rate,
         documented: e.documented,
-        steady: e.steady,
+        cacheable: e.cacheable,
     };
     table().iter().map(info).collect()
 }
@@ -135,7 +135,7 @@ pub(crate) struct Endpoint {
     /// Answers JSON, so that an `Accept` without it is refused. The others look at the header themselves.
     pub(crate) json: bool,
     /// Seldom changes: gets a tag, and 304 for who has it.
-    pub(crate) steady: bool,
+    pub(crate) cacheable: bool,
     documented: bool,
     pub(crate) handler: fn() -> MethodRouter<App>,
 }
@@ -150,7 +150,7 @@ impl Endpoint {
             needs_key: false,
             rate: RateClass::Pages,
             json: false,
-            steady: false,
+            cacheable: false,
             documented: false,
             handler,
         }
@@ -173,7 +173,7 @@ pub(crate) fn table() -> Vec<Endpoint> {
         needs_key: scope.is_some(),
         rate,
         json: true,
-        steady: false,
+        cacheable: false,
         documented: true,
         handler,
     };
@@ -191,11 +191,11 @@ pub(crate) fn table() -> Vec<Endpoint> {
             ..row("GET", "/verify/{job_id}/report", read, RateClass::Get, || get(verify_report::page))
         },
         Endpoint {
-            steady: true,
+            cacheable: true,
             ..row("GET", "/verify/{job_id}/report.json", read, RateClass::Get, || get(verify_report::document))
         },
         Endpoint {
-            steady: true,
+            cacheable: true,
             ..row("GET", "/verify/{job_id}/attestation", read, RateClass::Get, || get(verify_attestation::handle))
         },
         Endpoint {
@@ -207,14 +207,17 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("POST", "/verify/{job_id}/replay", verify, RateClass::Write, || post(verify_replay::handle)),
         row("POST", "/verify/{job_id}/review", review, RateClass::Write, || post(verify_review::handle)),
         row("DELETE", "/verify/{job_id}", verify, RateClass::Write, || delete(verify_erase::handle)),
-        Endpoint { steady: true, ..row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)) },
-        Endpoint { steady: true, ..row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)) },
+        Endpoint { cacheable: true, ..row("GET", "/scenarios", read, RateClass::Get, || get(scenarios::handle)) },
+        Endpoint { cacheable: true, ..row("GET", "/scenarios/{id}", read, RateClass::Get, || get(scenario::handle)) },
         Endpoint {
-            steady: true,
+            cacheable: true,
             ..row("GET", "/scenarios/{id}/spec", read, RateClass::Get, || get(scenario_spec::handle))
         },
-        Endpoint { steady: true, ..row("GET", "/collections", read, RateClass::Get, || get(collections::handle)) },
-        Endpoint { steady: true, ..row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle)) },
+        Endpoint { cacheable: true, ..row("GET", "/collections", read, RateClass::Get, || get(collections::handle)) },
+        Endpoint {
+            cacheable: true,
+            ..row("GET", "/collections/{id}", read, RateClass::Get, || get(collection::handle))
+        },
         row("GET", "/community/scenarios", read, RateClass::Get, || get(community_list::handle)),
         row("GET", "/community/scenarios/{id}", read, RateClass::Get, || get(community_get::handle)),
         Endpoint {
@@ -223,14 +226,14 @@ pub(crate) fn table() -> Vec<Endpoint> {
         },
         row("POST", "/community/scenarios", publish, RateClass::Write, || post(community_publish::handle)),
         row("DELETE", "/community/scenarios/{id}", publish, RateClass::Write, || delete(community_delete::handle)),
-        Endpoint { steady: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
+        Endpoint { cacheable: true, ..row("GET", "/seasons", read, RateClass::Get, || get(seasons_list::handle)) },
         row("POST", "/submissions", submit, RateClass::Submit, || post(submissions_create::handle)),
         row("GET", "/submissions/{id}", read, RateClass::Get, || get(submission_get::handle)),
         Endpoint {
             json: false,
             ..row("GET", "/submissions/{id}/events", read, RateClass::Get, || get(submission_events::handle))
         },
-        Endpoint { steady: true, ..row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)) },
+        Endpoint { cacheable: true, ..row("GET", "/leaderboard", read, RateClass::Get, || get(leaderboard::handle)) },
         row("GET", "/submissions", read, RateClass::Get, || get(submissions_list::handle)),
         row("POST", "/submissions/{id}/choose", submit, RateClass::Write, || post(submission_choose::handle)),
         row("POST", "/submissions/{id}/cancel", submit, RateClass::Write, || post(submission_cancel::handle)),
@@ -265,12 +268,12 @@ pub(crate) fn table() -> Vec<Endpoint> {
         row("GET", "/readyz", None, RateClass::Free, || get(health::ready)),
         Endpoint { json: false, ..row("GET", "/metrics", None, RateClass::Free, || get(metrics::handle)) },
         Endpoint {
-            steady: true,
+            cacheable: true,
             ..row("GET", "/.well-known/assay-keys.json", None, RateClass::Free, || get(signing_keys::handle))
         },
         Endpoint {
             documented: false,
-            steady: true,
+            cacheable: true,
             ..row("GET", "/openapi.json", None, RateClass::Free, || get(openapi::handle))
         },
         Endpoint::page("GET", "/docs", || get(docs::index)),

@@ -12,7 +12,7 @@ use utoipa::openapi::path::ParameterIn;
 
 use super::{Endpoint, EndpointInfo, endpoints, examples, openapi_intro, openapi_links, openapi_webhooks};
 use crate::ApiSettings;
-use crate::http::{ErrorAnswer, Json};
+use crate::http::{ErrorResponse, Json};
 use crate::state::App;
 use crate::webhooks::WebhookMessage;
 
@@ -78,7 +78,7 @@ use crate::webhooks::WebhookMessage;
         super::webhook_deliveries::handle,
         super::webhook_secret::handle,
     ),
-    components(schemas(ErrorAnswer, WebhookMessage))
+    components(schemas(ErrorResponse, WebhookMessage))
 )]
 struct Declared;
 
@@ -260,7 +260,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     if let Some(stream) = responses.pointer_mut("/200/content/text~1event-stream/schema") {
         *stream = event(&stream.take());
     }
-    if endpoint.steady {
+    if endpoint.cacheable {
         responses["304"] =
             json!({ "description": "The client has it already: its `If-None-Match` names the answer's `ETag`" });
     }

@@ -19,11 +19,11 @@ pub struct ApiSettings {
     /// The address at which clients reach the service, such as `https://assay.example.org`; makes addresses in
     /// responses absolute.
     pub public_url: Option<String>,
-    /// How long a client may take to send the head of a request.
+    /// Longest time in which a client may send the head of a request.
     pub header_read: Duration,
     /// Most connections at the same time; further ones wait to be accepted.
     pub max_connections: usize,
-    /// How long a stopping server waits for running requests.
+    /// Longest time that a stopping server waits for running requests.
     pub drain: Duration,
     /// Limits on uploads.
     pub uploads: Uploads,
@@ -39,7 +39,7 @@ pub struct ApiSettings {
     pub job: JobLimits,
     /// Limits of the disk.
     pub disk: DiskLimits,
-    /// Who may read the metrics.
+    /// Access to the metrics.
     pub metrics: MetricsAccess,
     /// Retention.
     pub retention: Retention,

@@ -14,10 +14,10 @@ pub struct JobLimits {
     /// CPU seconds that the policy of one verification or submission may use in the worst case: the kernel's limit per
     /// episode of its scenario, times the episodes.
     pub cpu_s: u64,
-    /// How long a policy may sleep in an episode, in seconds, while the simulator waits for its actions: this much in
-    /// any episode,
+    /// Seconds that a policy may sleep in an episode while the simulator waits for its actions: this many in any
+    /// episode,
     pub wall_budget_s: Seconds,
-    /// and this much more for each simulated second of the scenario's time limit. Beyond that the episode ends as
+    /// and this many more for each simulated second of the scenario's time limit. Beyond that the episode ends as
     /// `policy_timeout`, code `wall_budget`.
     pub wall_budget_per_simulated_s: u32,
 }

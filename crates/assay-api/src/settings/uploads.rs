@@ -13,9 +13,9 @@ pub struct Uploads {
     pub max_bytes: u64,
     /// Largest archive of a scenario in bytes (32 MiB, which is also the maximum).
     pub max_scenario_bytes: u64,
-    /// How long a client may take to send the next piece of a body, in seconds.
+    /// Longest pause in seconds before the next piece of a body.
     pub idle_s: Seconds,
-    /// How long a client may take to send a whole body, in seconds, even if it sends steadily.
+    /// Longest time in seconds for a whole body, even if it is sent steadily.
     pub total_s: Seconds,
     /// Minimum average rate of a body in bytes per second, once `idle_s` is over (408). A body that announces its
     /// length must also be fast enough to arrive within `total_s`. 0: no minimum rate.

@@ -9,11 +9,12 @@ use super::{InvalidSetting, Seconds};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// How long an address may take to respond, in seconds.
+    /// Longest time in seconds that an address may take to respond.
     pub answer_s: Seconds,
-    /// How long a delivery is retried, with growing pauses, after its first attempt failed, in seconds.
+    /// Period in seconds in which a delivery is retried, with growing pauses, after its first attempt failed.
     pub retry_for_s: Seconds,
-    /// How long messages also carry the signature of the previous secret after an account has rotated it, in seconds.
+    /// Period in seconds in which messages also carry the signature of the previous secret after an account has
+    /// rotated it.
     pub overlap_s: Seconds,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct VerifyRequest {
     pub(crate) policy_name: String,
     /// The policy server, if no archive is evaluated.
     pub(crate) server: Option<PolicyServerRequest>,
-    /// From the request, or else from the scenario; only for a server.
+    /// Taken from the request, or else from the scenario; only for a server.
     pub(crate) replan_steps: Option<u32>,
     pub(crate) warnings: Vec<String>,
 }

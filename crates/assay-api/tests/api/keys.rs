@@ -118,7 +118,7 @@ async fn each_endpoint_refuses_bad_keys() {
         needs_key: true,
         rate: RateClass::Get,
         documented: false,
-        steady: false,
+        cacheable: false,
     };
     for endpoint in endpoints().into_iter().filter(|e| e.needs_key).chain([unknown]) {
         for (key, message) in &bad {

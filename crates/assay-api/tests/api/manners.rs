@@ -36,8 +36,8 @@ async fn what_did_not_change_is_not_sent_again() {
     let id = app.completed(&key, 1).await;
     let done = format!("/verify/{id}");
     let mut paths = vec![done.as_str()];
-    let steady = endpoints();
-    paths.extend(steady.iter().filter(|e| e.steady && !e.path.contains('{')).map(|e| e.path));
+    let cacheable = endpoints();
+    paths.extend(cacheable.iter().filter(|e| e.cacheable && !e.path.contains('{')).map(|e| e.path));
     paths.extend(["/scenarios/tabletop_reach", "/scenarios/tabletop_reach/spec", "/collections/small"]);
     assert!(paths.len() > 7);
     for path in paths {
