@@ -141,7 +141,7 @@ pub(crate) async fn scenario_board(
         let (pins, is_open) = (&contest.season.pins, !contest.season.is_closed());
         let places = rank(&entrants, pins.idle_progress);
         let entries = contest.counted.iter().zip(places);
-        sorted(
+        sort_entries(
             entries.filter_map(|(entry, place)| entry_line(entry, place, f64::from(pins.max_score), is_open)).collect(),
         )
     });
@@ -175,7 +175,7 @@ pub(crate) async fn combined_board(
             None => (0.0, Vec::new()),
         });
     }
-    let entries = spawn_ranking(move || sorted(combined(&contests, &boards))).await?;
+    let entries = spawn_ranking(move || sort_entries(combined(&contests, &boards))).await?;
     app.boards.store(name, runs, &entries);
     Ok(entries)
 }
@@ -276,7 +276,7 @@ fn round_outward(low: f64, high: f64) -> (f64, f64) {
 }
 
 /// Sorts the best entries first and those without a rank last; tied entries by age.
-fn sorted(mut entries: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
+fn sort_entries(mut entries: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
     entries.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
     entries
 }

@@ -15,7 +15,7 @@ pub(crate) async fn precheck(app: &App, caller: &Caller) -> Result<(), ApiError>
 }
 
 /// Returns the quota that a job with this number of episodes needs.
-pub(crate) fn of_job(app: &App, scenario: &ScenarioCard, episodes: u32, archive_bytes: u64) -> JobQuota {
+pub(crate) fn job_quota(app: &App, scenario: &ScenarioCard, episodes: u32, archive_bytes: u64) -> JobQuota {
     let sim_s = u64::from(scenario.time_limit) * u64::from(episodes);
     JobQuota { caps: caps(app), ask: JobDemand { sim_s, stored_bytes: archive_bytes } }
 }

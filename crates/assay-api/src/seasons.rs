@@ -16,14 +16,14 @@ pub(crate) async fn open_season(
 ) -> Result<(Season, Arc<ScenarioCard>), ApiError> {
     let season = match app.records.season(&scenario.id, None).await? {
         Some(season) => season,
-        None => first(app, scenario).await?,
+        None => open_first_season(app, scenario).await?,
     };
     if season.state != SeasonState::Open {
-        return Err(not_open(&season));
+        return Err(season_not_open(&season));
     }
     let pinned = match season.pins.scenario_digest == scenario.digest {
         true => Ok(Arc::clone(scenario)),
-        false => earlier(app, &season).await?,
+        false => pinned_version(app, &season).await?,
     };
     let differences = season.pins.fingerprint.differences(&app.fingerprint);
     let changed = match (differences.first(), pinned) {
@@ -40,7 +40,7 @@ pub(crate) async fn open_season(
 }
 
 /// Reads the scenario in the version that the season was opened with, which is not the newest.
-async fn earlier(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>, String>, ApiError> {
+async fn pinned_version(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>, String>, ApiError> {
     let (publisher, id, digest) =
         (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest.clone());
     let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
@@ -48,14 +48,14 @@ async fn earlier(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>,
 }
 
 /// Returns the error for a season that does not accept submissions.
-pub(crate) fn not_open(season: &Season) -> ApiError {
+pub(crate) fn season_not_open(season: &Season) -> ApiError {
     let (number, scenario) = (season.number, &season.scenario);
     let state = if season.is_closed() { "is closed" } else { "is closing" };
     let message = format!("season {number} of {scenario} {state}: wait until the host opens the next one");
     ApiError::new(ErrorCode::Conflict, message)
 }
 
-async fn first(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
+async fn open_first_season(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
     let mut secret = [0; 32];
     app.entropy.fill(&mut secret);
     let season = NewSeason {

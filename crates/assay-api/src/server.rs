@@ -85,7 +85,7 @@ async fn accept(
                 }
                 return Ok((socket, peer, permit));
             }
-            Err(error) if is_of_one_connection(error.kind()) => {}
+            Err(error) if is_connection_error(error.kind()) => {}
             Err(error) => {
                 tracing::error!(%error, "could not accept a connection");
                 tokio::time::sleep(PAUSE).await;
@@ -94,7 +94,7 @@ async fn accept(
     }
 }
 
-fn is_of_one_connection(kind: ErrorKind) -> bool {
+fn is_connection_error(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 

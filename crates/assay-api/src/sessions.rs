@@ -61,7 +61,7 @@ impl SessionSecret {
 }
 
 /// Returns a `Set-Cookie` value that deletes the cookie.
-pub(crate) fn no_cookie(settings: &ApiSettings) -> Option<HeaderValue> {
+pub(crate) fn expired_cookie(settings: &ApiSettings) -> Option<HeaderValue> {
     cookie("", settings, 0)
 }
 

@@ -28,12 +28,12 @@ pub(crate) async fn follow(
     record: &JobRecord,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
-    accept(headers)?;
+    require_event_stream(headers)?;
     erased::none(record)?;
     let job = record.header.job_id;
     let hub = app.events.clone();
     if hub.is_stopping() {
-        return Err(stopping());
+        return Err(stopping_error());
     }
     let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     // Subscribe before reading the records: an event in between is received twice, and sent once.
@@ -66,7 +66,7 @@ pub(crate) async fn follow(
 }
 
 /// Returns an error if the client does not accept a stream.
-pub(super) fn accept(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn require_event_stream(headers: &HeaderMap) -> Result<(), ApiError> {
     if accepts(headers, CONTENT_TYPE) {
         return Ok(());
     }
@@ -74,7 +74,7 @@ pub(super) fn accept(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(ErrorCode::NotAcceptable, message))
 }
 
-pub(super) fn stopping() -> ApiError {
+pub(super) fn stopping_error() -> ApiError {
     ApiError::try_again(ErrorCode::Unavailable, "the service is stopping; try again", 1)
 }
 

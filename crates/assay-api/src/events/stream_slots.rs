@@ -65,7 +65,7 @@ impl StreamSlots {
         }
         let streams = open.accounts.entry(caller.key.account.clone()).or_default();
         if *streams >= of_account {
-            return Err(too_many(*streams, of_account));
+            return Err(too_many_streams(*streams, of_account));
         }
         *streams += 1;
         open.total += 1;
@@ -94,7 +94,7 @@ impl StreamSlots {
 }
 
 /// Returns the error for an account at its limit of streams.
-fn too_many(open: usize, most: usize) -> ApiError {
+fn too_many_streams(open: usize, most: usize) -> ApiError {
     let count = |streams: usize| u64::try_from(streams).unwrap_or(u64::MAX);
     let over = OverLimit::when("streams", count(most), count(open), "when one of your account's streams is closed");
     let message = format!("your account has {open} of {most} streams open; close one");

@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use super::channels::StreamMessage;
-use super::follow::{accept, last_event_id, response, stopping};
+use super::follow::{last_event_id, require_event_stream, response, stopping_error};
 use super::stream_slots::StreamSlot;
 use super::update::{EventFrame, HEARTBEAT, RETRY};
 use crate::http::{ApiError, Caller};
@@ -38,16 +38,16 @@ pub(crate) async fn follow_submission(
     published: &PublishedSubmission,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
-    accept(headers)?;
+    require_event_stream(headers)?;
     let hub = app.events.clone();
     if hub.is_stopping() {
-        return Err(stopping());
+        return Err(stopping_error());
     }
     let slot = hub.0.slots.acquire(caller, app.settings.account.streams, app.settings.events.max_streams)?;
     let job = published.record().header.job_id;
     let messages = hub.subscribe(job, false).await?;
     let published = published.clone().with_history(&*app.records).await?;
-    let last = published.changes().last().map_or(1, id_of);
+    let last = published.changes().last().map_or(1, event_id);
     let had = last_event_id(headers).filter(|had| *had <= last);
     if published.status().is_final() && had == Some(last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -145,12 +145,12 @@ impl SubmissionStream {
     /// Queues the changes that were not sent yet; if there is none, the current estimate.
     async fn push_news(&mut self, published: &PublishedSubmission) -> Result<(), StoreError> {
         let news: Vec<Change> =
-            published.changes().iter().filter(|change| id_of(change) > self.last_id).copied().collect();
+            published.changes().iter().filter(|change| event_id(change) > self.last_id).copied().collect();
         let estimate = self.app.forecast.published(self.job, published.status(), published.point()).await?;
         for change in &news {
             let is_last = news.last() == Some(change);
             let frame = EventFrame::published(published, Some(*change), is_last.then_some(estimate));
-            self.last_id = id_of(change);
+            self.last_id = event_id(change);
             self.done = frame.done;
             self.next.push_back(frame.bytes);
         }
@@ -162,6 +162,6 @@ impl SubmissionStream {
 }
 
 /// Returns the event id of a change; 0 precedes the first.
-fn id_of(change: &Change) -> u32 {
+fn event_id(change: &Change) -> u32 {
     change.point.saturating_add(1)
 }

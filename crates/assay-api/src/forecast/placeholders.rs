@@ -40,7 +40,7 @@ pub(super) fn with_placeholders(
             free = free.saturating_sub(usize::try_from(pieces).unwrap_or(usize::MAX));
         }
         let (since, left) = match started.filter(|_| has_lane) {
-            Some(started) => under_way(started, now, episodes, pace(&submission.scenario)),
+            Some(started) => current_episode(started, now, episodes, pace(&submission.scenario)),
             None => (None, episodes),
         };
         shards.extend((0..pieces).map(|_| OpenShard {
@@ -59,7 +59,7 @@ pub(super) fn with_placeholders(
 }
 
 /// Returns the start of the current episode and the number of episodes left, if all take the usual time.
-fn under_way(started: Timestamp, now: Timestamp, episodes: u32, pace: Option<f64>) -> (Option<Timestamp>, u32) {
+fn current_episode(started: Timestamp, now: Timestamp, episodes: u32, pace: Option<f64>) -> (Option<Timestamp>, u32) {
     let Some(each) = pace.filter(|each| *each > 0.0) else { return (Some(started), episodes) };
     let passed = now.duration_since(started).as_secs_f64().max(0.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is never negative")]

@@ -151,7 +151,7 @@ impl QueueForecast {
             return Ok(*forecast);
         }
         let mut snapshot = self.snapshot().await?;
-        if !snapshot.knows(id) && status != JobStatus::Judging {
+        if !snapshot.contains(id) && status != JobStatus::Judging {
             // The job is younger than the snapshot. The result is fixed until the next point, so a new one is computed.
             let _computing = self.0.computing.lock().await;
             snapshot = self.0.compute().await?;
@@ -224,7 +224,7 @@ impl ForecastSnapshot {
         found.position = found.position.filter(|_| status == JobStatus::Queued);
         match status {
             JobStatus::Queued | JobStatus::Running => {
-                self.without_worker(&mut found);
+                self.clear_estimate_without_worker(&mut found);
                 found
             }
             JobStatus::Judging => {
@@ -237,12 +237,12 @@ impl ForecastSnapshot {
 }
 
 impl ForecastSnapshot {
-    fn knows(&self, job: JobId) -> bool {
+    fn contains(&self, job: JobId) -> bool {
         self.jobs.binary_search_by_key(&job, |(known, _)| *known).is_ok() || self.later.binary_search(&job).is_ok()
     }
 
     /// Clears the estimate of a job with an uploaded policy if no worker runs these.
-    fn without_worker(&self, job: &mut JobForecast) {
+    fn clear_estimate_without_worker(&self, job: &mut JobForecast) {
         if !self.runs_uploads && !job.remote {
             (job.eta_s, job.no_estimate) = (None, Some(NoEstimate::NoWorker));
         }

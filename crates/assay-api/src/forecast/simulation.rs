@@ -155,7 +155,7 @@ impl<'a> QueueSimulation<'a> {
             if let Some(account) = had {
                 self.release(account);
             }
-            let Some(shard) = self.take() else { break };
+            let Some(shard) = self.claim_next() else { break };
             let each = pace(shard);
             let projection = self.jobs.entry(shard.job_id).or_default();
             let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(projection.slowest_s);
@@ -172,7 +172,7 @@ impl<'a> QueueSimulation<'a> {
     }
 
     /// Returns the shard that the next free lane claims.
-    fn take(&mut self) -> Option<&'a OpenShard> {
+    fn claim_next(&mut self) -> Option<&'a OpenShard> {
         let (held, _, _, account) = self.turns.pop_first()?;
         let shards = self.waiting.get_mut(account)?;
         let shard = shards.pop_front()?;

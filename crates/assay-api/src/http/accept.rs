@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use super::error::{ApiError, ErrorCode};
 
 /// Returns an error if the client does not accept JSON.
-pub(super) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     if accepts(headers, "application/json") {
         return Ok(());
     }

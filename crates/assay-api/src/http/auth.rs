@@ -68,7 +68,7 @@ impl Caller {
 /// Requires a valid key for all paths except public endpoints, and applies the key's rate limits. Of the public
 /// endpoints only pages are counted, for requests with a key or a session.
 pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let class = rate::class(request.method(), request.uri().path());
+    let class = rate::rate_class(request.method(), request.uri().path());
     let is_public = routes::is_public(request.uri().path());
     if is_public && class != RateClass::Pages {
         return next.run(request).await;

@@ -44,7 +44,7 @@ impl EndpointPolicy {
         if !self.json {
             return Ok(false);
         }
-        accept::check(request.headers())?;
+        accept::require_json(request.headers())?;
         envelope::is_wanted(request.uri())
     }
 }

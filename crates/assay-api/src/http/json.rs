@@ -40,7 +40,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
         return Err(not_json());
     }
     let once = IdempotencyGuard::of(&request);
-    let value = parse(&read_whole(app, request).await?)?;
+    let value = parse(&receive_body(app, request).await?)?;
     if let Some(once) = once {
         once.begin(|content| content.add_json(&value)).await?;
     }
@@ -51,7 +51,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
     let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
     let once = IdempotencyGuard::of(&request);
-    let body = read_whole(app, request).await?;
+    let body = receive_body(app, request).await?;
     let value = match &*body {
         b"" if is_silent => None,
         b"null" if says_json => None,
@@ -64,7 +64,7 @@ pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Op
     Ok(value)
 }
 
-async fn read_whole(app: &App, request: Request) -> Result<Bytes, ApiError> {
+async fn receive_body(app: &App, request: Request) -> Result<Bytes, ApiError> {
     let caller = request.extensions().get::<Caller>().cloned();
     let body = read(app, request.into_body()).await?;
     if let Some(caller) = caller {

@@ -58,7 +58,7 @@ impl RateWindows {
 
     /// Counts a request of `key` if the current window allows it.
     pub(super) fn admit(&self, key: &KeyId, class: RateClass, limits: &RateLimits, now: Timestamp) -> Admission {
-        let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit(class, limits));
+        let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit_of(class, limits));
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.number != number {
             // Also if the clock was set back: that resets the window, and never blocks a key for long.
@@ -102,7 +102,7 @@ impl Admission {
 }
 
 /// Returns the class of a request with a key, also for paths without an endpoint.
-pub(super) fn class(method: &Method, path: &str) -> RateClass {
+pub(super) fn rate_class(method: &Method, path: &str) -> RateClass {
     let path = path.strip_prefix("/v1").unwrap_or(path).trim_end_matches('/');
     match (method, path) {
         (&Method::GET | &Method::HEAD | &Method::OPTIONS, path) if is_page(path) => RateClass::Pages,
@@ -118,7 +118,7 @@ fn is_page(path: &str) -> bool {
     path == "/docs" || path.starts_with("/docs/")
 }
 
-fn limit(class: RateClass, limits: &RateLimits) -> u32 {
+fn limit_of(class: RateClass, limits: &RateLimits) -> u32 {
     match class {
         RateClass::Get => limits.get_per_minute,
         RateClass::Verify => limits.verify_per_minute,
@@ -140,7 +140,7 @@ mod tests {
         for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.rate != RateClass::Free) {
             let method: Method = endpoint.method.parse().unwrap();
             for path in [endpoint.path.to_owned(), format!("/v1{}", endpoint.path)] {
-                assert_eq!(class(&method, &path), endpoint.rate, "{method} {path}");
+                assert_eq!(rate_class(&method, &path), endpoint.rate, "{method} {path}");
             }
         }
     }

@@ -51,7 +51,7 @@ pub(super) async fn handle(
     });
     match task.await.map_err(|e| ApiError::internal("a preflight panicked", &e))? {
         Ok(found) => Ok(Json(found)),
-        Err(PreflightFailure::Policy(failure)) => Err(upload::refusal(&app, failure)),
+        Err(PreflightFailure::Policy(failure)) => Err(upload::intake_error(&app, failure)),
         Err(PreflightFailure::Stopping) => {
             Err(ApiError::try_again(ErrorCode::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
         }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use crate::http::{ApiError, csrf_rejection};
-use crate::sessions::{SessionSecret, no_cookie};
+use crate::sessions::{SessionSecret, expired_cookie};
 use crate::state::App;
 
 /// Sign out
@@ -25,6 +25,6 @@ pub(super) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result
         app.records.end_session(&secret.hash()).await?;
         app.events.recheck_streams();
     }
-    let cookie = no_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
+    let cookie = expired_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
     Ok((StatusCode::NO_CONTENT, AppendHeaders(cookie)).into_response())
 }

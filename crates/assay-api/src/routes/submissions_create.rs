@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::http::{self, ApiError, Caller, IdempotencyGuard, Json, OverLimit};
 use crate::quota;
-use crate::seasons::{not_open, open_season};
+use crate::seasons::{open_season, season_not_open};
 use crate::state::App;
 use crate::upload::{self, StoredPolicy, SubmissionRequest};
 
@@ -88,7 +88,7 @@ pub(super) async fn handle(
     upload::within_archive_budget(&form, &scenario)?;
     let wish = SubmissionRequest { scenario, ..wish };
     fits(&app, &wish, &season).await?;
-    let callback_url = upload::callback(&app, &caller.key.account, &form).await?;
+    let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
     let policy = upload::accept(&app, form).await?;
     let id = JobId(app.new_id());
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
@@ -96,7 +96,7 @@ pub(super) async fn handle(
     let created = match submit(&app, &caller, (id, &place, once), (wish, callback_url), policy, &season).await {
         Ok(created) => created,
         Err(error) => {
-            upload::forget(&app, archive).await;
+            upload::discard(&app, archive).await;
             return Err(error);
         }
     };
@@ -128,7 +128,7 @@ async fn submit(
     let job = NewJob {
         account: caller.key.account.clone(),
         shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
-        quota: Some(quota::of_job(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
+        quota: Some(quota::job_quota(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
         policy_path: Some(policy.path.clone()),
         header,
         callback_url,
@@ -147,7 +147,7 @@ async fn submit(
     let early = || http::answer(StatusCode::CREATED, Some(place), &early);
     let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
         SubmitOutcome::Accepted { shards } => shards,
-        SubmitOutcome::NotOpen => return Err(not_open(season)),
+        SubmitOutcome::NotOpen => return Err(season_not_open(season)),
         SubmitOutcome::TooMany => return Err(too_many(daily, season, day, now)),
     };
     for shard in 0..shards {

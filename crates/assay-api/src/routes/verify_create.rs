@@ -93,7 +93,7 @@ pub(super) async fn handle(
     }
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
-    let callback_url = upload::callback(&app, &caller.key.account, &form).await?;
+    let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
     let policy = match wish.server {
         Some(_) => None,
         None => Some(upload::accept(&app, form).await?),
@@ -104,7 +104,7 @@ pub(super) async fn handle(
     let job = match accept(&app, &caller, (job_id, &place, once), (wish, callback_url), policy).await {
         Ok(job) => job,
         Err(error) => {
-            upload::forget(&app, archive).await;
+            upload::discard(&app, archive).await;
             return Err(error);
         }
     };
@@ -124,7 +124,7 @@ async fn accept(
     let job = NewJob {
         account: caller.key.account.clone(),
         shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
-        quota: Some(quota::of_job(app, &wish.scenario, wish.plan.episodes, bytes)),
+        quota: Some(quota::job_quota(app, &wish.scenario, wish.plan.episodes, bytes)),
         policy_path: policy.as_ref().map(|policy| policy.path.clone()),
         header,
         callback_url,

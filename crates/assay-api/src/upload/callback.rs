@@ -10,7 +10,11 @@ use crate::state::App;
 const PART: &str = "callback_url";
 
 /// Returns the address, if the form has one. Checks that it is well-formed and that messages to it can be signed.
-pub(crate) async fn callback(app: &App, account: &AccountId, form: &UploadForm) -> Result<Option<Secret>, ApiError> {
+pub(crate) async fn callback_url(
+    app: &App,
+    account: &AccountId,
+    form: &UploadForm,
+) -> Result<Option<Secret>, ApiError> {
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
     // The error does not repeat the address, which may contain a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);

@@ -168,7 +168,7 @@ async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = UploadForm::default();
-    while let Some(field) = reader.in_time(multipart.next_field()).await? {
+    while let Some(field) = reader.next_piece(multipart.next_field()).await? {
         let name = field.name().map(str::to_owned).unwrap_or_default();
         if name == parts.file {
             if form.policy.is_some() {
@@ -229,7 +229,7 @@ impl FormReader<'_> {
         let name = field.file_name().map(str::to_owned);
         let mut sink = FileSink { folder: self.app.data.join(UPLOADS), file: None, buffer: Vec::new() };
         let (mut size, mut hash) = (0_u64, Sha256::new());
-        while let Some(chunk) = self.in_time(field.chunk()).await? {
+        while let Some(chunk) = self.next_piece(field.chunk()).await? {
             size = size.saturating_add(chunk.len() as u64);
             if size > (self.parts.max_bytes)(self.app) {
                 return Err(too_large(self.app, self.parts));
@@ -250,7 +250,7 @@ impl FormReader<'_> {
 
     async fn text(&self, name: &'static str, mut field: Field<'_>) -> Result<String, ApiError> {
         let mut bytes = Vec::new();
-        while let Some(chunk) = self.in_time(field.chunk()).await? {
+        while let Some(chunk) = self.next_piece(field.chunk()).await? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_TEXT_BYTES {
                 return Err(ApiError::invalid(name, None, format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
@@ -260,7 +260,7 @@ impl FormReader<'_> {
     }
 
     /// Waits for the next piece, within the limits of the body's timer.
-    async fn in_time<T>(&self, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
+    async fn next_piece<T>(&self, next: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
         match self.timer.next(next).await? {
             Ok(value) => Ok(value),
             Err(e) if e.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large(self.app, self.parts)),

@@ -63,14 +63,14 @@ pub(crate) async fn accept(app: &App, form: UploadForm) -> Result<StoredPolicy, 
     let in_use = Arc::clone(&archives.in_use).read_owned().await;
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let checked = app.intake.check(upload.file.path()).map_err(|failure| refusal(&app, failure))?;
+        let checked = app.intake.check(upload.file.path()).map_err(|failure| intake_error(&app, failure))?;
         store(&app, upload.file, checked, in_use)
     });
     task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
 }
 
 /// Maps a failed check of a policy to an API error.
-pub(crate) fn refusal(app: &App, failure: IntakeFailure) -> ApiError {
+pub(crate) fn intake_error(app: &App, failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
         IntakeFailure::NotRun(why) => ApiError::new(ErrorCode::Unavailable, why),
@@ -113,7 +113,7 @@ fn persist(file: NamedTempFile, path: &Path, folder: &Path) -> std::io::Result<(
 
 /// Removes the archive of a job that was not accepted, unless another job needs it. To be called once the
 /// [`StoredPolicy`] is dropped; continues if its caller is cancelled.
-pub(crate) async fn forget(app: &App, path: Option<String>) {
+pub(crate) async fn discard(app: &App, path: Option<String>) {
     let Some(path) = path else { return };
     let app = app.clone();
     let removal = tokio::spawn(async move {

@@ -4,8 +4,8 @@ use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
 use assay_store::PolicyServerCredentials;
 
 use super::form::UploadForm;
-use super::policy_archives::refusal;
-use super::text_parts::{MAX_NAME_CHARS, count};
+use super::policy_archives::intake_error;
+use super::text_parts::{MAX_NAME_CHARS, parse_count};
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -31,8 +31,8 @@ impl PolicyServerRequest {
 /// Returns the server, if one is to be evaluated, and warnings about parts that are ignored because none is.
 pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
     // Validated even without a server: an invalid number is always an error.
-    let concurrency = count(form, "policy_concurrency", MAX_CONCURRENCY)?;
-    let replan_steps = count(form, "replan_steps", MAX_REPLAN_STEPS)?;
+    let concurrency = parse_count(form, "policy_concurrency", MAX_CONCURRENCY)?;
+    let replan_steps = parse_count(form, "replan_steps", MAX_REPLAN_STEPS)?;
     let url = form.texts.get("policy_url");
     if form.policy.is_some() {
         return Ok((None, ignored(form)));
@@ -43,7 +43,7 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
         return Err(ApiError::invalid("policy", None, message));
     };
     // The error does not repeat the address, which may contain a password.
-    let checked = app.intake.check_server(url).map_err(|failure| refusal(app, failure))?;
+    let checked = app.intake.check_server(url).map_err(|failure| intake_error(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
     let request = PolicyServerRequest {
         url: Secret::new(url),

@@ -7,22 +7,22 @@ use crate::http::ApiError;
 pub(super) const MAX_NAME_CHARS: usize = 100;
 
 /// Parses a whole number from 1 to `max`.
-pub(super) fn count(form: &UploadForm, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
-    parsed(form, field, &format!("must be a whole number from 1 to {max}"), |text| {
+pub(super) fn parse_count(form: &UploadForm, field: &'static str, max: u32) -> Result<Option<u32>, ApiError> {
+    parse_part(form, field, &format!("must be a whole number from 1 to {max}"), |text| {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten().filter(|n| (1..=max).contains(n))
     })
 }
 
 /// Parses a number between 0 and 1, both excluded.
-pub(super) fn share(form: &UploadForm, field: &'static str) -> Result<Option<f64>, ApiError> {
-    parsed(form, field, "must be a number between 0 and 1, both excluded", |text| {
+pub(super) fn parse_probability(form: &UploadForm, field: &'static str) -> Result<Option<f64>, ApiError> {
+    parse_part(form, field, "must be a number between 0 and 1, both excluded", |text| {
         text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0)
     })
 }
 
 /// Parses the text part `field`; `None` if it is absent. An error states the `rule`.
-pub(super) fn parsed<T>(
+pub(super) fn parse_part<T>(
     form: &UploadForm,
     field: &'static str,
     rule: &str,

@@ -7,7 +7,7 @@ use assay_model::{Plan, PolicyKey, Record, ScenarioCard, job_seeds};
 
 use super::form::UploadForm;
 use super::policy_server::{self, PolicyServerRequest};
-use super::text_parts::{MAX_NAME_CHARS, count, parsed, share};
+use super::text_parts::{MAX_NAME_CHARS, parse_count, parse_part, parse_probability};
 use crate::http::{ApiError, OverLimit};
 use crate::quota;
 use crate::scenario_lookup::suggestion;
@@ -45,11 +45,11 @@ impl VerifyRequest {
             return Err(ApiError::invalid("num_episodes", Some(&plan.episodes.to_string()), message));
         }
         warnings.extend(plan.shortfall());
-        let seed = parsed(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
+        let seed = parse_part(form, "seed", "must be a whole number from 0 to 18446744073709551615", |text| {
             text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
         })?;
-        let key = parsed(form, "policy_key", "must be 64 hexadecimal digits", |text| text.parse().ok())?;
-        let record = parsed(form, "record", "must be all, violations or none", |text| text.parse().ok())?;
+        let key = parse_part(form, "policy_key", "must be 64 hexadecimal digits", |text| text.parse().ok())?;
+        let record = parse_part(form, "record", "must be all, violations or none", |text| text.parse().ok())?;
         let (seed, policy_key) = seeds(app, seed, key).await?;
         Ok(Self {
             plan,
@@ -121,10 +121,10 @@ pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) 
 /// Returns the plan, which is fixed before the first episode: the number of episodes that the certification needs,
 /// unless the request names another number.
 fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<Plan, ApiError> {
-    let target = share(form, "max_violation_probability")?;
-    let confidence_level = share(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
+    let target = parse_probability(form, "max_violation_probability")?;
+    let confidence_level = parse_probability(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
     let max = app.settings.job.max_episodes;
-    let given = count(form, "num_episodes", max)?;
+    let given = parse_count(form, "num_episodes", max)?;
     let wanted = Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES.min(max));
     let episodes = given.unwrap_or(wanted);
     if episodes > max {

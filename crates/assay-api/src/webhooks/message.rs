@@ -36,18 +36,18 @@ impl WebhookMessage {
     pub(super) async fn of(app: &App, delivery: &Delivery) -> Result<Option<Self>, ApiError> {
         let Some(record) = app.records.job(None, delivery.job_id).await? else { return Ok(None) };
         if record.header.kind() != JobKind::Submission {
-            let (status, ended_at) = end(&record);
+            let (status, ended_at) = status_and_end(&record);
             let data = WebhookData::Verification(Box::new(job_object(app, &record, &[]).await?));
             return Ok(Some(Self { kind: format!("verification.{status}"), timestamp: ended_at, data }));
         }
         let published = PublishedSubmission::of(app, record).await?;
-        let (status, ended_at) = end(published.record());
+        let (status, ended_at) = status_and_end(published.record());
         let data = WebhookData::Submission(Box::new(submission_object(app, &published).await?));
         Ok(Some(Self { kind: format!("submission.{status}"), timestamp: ended_at, data }))
     }
 }
 
-fn end(record: &JobRecord) -> (String, Timestamp) {
+fn status_and_end(record: &JobRecord) -> (String, Timestamp) {
     let report = record.report(&[]);
     (report.status.as_str().to_ascii_lowercase(), report.completed_at.unwrap_or(report.created_at))
 }
