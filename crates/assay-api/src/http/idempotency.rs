@@ -29,7 +29,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Retry delay in seconds while the first request is still running.
 const RETRY_S: u64 = 1;
 
-/// The idempotency key of a request, as an extension of the request.
+/// The guard of a request with an idempotency key, as an extension of the request.
 #[derive(Clone)]
 pub(crate) struct IdempotencyGuard(Arc<IdempotentRequest>);
 
@@ -42,21 +42,23 @@ struct IdempotentRequest {
     stage: Mutex<IdempotencyStage>,
 }
 
+/// The progress of a request with a key.
 enum IdempotencyStage {
     /// The request is being read.
     Reading,
     /// The key is claimed by this request.
-    Taken(IdempotencyClaim),
+    Claimed(IdempotencyClaim),
     /// The request was executed before.
     Done(StoredResponse),
     /// The response is stored, or the key released.
-    Kept,
+    Settled,
 }
 
 /// An extension of a response that contains a secret: the body to store instead.
 #[derive(Debug, Clone)]
 pub(crate) struct RedactedBody(pub(crate) Bytes);
 
+/// Executes a request with an `Idempotency-Key` once, and replays its stored response to repetitions.
 pub(super) async fn idempotency(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -70,15 +72,16 @@ pub(super) async fn idempotency(
     };
     let route = format!("{} {}", request.method(), request.uri().path());
     let stage = Mutex::new(IdempotencyStage::Reading);
-    let once = IdempotencyGuard(Arc::new(IdempotentRequest { app, caller, key, route, stage }));
-    request.extensions_mut().insert(once.clone());
-    let freed = ReleaseOnDrop(once.clone());
+    let guard = IdempotencyGuard(Arc::new(IdempotentRequest { app, caller, key, route, stage }));
+    request.extensions_mut().insert(guard.clone());
+    let release = ReleaseOnDrop(guard.clone());
     let response = next.run(request).await;
-    let response = once.settle(response).await;
-    drop(freed);
+    let response = guard.settle(response).await;
+    drop(release);
     response
 }
 
+/// Returns the key in the headers, if there is one.
 fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     let mut values = headers.get_all(KEY).iter();
     let (first, second) = (values.next(), values.next());
@@ -86,7 +89,7 @@ fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     let key = value.to_str().ok().and_then(IdempotencyKey::parse).filter(|_| second.is_none());
     key.map(Some).ok_or_else(|| {
         let message =
-            format!("Idempotency-Key must be one text of 1 to {} visible characters", IdempotencyKey::MAX_BYTES);
+            format!("Idempotency-Key must be a single value of 1 to {} visible characters", IdempotencyKey::MAX_BYTES);
         ApiError::invalid("Idempotency-Key", value.to_str().ok(), message)
     })
 }
@@ -101,18 +104,18 @@ impl IdempotencyGuard {
     /// before, the layer replaces it with the stored response.
     pub(crate) async fn begin(&self, content: impl FnOnce(&mut ContentHasher)) -> Result<(), ApiError> {
         let IdempotentRequest { app, caller, key, route, .. } = &*self.0;
-        let mut hashed = app.signer.content_hasher();
-        hashed.add(route.as_bytes());
-        content(&mut hashed);
+        let mut hasher = app.signer.content_hasher();
+        hasher.add(route.as_bytes());
+        content(&mut hasher);
         let (account, key) = (caller.key.account.clone(), key.clone());
-        let once = IdempotencyClaim { account, key, request: hashed.finish(), attempt: app.new_id() };
-        match app.records.begin_request(once.clone(), app.clock.now()).await? {
+        let claim = IdempotencyClaim { account, key, request: hasher.finish(), attempt: app.new_id() };
+        match app.records.begin_request(claim.clone(), app.clock.now()).await? {
             IdempotencyStart::New => {
-                *self.stage() = IdempotencyStage::Taken(once);
+                *self.stage() = IdempotencyStage::Claimed(claim);
                 Ok(())
             }
-            IdempotencyStart::Done(answer) => {
-                *self.stage() = IdempotencyStage::Done(answer);
+            IdempotencyStart::Done(stored) => {
+                *self.stage() = IdempotencyStage::Done(stored);
                 Err(ApiError::new(ErrorCode::Conflict, "the request was executed before"))
             }
             IdempotencyStart::Running => {
@@ -127,32 +130,34 @@ impl IdempotencyGuard {
     }
 
     /// Creates a job together with its stored response.
-    async fn create_job(&self, job: NewJob, answer: StoredResponse) -> Result<u32, ApiError> {
-        self.0.app.records.create_job_idempotently(job, self.taken()?, answer).await?.ok_or_else(lost)
+    async fn create_job(&self, job: NewJob, stored: StoredResponse) -> Result<u32, ApiError> {
+        self.0.app.records.create_job_idempotently(job, self.claim()?, stored).await?.ok_or_else(taken_over)
     }
 
-    fn taken(&self) -> Result<IdempotencyClaim, ApiError> {
+    /// Returns the claim of this request on its key.
+    fn claim(&self) -> Result<IdempotencyClaim, ApiError> {
         match &*self.stage() {
-            IdempotencyStage::Taken(once) => Ok(once.clone()),
-            _ => Err(lost()),
+            IdempotencyStage::Claimed(claim) => Ok(claim.clone()),
+            _ => Err(taken_over()),
         }
     }
 
+    /// Stores a successful response, or returns the stored one of an earlier execution.
     async fn settle(&self, response: Response) -> Response {
         let done = match &mut *self.stage() {
-            IdempotencyStage::Done(answer) => Some(answer.clone()),
+            IdempotencyStage::Done(stored) => Some(stored.clone()),
             _ => None,
         };
         match done {
-            Some(answer) => replayed(answer),
-            None if response.status().is_success() => self.keep(response).await,
+            Some(stored) => replay(stored),
+            None if response.status().is_success() => self.store(response).await,
             None => response,
         }
     }
 
-    async fn keep(&self, response: Response) -> Response {
-        let taken = std::mem::replace(&mut *self.stage(), IdempotencyStage::Kept);
-        let IdempotencyStage::Taken(once) = taken else { return response };
+    async fn store(&self, response: Response) -> Response {
+        let stage = std::mem::replace(&mut *self.stage(), IdempotencyStage::Settled);
+        let IdempotencyStage::Claimed(claim) = stage else { return response };
         let (parts, body) = response.into_parts();
         // The size of the response is bounded where it is created.
         let body = match axum::body::to_bytes(body, usize::MAX).await {
@@ -161,8 +166,8 @@ impl IdempotencyGuard {
         };
         let kept = parts.extensions.get::<RedactedBody>().map_or(&body, |instead| &instead.0);
         let location = parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let answer = answer(parts.status, location, kept);
-        if let Err(error) = self.0.app.records.finish_request(once, answer).await {
+        let stored = stored_response(parts.status, location, kept);
+        if let Err(error) = self.0.app.records.finish_request(claim, stored).await {
             // The response of a job is stored already; any other request may be sent again once the key expires.
             error.log("could not store the response to a request with an idempotency key");
         }
@@ -177,12 +182,12 @@ impl IdempotencyGuard {
 /// Creates a job; with an idempotency key together with its stored response.
 pub(crate) async fn create_job(
     app: &App,
-    once: Option<&IdempotencyGuard>,
+    guard: Option<&IdempotencyGuard>,
     job: NewJob,
-    early: impl FnOnce() -> StoredResponse,
+    response: impl FnOnce() -> StoredResponse,
 ) -> Result<u32, ApiError> {
-    match once {
-        Some(once) => once.create_job(job, early()).await,
+    match guard {
+        Some(guard) => guard.create_job(job, response()).await,
         None => Ok(app.records.create_job(job).await?),
     }
 }
@@ -190,40 +195,42 @@ pub(crate) async fn create_job(
 /// Creates a submission, of which an account may have at most `daily` since `day`; like [`create_job`].
 pub(crate) async fn submit(
     app: &App,
-    once: Option<&IdempotencyGuard>,
+    guard: Option<&IdempotencyGuard>,
     job: NewJob,
     (daily, day): (u32, Timestamp),
-    early: impl FnOnce() -> StoredResponse,
+    response: impl FnOnce() -> StoredResponse,
 ) -> Result<SubmitOutcome, ApiError> {
-    match once {
-        Some(once) => {
-            app.records.submit_idempotently(job, (daily, day), once.taken()?, early()).await?.ok_or_else(lost)
+    match guard {
+        Some(guard) => {
+            app.records.submit_idempotently(job, (daily, day), guard.claim()?, response()).await?.ok_or_else(taken_over)
         }
         None => Ok(app.records.submit(job, daily, day).await?),
     }
 }
 
-fn lost() -> ApiError {
+/// Returns the error for a request whose claim has expired and was taken over.
+fn taken_over() -> ApiError {
     ApiError::new(ErrorCode::Conflict, "this Idempotency-Key was taken over by a later request")
 }
 
 /// Creates the stored form of a response.
-pub(crate) fn answer(status: StatusCode, location: Option<&str>, body: &[u8]) -> StoredResponse {
+pub(crate) fn stored_response(status: StatusCode, location: Option<&str>, body: &[u8]) -> StoredResponse {
     let body = (body.len() <= MAX_RESPONSE_BODY_BYTES).then(|| body.to_vec());
     StoredResponse { status: status.as_u16(), location: location.map(str::to_owned), body }
 }
 
-fn replayed(answer: StoredResponse) -> Response {
-    let Some(body) = answer.body else {
+/// Converts a stored response to a response marked as replayed.
+fn replay(stored: StoredResponse) -> Response {
+    let Some(body) = stored.body else {
         let message = "the request was executed, but its response was too long to be stored; GET the resource instead";
         return ApiError::new(ErrorCode::Conflict, message).into_response();
     };
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    *response.status_mut() = StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    if let Some(place) = answer.location.and_then(|place| HeaderValue::from_str(&place).ok()) {
+    if let Some(place) = stored.location.and_then(|place| HeaderValue::from_str(&place).ok()) {
         headers.insert(header::LOCATION, place);
     }
     response
@@ -234,11 +241,11 @@ struct ReleaseOnDrop(IdempotencyGuard);
 
 impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
-        let taken = std::mem::replace(&mut *self.0.stage(), IdempotencyStage::Kept);
-        let IdempotencyStage::Taken(once) = taken else { return };
+        let stage = std::mem::replace(&mut *self.0.stage(), IdempotencyStage::Settled);
+        let IdempotencyStage::Claimed(claim) = stage else { return };
         let app = self.0.0.app.clone();
         tokio::spawn(async move {
-            if let Err(error) = app.records.abandon_request(once).await {
+            if let Err(error) = app.records.abandon_request(claim).await {
                 error.log("could not release an idempotency key; it expires later");
             }
         });

@@ -39,10 +39,10 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
     if !is_json(&request) {
         return Err(not_json());
     }
-    let once = IdempotencyGuard::of(&request);
+    let guard = IdempotencyGuard::of(&request);
     let value = parse(&receive_body(app, request).await?)?;
-    if let Some(once) = once {
-        once.begin(|content| content.add_json(&value)).await?;
+    if let Some(guard) = guard {
+        guard.begin(|content| content.add_json(&value)).await?;
     }
     Ok(value)
 }
@@ -50,7 +50,7 @@ pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiE
 /// Like [`json_body`] for a request whose body is optional; `null` counts as absent.
 pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Option<Value>, ApiError> {
     let (says_json, is_silent) = (is_json(&request), !request.headers().contains_key(header::CONTENT_TYPE));
-    let once = IdempotencyGuard::of(&request);
+    let guard = IdempotencyGuard::of(&request);
     let body = receive_body(app, request).await?;
     let value = match &*body {
         b"" if is_silent => None,
@@ -58,8 +58,8 @@ pub(crate) async fn optional_json_body(app: &App, request: Request) -> Result<Op
         _ if says_json => Some(parse(&body)?),
         _ => return Err(not_json()),
     };
-    if let Some(once) = once {
-        once.begin(|content| value.iter().for_each(|value| content.add_json(value))).await?;
+    if let Some(guard) = guard {
+        guard.begin(|content| value.iter().for_each(|value| content.add_json(value))).await?;
     }
     Ok(value)
 }
@@ -85,7 +85,7 @@ fn not_json() -> ApiError {
 /// Accepts a request without a body; a body is left unread.
 pub(crate) async fn no_body(request: Request) -> Result<(), ApiError> {
     match IdempotencyGuard::of(&request) {
-        Some(once) => once.begin(|_| ()).await,
+        Some(guard) => guard.begin(|_| ()).await,
         None => Ok(()),
     }
 }

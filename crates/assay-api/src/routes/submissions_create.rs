@@ -144,7 +144,7 @@ async fn submit(
         season: season.number,
     };
     let early = serde_json::to_vec(&created).map_err(|e| ApiError::internal("a new submission", &e))?;
-    let early = || http::answer(StatusCode::CREATED, Some(place), &early);
+    let early = || http::stored_response(StatusCode::CREATED, Some(place), &early);
     let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
         SubmitOutcome::Accepted { shards } => shards,
         SubmitOutcome::NotOpen => return Err(season_not_open(season)),

@@ -134,7 +134,7 @@ async fn accept(
     }
     // Known later: the place in the queue.
     let early = serde_json::to_vec(&JobReport::queued(&job.header)).map_err(|e| ApiError::internal("a new job", &e))?;
-    let early = || http::answer(StatusCode::CREATED, Some(place), &early);
+    let early = || http::stored_response(StatusCode::CREATED, Some(place), &early);
     let shards = match http::create_job(app, once.as_ref(), job, early).await {
         Ok(shards) => shards,
         Err(error) => {

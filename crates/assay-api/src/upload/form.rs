@@ -92,7 +92,7 @@ impl UploadForm {
     }
 
     /// Claims the request's idempotency key for these parts.
-    async fn begin(&self, once: &IdempotencyGuard) -> Result<(), ApiError> {
+    async fn begin(&self, guard: &IdempotencyGuard) -> Result<(), ApiError> {
         let parts = |content: &mut ContentHasher| {
             for (name, value) in &self.texts {
                 content.add(name.as_bytes());
@@ -107,7 +107,7 @@ impl UploadForm {
                 content.add(&policy.sha256);
             }
         };
-        once.begin(parts).await
+        guard.begin(parts).await
     }
 
     /// Returns a text part.
@@ -164,7 +164,7 @@ struct FormReader<'a> {
 
 async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm, ApiError> {
     let parts = reader.parts;
-    let once = IdempotencyGuard::of(&request);
+    let guard = IdempotencyGuard::of(&request);
     let multipart = Multipart::from_request(request, &()).await;
     let mut multipart = multipart.map_err(|e| ApiError::invalid("body", None, e.body_text()))?;
     let mut form = UploadForm::default();
@@ -195,8 +195,8 @@ async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm
     }
     reader.space.settle();
     form.space = Some(reader.space);
-    if let Some(once) = once {
-        form.begin(&once).await?;
+    if let Some(guard) = guard {
+        form.begin(&guard).await?;
     }
     Ok(form)
 }
