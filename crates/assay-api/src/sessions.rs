@@ -17,7 +17,7 @@ const COOKIE: &str = "assay_session";
 const SECRET_BYTES: usize = 32;
 // Domain separation: the two values derived from the secret reveal nothing about each other or the secret.
 const KEPT: &[u8] = b"assay session, as it is kept\0";
-const TOKEN: &[u8] = b"assay session, against csrf_rejection requests\0";
+const TOKEN: &[u8] = b"assay session, against forged requests\0";
 
 /// The value of a session cookie: a string of hexadecimal digits, never printed.
 pub(crate) struct SessionSecret(String);

@@ -3,8 +3,7 @@
 //! The records are the source of truth: every change of state and every finished episode is an event there, written
 //! together with the change itself. A stream begins with the state in the records and continues with the events that
 //! [`EventHub`] passes on as they appear there; where there is a gap (a slow reader, a lost hint), it reads the records
-//! again. So every
-//! event is sent exactly once, whichever process fails.
+//! again. So every event is sent exactly once, whichever process fails.
 //!
 //! Submissions have separate streams ([`follow_submission`]), with events at the points of a grid.
 //!

@@ -154,7 +154,7 @@ fn published_message(status: JobStatus, verdict: Option<Verdict>, failure: Optio
 fn encode(number: Option<u32>, update: &JobUpdate) -> Bytes {
     let mut text = String::with_capacity(320);
     let json = serde_json::to_string(update).unwrap_or_default();
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = match number {
         Some(number) => write!(text, "id: {number}\ndata: {json}\n\n"),
         None => write!(text, "data: {json}\n\n"),

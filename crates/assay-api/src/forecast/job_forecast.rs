@@ -47,7 +47,7 @@ impl NoEstimate {
 }
 
 impl JobForecast {
-    /// Returns the reason why a job in this state has no estimate; `None` where it has one, or has ended.
+    /// Returns the reason why a job in this state has no estimate; `None` if it has one, or has ended.
     pub(crate) fn eta_reason(&self, status: JobStatus) -> Option<&'static str> {
         if status.is_final() || self.eta_s.is_some() {
             return None;
@@ -61,9 +61,9 @@ impl JobForecast {
             JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
                 Some("a worker that runs uploaded policies; this one does not")
             }
-            JobStatus::Queued if self.remote => Some("a free place among the jobs of policy servers"),
+            JobStatus::Queued if self.remote => Some("a free slot for jobs of policy servers"),
             JobStatus::Queued => Some("a free lane"),
-            JobStatus::Running if self.is_idle => Some("a free lane, to go on"),
+            JobStatus::Running if self.is_idle => Some("a free lane to continue"),
             JobStatus::Running => self.remote.then_some("its policy server"),
             JobStatus::Judging if settings.second_judge => Some("the second judge, then the conclusion"),
             JobStatus::Judging => Some("the conclusion"),

@@ -1,5 +1,5 @@
-//! The simulation of the queue: which account's shard each free lane claims, by the rules of the store's claim, and
-//! when.
+//! The simulation of the queue: the account whose shard each free lane claims, by the rules of the store's claim, and
+//! the time at which it does.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};

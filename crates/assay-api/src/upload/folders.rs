@@ -1,4 +1,4 @@
-//! The folders of the data folder that uploads are stored in.
+//! The subfolders of the data folder that uploads are stored in.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
