@@ -1,6 +1,7 @@
-//! A service to ask, on a data folder of its own.
+//! The service under test, on its own data folder.
 //!
-//! One file on purpose: the stand-ins for all ports of the service, side by side, so that each test sees what is not real.
+//! One file on purpose: the fakes of all ports of the service are side by side, so that each test shows what is not
+//! real.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -67,17 +68,18 @@ impl TestApp {
         Self::with(ApiSettings::default())
     }
 
-    /// With these settings but for rate limits: the tests of other things ask often, and their clock stands still.
+    /// Creates an app with these settings except for the rate limits: most tests send many requests, and their clock
+    /// stands still.
     pub(crate) fn with(settings: ApiSettings) -> Self {
         Self::limited(ApiSettings { rate: RateLimits::all(1_000_000), ..settings })
     }
 
-    /// With exactly these settings.
+    /// Creates an app with exactly these settings.
     pub(crate) fn limited(settings: ApiSettings) -> Self {
         Self::on(tempfile::tempdir().unwrap(), settings)
     }
 
-    /// The same, with the data in `folder`.
+    /// Creates an app with the data in `folder`.
     pub(crate) fn on(folder: TempDir, settings: ApiSettings) -> Self {
         prepare_folders(folder.path()).unwrap();
         let clock = Arc::new(TestClock(AtomicI64::new(0)));
@@ -120,7 +122,7 @@ impl TestApp {
         Self { folder, clock, live, router: router(state.clone()), state }
     }
 
-    /// A new key with these scopes.
+    /// Creates a key with these scopes.
     pub(crate) async fn key(&self, account: &str, scopes: &str) -> String {
         let scopes: Scopes = scopes.parse().unwrap();
         let now = self.clock.now();
@@ -157,7 +159,7 @@ impl TestApp {
         self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    /// A new job of `episodes` episodes, run to its end: its id.
+    /// Creates a job of `episodes` episodes, runs it to its end and returns its id.
     pub(crate) async fn completed(&self, key: &str, episodes: u32) -> String {
         let text = episodes.to_string();
         let created = self.verify(key, &[POLICY, SCENARIO, Part::Text("num_episodes", &text)]).await;
@@ -181,14 +183,14 @@ impl TestApp {
         self.send(form(request("POST", "/submissions", key), parts)).await
     }
 
-    /// A new submission: its id.
+    /// Creates a submission and returns its id.
     pub(crate) async fn submission(&self, key: &str) -> String {
         let made = self.submit(key, &[POLICY, Part::Text("scenario_id", "cartpole_keepin")]).await;
         assert_eq!(made.status, 201, "{}", made.body);
         made.body["submission_id"].as_str().unwrap().to_owned()
     }
 
-    /// A new submission, run to its end: its id.
+    /// Creates a submission, runs it to its end and returns its id.
     pub(crate) async fn submitted(&self, key: &str) -> String {
         let id = self.submission(key).await;
         self.work(assay_store::testing::episode).await;
@@ -196,12 +198,12 @@ impl TestApp {
         id
     }
 
-    /// Lets the time pass until what was submitted before is published.
+    /// Advances the clock until earlier submissions are published.
     pub(crate) fn publish(&self) {
         self.clock.forward(i64::from(Grid::STEP_S));
     }
 
-    /// Runs what waits to its end: every episode as `result` says.
+    /// Runs all waiting jobs to their end, with the results of `result`.
     pub(crate) async fn work(&self, result: impl Fn(u32) -> EpisodeResult) {
         let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
         while let Some(claim) = records.claim_shard("w", now, lease).await.unwrap() {
@@ -215,7 +217,7 @@ impl TestApp {
         }
     }
 
-    /// Files that should not outlive a request.
+    /// Returns the files that must not outlive a request.
     pub(crate) fn leftovers(&self) -> usize {
         std::fs::read_dir(self.folder.path().join("uploads")).unwrap().count()
     }
@@ -257,7 +259,7 @@ pub(crate) fn encode(parts: &[Part<'_>]) -> Vec<u8> {
     body
 }
 
-/// Starts at an arbitrary moment and moves only when told to.
+/// A clock that starts at an arbitrary time and moves only when it is advanced.
 #[derive(Debug)]
 pub(crate) struct TestClock(AtomicI64);
 
@@ -273,7 +275,7 @@ impl Clock for TestClock {
     }
 }
 
-/// Never the same twice, always the same again.
+/// Deterministic bytes that do not repeat within a run.
 #[derive(Debug)]
 struct Counter(AtomicU64);
 
@@ -284,7 +286,7 @@ impl Entropy for Counter {
     }
 }
 
-/// Takes what begins like a zip.
+/// Accepts files that begin like a zip archive.
 #[derive(Debug)]
 struct MagicIntake;
 
@@ -305,8 +307,7 @@ impl PolicyIntake for MagicIntake {
     }
 }
 
-/// A key that everybody knows.
-/// Takes addresses; nothing is sent, since nobody delivers here.
+/// Accepts addresses; nothing is sent, since no deliveries run here.
 #[derive(Debug)]
 struct Unsent;
 
@@ -333,7 +334,7 @@ impl SigningKeys for OneKey {
     }
 }
 
-/// Finds a difference in episode 0, and is busy with all others.
+/// Reports a difference in episode 0, and that it is busy for all others.
 #[derive(Debug)]
 struct Different;
 
@@ -362,7 +363,7 @@ impl Replayer for Different {
     }
 }
 
-/// Finds nothing wrong with any policy, but not before it may.
+/// Accepts any policy once it is released.
 #[derive(Debug, Default)]
 pub(crate) struct Gated {
     pub(crate) closed: Arc<(Mutex<bool>, Condvar)>,
@@ -427,8 +428,8 @@ fn found(request: &PreflightRequest) -> Preflight {
     }
 }
 
-/// Takes texts for archives: `<id> <version>` is the cart-pole under that name. Finds fault with the id `broken`, and no
-/// time for the id `busy`.
+/// Accepts texts as archives: `<id> <version>` is the cart-pole with that id. Rejects the id `broken`, and is busy for
+/// the id `busy`.
 #[derive(Debug)]
 struct Renamed;
 

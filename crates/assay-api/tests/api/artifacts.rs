@@ -1,4 +1,4 @@
-//! Evidence over HTTP: signed addresses, ranges, and the report.
+//! Evidence over HTTP: signed URLs, ranges, and the report.
 
 use assay_model::Artifact;
 use assay_store::testing::{episode, outcome};
@@ -144,7 +144,7 @@ async fn addresses_are_signed_and_expire() {
 }
 
 #[tokio::test]
-async fn parts_of_a_video_can_be_had() {
+async fn byte_ranges_of_a_video_are_served() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let id = completed(&app, &key).await;
@@ -179,7 +179,7 @@ async fn parts_of_a_video_can_be_had() {
 }
 
 #[tokio::test]
-async fn a_report_can_be_read_and_kept() {
+async fn a_report_can_be_viewed_and_downloaded() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let queued = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1")]).await.body;
@@ -210,7 +210,7 @@ async fn a_report_can_be_read_and_kept() {
 }
 
 #[tokio::test]
-async fn what_is_drawn_after_the_verdict_appears_and_changes_the_tag() {
+async fn renderings_after_the_verdict_appear_and_change_the_etag() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let created = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1")]).await;

@@ -1,4 +1,4 @@
-//! The first key.
+//! The first API key.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -14,7 +14,7 @@ async fn start(app: &TestApp, environment: Option<&str>) -> Result<Bootstrap, Bo
 }
 
 #[tokio::test]
-async fn an_empty_instance_writes_a_key_for_its_owner_only() {
+async fn an_empty_instance_writes_a_key_readable_by_its_owner_only() {
     let app = TestApp::new();
     let Bootstrap::Written(path) = start(&app, None).await.unwrap() else { panic!("not written") };
     assert_eq!(path, app.folder.path().join("bootstrap-key"));
@@ -27,7 +27,7 @@ async fn an_empty_instance_writes_a_key_for_its_owner_only() {
 }
 
 #[tokio::test]
-async fn the_environments_key_counts_only_at_first() {
+async fn the_key_of_the_environment_is_used_only_for_an_empty_instance() {
     let app = TestApp::new();
     let key = |digit: &str| format!("assay_boot{digit}_{}", digit.repeat(64));
     assert_eq!(start(&app, Some(&key("1"))).await.unwrap(), Bootstrap::FromEnvironment);
@@ -41,7 +41,7 @@ async fn the_environments_key_counts_only_at_first() {
 }
 
 #[tokio::test]
-async fn an_environment_without_a_usable_key_stops_the_start() {
+async fn an_invalid_key_in_the_environment_prevents_the_start() {
     let app = TestApp::new();
     let error = start(&app, Some("hunter2")).await.unwrap_err();
     assert!(matches!(error, BootstrapError::Environment(_)));

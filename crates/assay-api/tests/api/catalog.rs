@@ -1,4 +1,4 @@
-//! What scenarios there are, in sets and for programs.
+//! The catalog: collections and specs of scenarios.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn collections_are_listed_and_read() {
 }
 
 #[tokio::test]
-async fn a_spec_tells_spaces_rates_and_limits() {
+async fn a_spec_has_spaces_rates_and_limits() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     let mut spec = app.get("/scenarios/cartpole_keepin/spec", &key).await;

@@ -1,4 +1,4 @@
-//! The end of a season, for tests of what it publishes.
+//! Closes seasons, for tests of what is published then.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! Scenarios that accounts publish: who may, what is listed, what stays.
+//! Scenarios published by accounts: permissions, lists and versions.
 
 use assay_api::{AccountLimits, ApiSettings, Uploads};
 use serde_json::json;
@@ -89,7 +89,7 @@ async fn a_scenario_is_published_found_used_and_deleted() {
 }
 
 #[tokio::test]
-async fn refusals_say_what_is_wrong_and_leave_nothing() {
+async fn rejections_name_the_problem_and_leave_nothing() {
     let app = TestApp::with(ApiSettings {
         uploads: Uploads { max_scenario_bytes: 100, ..Uploads::default() },
         ..ApiSettings::default()
@@ -119,7 +119,7 @@ async fn refusals_say_what_is_wrong_and_leave_nothing() {
 }
 
 #[tokio::test]
-async fn versions_stay_and_are_counted() {
+async fn versions_remain_and_are_counted() {
     let app = TestApp::with(ApiSettings {
         account: AccountLimits { publications_per_day: 2, ..AccountLimits::default() },
         ..ApiSettings::default()
@@ -167,7 +167,7 @@ async fn versions_stay_and_are_counted() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_published_is_counted_by_the_day() {
+async fn failed_publications_are_limited_per_day() {
     let app = TestApp::with(ApiSettings {
         account: AccountLimits { failed_publications_per_day: 3, ..AccountLimits::default() },
         ..ApiSettings::default()
@@ -197,7 +197,7 @@ async fn what_can_not_be_published_is_counted_by_the_day() {
 }
 
 #[tokio::test]
-async fn the_highest_version_is_shown_and_each_can_be_asked_for() {
+async fn the_highest_version_is_shown_and_every_version_can_be_requested() {
     let app = TestApp::new();
     let key = app.key("lab", "publish,read,verify").await;
     for version in ["1.10.0", "1.2.0"] {
@@ -228,7 +228,7 @@ async fn the_highest_version_is_shown_and_each_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn an_unknown_scenario_is_answered_with_a_similar_one() {
+async fn an_error_for_an_unknown_scenario_suggests_a_similar_one() {
     let app = TestApp::new();
     let key = app.key("lab", "publish,read,verify").await;
     assert_eq!(publish(&app, &key, "reach 1.0.0").await.status, 201);

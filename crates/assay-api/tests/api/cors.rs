@@ -1,4 +1,4 @@
-//! Pages of other origins.
+//! Cross-origin requests.
 
 use assay_api::ApiSettings;
 use axum::body::Body;
@@ -20,7 +20,7 @@ async fn get(app: &TestApp, origin: &str, key: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn no_other_origin_may_do_anything_unless_it_was_named() {
+async fn other_origins_are_refused_unless_allowed() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     let asked = ask_first(&app, LAB).await;
@@ -31,7 +31,7 @@ async fn no_other_origin_may_do_anything_unless_it_was_named() {
 }
 
 #[tokio::test]
-async fn a_named_origin_may_with_cookies_and_no_other() {
+async fn an_allowed_origin_may_send_cookies() {
     let app = TestApp::with(ApiSettings {
         browsers: assay_api::BrowserSettings { origins: vec![LAB.to_owned()], ..Default::default() },
         ..ApiSettings::default()

@@ -1,4 +1,4 @@
-//! Bodies that come slowly, or that the disk has no room for: on a real disk of a few MiB.
+//! Slow bodies and a full disk, on a real disk of a few MiB.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, ZIP, encode, request};
 
 const MIB: usize = 1 << 20;
 
-/// A request whose body comes as this test sends it; it ends when the sender is dropped.
+/// A request whose body this test sends in pieces; it ends when the sender is dropped.
 struct Dripping {
     sender: Option<UnboundedSender<Bytes>>,
     answer: JoinHandle<Answer>,
@@ -41,7 +41,8 @@ impl Dripping {
         Self { sender: Some(sender), answer }
     }
 
-    /// Sends more, and waits for an answer before the end of the body: a parser that sees the end first refuses the form.
+    /// Sends more, and waits for an answer before the end of the body: a parser that sees the end first refuses the
+    /// form.
     async fn goes_on(&mut self, with: Vec<u8>) -> Answer {
         let sender = self.sender.take().unwrap();
         sender.send(with.into()).unwrap();
@@ -63,7 +64,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Keeps 8 MiB free and takes archives of 8 MiB.
+/// Creates an app that keeps 8 MiB free and accepts archives of 8 MiB.
 fn on(folder: &Path) -> Arc<TestApp> {
     let settings = ApiSettings {
         disk: DiskLimits { min_free_mib: 8, ..DiskLimits::default() },
@@ -77,8 +78,8 @@ fn on(folder: &Path) -> Arc<TestApp> {
 }
 
 #[test]
-fn one_account_can_not_take_the_disk() {
-    SmallDisk::run("disk::one_account_can_not_take_the_disk", 40, |disk| runtime().block_on(dripping(disk)));
+fn one_account_cannot_fill_the_disk() {
+    SmallDisk::run("disk::one_account_cannot_fill_the_disk", 40, |disk| runtime().block_on(dripping(disk)));
 }
 
 async fn dripping(disk: &SmallDisk) {
@@ -118,8 +119,8 @@ async fn dripping(disk: &SmallDisk) {
 }
 
 #[test]
-fn an_upload_ends_when_others_fill_the_disk() {
-    SmallDisk::run("disk::an_upload_ends_when_others_fill_the_disk", 40, |disk| runtime().block_on(filled(disk)));
+fn an_upload_fails_when_others_fill_the_disk() {
+    SmallDisk::run("disk::an_upload_fails_when_others_fill_the_disk", 40, |disk| runtime().block_on(filled(disk)));
 }
 
 async fn filled(disk: &SmallDisk) {
@@ -147,7 +148,7 @@ async fn filled(disk: &SmallDisk) {
 }
 
 #[tokio::test]
-async fn uploads_under_way_are_bounded_by_account() {
+async fn concurrent_uploads_are_limited_per_account() {
     let account = AccountLimits { uploads: 2, ..AccountLimits::default() };
     let app = Arc::new(TestApp::with(ApiSettings { account, ..ApiSettings::default() }));
     let (key, other) = (app.key("lab", "verify,submit,publish").await, app.key("other", "verify").await);
@@ -173,7 +174,7 @@ async fn uploads_under_way_are_bounded_by_account() {
 }
 
 #[tokio::test]
-async fn accounts_that_drip_keep_nobody_from_preflights_and_publications() {
+async fn slow_uploads_do_not_block_preflights_and_publications() {
     let app = Arc::new(TestApp::new());
     let archive = [ZIP, &vec![7; MIB]].concat();
     for (path, part, whole) in [

@@ -1,4 +1,4 @@
-//! Erasing a job, and what the operator's retention removes.
+//! Erasing jobs, and the operator's retention.
 
 use std::path::Path;
 use std::time::Duration;
@@ -76,7 +76,7 @@ async fn look_after(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn an_erased_job_is_gone_but_for_its_record() {
+async fn only_the_record_of_an_erased_job_remains() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     let id = completed(&app, &key, 100, b"PK\x03\x04 one").await;
@@ -113,7 +113,7 @@ async fn an_erased_job_is_gone_but_for_its_record() {
 }
 
 #[tokio::test]
-async fn a_job_that_runs_is_not_erased() {
+async fn a_running_job_cannot_be_erased() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     let id = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
@@ -126,7 +126,7 @@ async fn a_job_that_runs_is_not_erased() {
 }
 
 #[tokio::test]
-async fn an_archive_that_another_job_needs_stays() {
+async fn an_archive_that_another_job_needs_is_kept() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     let one = completed(&app, &key, 10, b"PK\x03\x04 same").await;
@@ -139,7 +139,7 @@ async fn an_archive_that_another_job_needs_stays() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_while_erasing_ends_it_at_its_next_start() {
+async fn an_interrupted_erasure_is_completed_at_the_next_start() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     let id = completed(&app, &key, 10, b"PK\x03\x04 one").await;
@@ -152,7 +152,7 @@ async fn a_server_that_died_while_erasing_ends_it_at_its_next_start() {
 }
 
 #[tokio::test]
-async fn what_a_late_lane_writes_goes_too() {
+async fn files_of_a_late_lane_are_removed_too() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     let id = completed(&app, &key, 10, b"PK\x03\x04 one").await;
@@ -175,7 +175,7 @@ fn put_policy(app: &TestApp, name: &str) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn an_archive_without_a_job_goes_at_the_next_start() {
+async fn an_archive_without_a_job_is_removed_at_the_next_start() {
     let app = TestApp::new();
     let key = app.key("lab", SCOPES).await;
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
@@ -192,7 +192,7 @@ async fn an_archive_without_a_job_goes_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn an_erased_submission_is_gone_but_for_its_record_and_its_place() {
+async fn only_the_record_and_rank_of_an_erased_submission_remain() {
     let app = TestApp::new();
     let key = app.key("lab", &Scopes::all().to_string()).await;
     let id = app.submitted(&key).await;
@@ -231,7 +231,7 @@ fn keeping(retention: Retention) -> TestApp {
 }
 
 #[tokio::test]
-async fn evidence_goes_by_size_and_the_oldest_first() {
+async fn evidence_over_the_size_limit_is_removed_oldest_first() {
     let app = keeping(Retention { evidence_max_mib: 1, ..Retention::default() });
     let key = app.key("lab", SCOPES).await;
     let mut ids = Vec::new();
@@ -266,7 +266,8 @@ async fn evidence_goes_by_size_and_the_oldest_first() {
     }
 }
 
-/// Looks after what is kept until the evidence of a job is gone, and again when whoever was about to add to it has stopped.
+/// Looks after what is kept until the evidence of a job is gone, and again when whoever was about to add to it has
+/// stopped.
 async fn look_until_evidence_goes(app: &TestApp, id: &str) {
     let job: JobId = id.parse().unwrap();
     looked_after(app, async || app.state.records.job(None, job).await.unwrap().unwrap().removed.evidence_at.is_some())
@@ -286,7 +287,7 @@ async fn looked_after(app: &TestApp, until: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test]
-async fn evidence_and_policies_go_by_age() {
+async fn evidence_and_policies_expire_by_age() {
     let day = 1.0 / 24.0;
     let app = keeping(Retention { evidence_days: day, policy_days: day, ..Retention::default() });
     let key = app.key("lab", SCOPES).await;

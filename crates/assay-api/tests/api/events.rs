@@ -1,4 +1,4 @@
-//! Following jobs.
+//! Event streams of jobs.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use tower::ServiceExt;
 use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// Longest wait for something that should come at once.
+/// Timeout for events that should arrive at once.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// An open stream.
@@ -63,8 +63,8 @@ impl Stream {
         }
     }
 
-    /// The first of the next events that is `good`. The clock of the tests stands still, so that an expected end, which
-    /// should come nearer, does not: on a slow machine that is told as news, and what was told comes again.
+    /// Returns the first of the next events that is `good`. The clock of the tests stands still, so that an estimated
+    /// end does not come nearer: on a slow machine that counts as a change, and the progress is sent again.
     async fn event_that(&mut self, good: impl Fn(&Value) -> bool) -> Event {
         let until = Instant::now() + LIMIT;
         loop {
@@ -163,7 +163,7 @@ async fn a_job_is_followed_to_its_end() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_goes_on_where_he_was() {
+async fn a_reconnecting_client_resumes_at_its_last_event() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     // More episodes than are read from the records at a time.
@@ -187,7 +187,7 @@ async fn whoever_comes_back_goes_on_where_he_was() {
 }
 
 #[tokio::test]
-async fn coming_back_in_between_tells_the_state_without_repeating_an_event() {
+async fn reconnecting_between_events_sends_the_state_without_repeating_an_event() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let path = create(&app, &key, 1).await;
@@ -212,7 +212,7 @@ async fn a_slow_reader_misses_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_cancelled_or_fails_ends_too() {
+async fn streams_of_cancelled_and_failed_jobs_end() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let path = create(&app, &key, 1).await;
@@ -235,7 +235,7 @@ async fn what_is_cancelled_or_fails_ends_too() {
 }
 
 #[tokio::test]
-async fn others_jobs_are_not_there() {
+async fn jobs_of_other_accounts_cannot_be_followed() {
     let app = TestApp::new();
     let (mine, other) = (app.key("lab", "verify,read").await, app.key("other", "read").await);
     let reviewer = app.key("other", "read,review").await;
@@ -249,7 +249,7 @@ async fn others_jobs_are_not_there() {
 }
 
 #[tokio::test]
-async fn silence_has_a_sound() {
+async fn an_idle_stream_sends_heartbeats() {
     let app = TestApp::with(ApiSettings {
         events: EventSettings { heartbeat_s: Duration::from_millis(30).into(), ..EventSettings::default() },
         ..ApiSettings::default()
@@ -265,7 +265,7 @@ async fn silence_has_a_sound() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_follows_nothing() {
+async fn revoking_a_key_ends_its_streams() {
     let app = TestApp::new();
     let admin = app.key("root", "admin,read").await;
     let (mine, second) = (app.key("lab", "verify,read").await, app.key("lab", "read").await);
@@ -289,7 +289,7 @@ async fn a_revoked_key_follows_nothing() {
 }
 
 #[tokio::test]
-async fn streams_are_bounded_and_places_are_given_back() {
+async fn streams_are_limited_and_slots_are_released() {
     let app = TestApp::with(ApiSettings {
         account: AccountLimits { streams: 2, ..AccountLimits::default() },
         events: EventSettings { max_streams: 3, ..EventSettings::default() },
@@ -318,7 +318,7 @@ async fn streams_are_bounded_and_places_are_given_back() {
 }
 
 #[tokio::test]
-async fn progress_is_told_in_between() {
+async fn progress_is_sent_between_events() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let path = create(&app, &key, 2).await;
@@ -339,7 +339,7 @@ async fn progress_is_told_in_between() {
 }
 
 #[tokio::test]
-async fn the_line_and_its_end_are_told() {
+async fn queue_position_and_estimated_end_are_sent() {
     let lanes = std::num::NonZeroU32::new(2).unwrap();
     let app = TestApp::with(ApiSettings { lanes, ..ApiSettings::default() });
     let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);

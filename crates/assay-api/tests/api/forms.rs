@@ -1,4 +1,4 @@
-//! Forms that are wrong, part by part.
+//! Invalid forms, part by part.
 
 use assay_api::{ApiSettings, Uploads};
 use axum::body::Body;
@@ -16,7 +16,7 @@ async fn refused(app: &TestApp, key: &str, answer: &Answer, context: &str) {
 }
 
 #[tokio::test]
-async fn each_wrong_part_is_named() {
+async fn each_invalid_part_is_named() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let long = "x".repeat(101);
@@ -74,7 +74,7 @@ async fn each_wrong_part_is_named() {
 }
 
 #[tokio::test]
-async fn values_are_shown_short_and_clean() {
+async fn values_in_errors_are_truncated_and_sanitised() {
     let app = TestApp::new();
     let key = app.key("lab", "verify").await;
     let text = format!("\u{1b}[31m{}", "x".repeat(3000));
@@ -85,7 +85,7 @@ async fn values_are_shown_short_and_clean() {
 }
 
 #[tokio::test]
-async fn broken_and_cut_forms_leave_nothing() {
+async fn malformed_and_incomplete_forms_leave_nothing() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let whole = encode(&[SCENARIO, POLICY]);
@@ -98,7 +98,7 @@ async fn broken_and_cut_forms_leave_nothing() {
 }
 
 #[tokio::test]
-async fn too_much_is_413_with_or_without_a_length() {
+async fn oversized_forms_are_413_with_and_without_a_length() {
     let app = TestApp::with(ApiSettings {
         uploads: Uploads { max_bytes: 1000, ..Uploads::default() },
         ..ApiSettings::default()

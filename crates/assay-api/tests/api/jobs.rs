@@ -1,4 +1,4 @@
-//! Lists, owners, cancelling.
+//! Lists, ownership and cancellation of jobs.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn ids(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn lists_are_ones_own_newest_first() {
+async fn lists_contain_own_jobs_newest_first() {
     let app = TestApp::new();
     let (mine, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
     let first = create(&app, &mine).await;
@@ -34,7 +34,7 @@ async fn lists_are_ones_own_newest_first() {
 }
 
 #[tokio::test]
-async fn wrong_pages_are_refused_by_name() {
+async fn invalid_page_parameters_are_named() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     for (query, field) in [
@@ -81,7 +81,7 @@ async fn lists_can_be_filtered_by_verdict() {
 }
 
 #[tokio::test]
-async fn anothers_job_is_not_there() {
+async fn jobs_of_other_accounts_are_not_found() {
     let app = TestApp::new();
     let mine = app.key("lab", "verify,read").await;
     let id = create(&app, &mine).await;

@@ -1,4 +1,4 @@
-//! Every endpoint x every kind of key, and of browser that signed in with one.
+//! Every endpoint with every kind of key, and of browser session.
 
 use assay_api::{EndpointInfo, RateClass, endpoints};
 use assay_model::{Scope, Scopes};
@@ -419,7 +419,7 @@ fn held_open(app: &TestApp, id: &assay_store::KeyId, halves: [&'static str; 2]) 
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_while_its_request_comes_in_does_nothing() {
+async fn a_key_revoked_while_its_request_is_received_has_no_effect() {
     let app = TestApp::new();
     let admin = app.key("root", &Scopes::all().to_string()).await;
     let id = assay_store::KeyId::parse(admin.split('_').nth(1).unwrap()).unwrap();
@@ -431,7 +431,7 @@ async fn a_key_that_is_revoked_while_its_request_comes_in_does_nothing() {
 }
 
 #[tokio::test]
-async fn rotations_of_two_keys_under_one_name_are_two() {
+async fn rotations_of_two_keys_with_one_idempotency_key_are_separate() {
     let app = TestApp::new();
     let rotated = async |key: &str| {
         let named = request("POST", "/keys/rotate", key).header("idempotency-key", "nightly");

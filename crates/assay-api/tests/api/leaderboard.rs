@@ -1,4 +1,4 @@
-//! The boards.
+//! The leaderboards.
 
 use assay_model::{EpisodeResult, EpisodeStatus, Scopes};
 use assay_store::testing::episode;
@@ -36,7 +36,7 @@ fn accounts(board: &Value) -> Vec<(Value, &str)> {
 }
 
 #[tokio::test]
-async fn a_board_of_a_scenario() {
+async fn a_board_ranks_the_submissions_of_a_scenario() {
     let app = TestApp::new();
     assert_eq!(
         board(&app, "?scenario=cartpole_keepin").await,
@@ -63,7 +63,7 @@ async fn a_board_of_a_scenario() {
 }
 
 #[tokio::test]
-async fn the_latest_counts_or_the_chosen() {
+async fn the_latest_or_the_chosen_submission_counts() {
     let app = TestApp::new();
     let lab = key(&app, "lab").await;
     let good = scored(&app, "lab", 0.9).await;
@@ -82,7 +82,7 @@ async fn the_latest_counts_or_the_chosen() {
 }
 
 #[tokio::test]
-async fn boards_of_several_scenarios() {
+async fn a_combined_board_ranks_mean_shares() {
     let app = TestApp::new();
     scored(&app, "lab", 0.9).await;
     scored(&app, "other", 0.4).await;
@@ -120,7 +120,7 @@ async fn boards_of_several_scenarios() {
 }
 
 #[tokio::test]
-async fn what_is_not_safe_counts_0_where_scenarios_stand_together() {
+async fn entries_that_are_not_safe_count_0_on_a_combined_board() {
     let app = TestApp::new();
     scored(&app, "lab", 0.9).await;
     scored(&app, "other", 0.4).await;
@@ -139,7 +139,7 @@ async fn what_is_not_safe_counts_0_where_scenarios_stand_together() {
 }
 
 #[tokio::test]
-async fn each_line_names_its_worlds_after_closing() {
+async fn entries_name_their_worlds_after_the_season_is_closed() {
     let app = TestApp::new();
     let (first, second) = (scored(&app, "first", 0.9).await, scored(&app, "second", 0.8).await);
     scored(&app, "third", 0.7).await;

@@ -1,4 +1,4 @@
-//! How often a key may ask, and when the disk counts as full.
+//! Rate limits, caps of accounts, and the limit of the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ fn told(answer: &Answer) -> Option<(u64, u64, i64)> {
 }
 
 #[tokio::test]
-async fn every_answer_to_a_key_tells_where_it_stands() {
+async fn every_response_has_rate_limit_headers() {
     let app = TestApp::limited(ApiSettings { rate: RateLimits::all(500), ..ApiSettings::default() });
     let key = app.key("lab", &Scopes::all().to_string()).await;
     let weak = app.key("lab", "review").await;
@@ -47,7 +47,7 @@ async fn every_answer_to_a_key_tells_where_it_stands() {
 }
 
 #[tokio::test]
-async fn a_window_is_used_up_and_comes_again() {
+async fn a_rate_limit_window_is_used_up_and_renewed() {
     let app = TestApp::limited(ApiSettings::default());
     let (key, other) = (app.key("lab", "read,verify").await, app.key("lab", "read,verify").await);
     // The clock of the tests starts at 1,750,000,000: 40 s into a minute.
@@ -80,7 +80,7 @@ async fn a_window_is_used_up_and_comes_again() {
 }
 
 #[tokio::test]
-async fn pages_have_a_window_of_their_own() {
+async fn pages_have_a_separate_window() {
     let rate = RateLimits { get_per_minute: 1, pages_per_minute: 2, ..RateLimits::default() };
     let app = TestApp::limited(ApiSettings { rate, ..ApiSettings::default() });
     let key = app.key("lab", "read").await;
@@ -102,7 +102,7 @@ async fn pages_have_a_window_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_thousand_at_once_get_exactly_the_limit() {
+async fn a_thousand_concurrent_requests_get_exactly_the_limit() {
     let app = TestApp::limited(ApiSettings::default());
     let key = app.key("lab", "read").await;
     let ask = |_| {
@@ -119,7 +119,7 @@ async fn a_thousand_at_once_get_exactly_the_limit() {
 }
 
 #[tokio::test]
-async fn the_limit_is_decided_before_the_body() {
+async fn the_rate_limit_applies_before_the_body_is_read() {
     let rate = RateLimits { verify_per_minute: 1, ..RateLimits::default() };
     let app = TestApp::limited(ApiSettings { rate, ..ApiSettings::default() });
     let key = app.key("lab", "verify").await;
@@ -147,7 +147,7 @@ fn waiting(key: &str) -> (axum::http::Request<Body>, Arc<AtomicBool>) {
 }
 
 #[tokio::test]
-async fn a_cap_says_which_and_what_to_do() {
+async fn an_error_names_the_cap_and_what_to_do() {
     let account = AccountLimits { active_jobs: 2, jobs_per_day: 3, ..AccountLimits::default() };
     let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
     let (key, other) = (app.key("lab", "verify,read").await, app.key("other", "verify").await);
@@ -174,7 +174,7 @@ async fn a_cap_says_which_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_a_job_brings_counts_before_it_is_accepted() {
+async fn the_size_of_a_job_counts_before_it_is_accepted() {
     // The scenario takes 10 s, and there are 3 episodes unless more are asked for.
     let account = AccountLimits { queued_sim_s: 50, disk_mib: 1, ..AccountLimits::default() };
     let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
@@ -196,7 +196,7 @@ async fn what_a_job_brings_counts_before_it_is_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn at_once_exactly_as_many_are_accepted_as_fit() {
+async fn concurrent_jobs_are_accepted_exactly_up_to_the_cap() {
     let account = AccountLimits { active_jobs: 7, uploads: 1000, ..AccountLimits::default() };
     let app = Arc::new(TestApp::with(ApiSettings { account, ..ApiSettings::default() }));
     let key = app.key("lab", "verify,read").await;
@@ -216,7 +216,7 @@ async fn at_once_exactly_as_many_are_accepted_as_fit() {
 }
 
 #[tokio::test]
-async fn a_job_can_use_no_more_cpu_time_than_it_may() {
+async fn a_job_cannot_exceed_its_cpu_budget() {
     let job = JobLimits { cpu_s: 2000, ..JobLimits::default() };
     let app = TestApp::with(ApiSettings { job, ..ApiSettings::default() });
     let key = app.key("lab", "verify").await;
@@ -230,7 +230,7 @@ async fn a_job_can_use_no_more_cpu_time_than_it_may() {
 }
 
 #[tokio::test]
-async fn nor_can_a_job_on_a_published_scenario_or_a_submission() {
+async fn jobs_on_published_scenarios_and_submissions_cannot_exceed_their_cpu_budget() {
     let spec = TestApp::new().state.catalog.spec(&"cartpole_keepin".parse().unwrap()).unwrap();
     let job = JobLimits { cpu_s: 3 * spec.episode_cpu_s, ..JobLimits::default() };
     let app = TestApp::with(ApiSettings { job, ..ApiSettings::default() });
@@ -251,7 +251,7 @@ async fn nor_can_a_job_on_a_published_scenario_or_a_submission() {
 }
 
 #[tokio::test]
-async fn a_disk_that_is_nearly_full_takes_nothing_in() {
+async fn uploads_are_rejected_when_the_disk_is_nearly_full() {
     let disk = DiskLimits { min_free_mib: 1 << 40, ..DiskLimits::default() };
     let app = TestApp::with(ApiSettings { disk, ..ApiSettings::default() });
     app.state.readiness.set(Ok(()));

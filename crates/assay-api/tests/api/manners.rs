@@ -1,4 +1,4 @@
-//! What HTTP has for answers that did not change, long answers, ids and questions about methods.
+//! HTTP features: conditional requests, compression, request ids, OPTIONS and HEAD.
 
 use assay_api::endpoints;
 use axum::body::Body;
@@ -30,7 +30,7 @@ async fn unknown_query_parameters_are_named_in_a_warning() {
 }
 
 #[tokio::test]
-async fn what_did_not_change_is_not_sent_again() {
+async fn unchanged_responses_are_not_sent_again() {
     let app = TestApp::new();
     let key = app.key("lab", "read,verify").await;
     let id = app.completed(&key, 1).await;
@@ -66,7 +66,7 @@ async fn what_did_not_change_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_who_takes_that() {
+async fn long_responses_are_compressed_if_the_client_accepts_it() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     for (path, accepted, coding) in [
@@ -89,7 +89,7 @@ async fn long_answers_are_compressed_for_who_takes_that() {
 }
 
 #[tokio::test]
-async fn a_clients_request_id_is_taken_over_if_it_is_one() {
+async fn a_clients_request_id_is_used_if_it_is_a_uuid() {
     let app = TestApp::new();
     let own = "0192f1de-8c3b-7f00-8000-0123456789ab";
     for (given, taken) in [(own, true), ("../../etc", false), ("1", false), ("", false)] {
@@ -101,7 +101,7 @@ async fn a_clients_request_id_is_taken_over_if_it_is_one() {
 }
 
 #[tokio::test]
-async fn options_tells_the_methods_and_head_has_no_body() {
+async fn options_lists_the_methods_and_head_has_no_body() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     let answer = app.send(request("OPTIONS", "/verify", &key).body(Body::empty()).unwrap()).await;

@@ -1,7 +1,7 @@
-//! The clock of an open season. A submission's policy sees secret worlds and chooses how long it takes, so nothing that a
-//! client can see may reveal when anything happened between two points of the submission's grid. The same submission is run
-//! in two ways that differ in every time, and in how much was recorded when, but not in what is published; whatever can be
-//! asked is asked at many moments, and the answers must be the same.
+//! Timing in an open season. A submission's policy sees secret worlds and chooses how long it takes, so no response
+//! may reveal when anything happened between two points of the submission's grid. The same submission is run with two
+//! timings that differ in every time, and in how much was recorded when, but not in what is published; all requests
+//! are sent at many times, and the responses must be equal.
 
 use std::collections::BTreeMap;
 
@@ -249,7 +249,7 @@ fn assert_same(one: &Seen, other: &Seen) {
 }
 
 #[tokio::test]
-async fn two_courses_that_are_published_alike_look_alike() {
+async fn two_timings_that_are_published_alike_cannot_be_distinguished() {
     for changes in [false, true] {
         let (one, other) = (seen_of(&SLOW_START, changes).await, seen_of(&SLOW_END, changes).await);
         assert_same(&one, &other);
@@ -297,7 +297,7 @@ async fn filters_go_by_what_is_published() {
 }
 
 #[tokio::test]
-async fn the_test_can_tell_courses_apart() {
+async fn the_test_can_distinguish_different_timings() {
     let later = Course { ended: Some(44), ..SLOW_END };
     let (one, other) = (seen_of(&SLOW_START, false).await, seen_of(&later, false).await);
     let first = one.iter().zip(&other).position(|(one, other)| one != other);
@@ -305,7 +305,7 @@ async fn the_test_can_tell_courses_apart() {
 }
 
 #[tokio::test]
-async fn a_failure_shows_when_it_is_published() {
+async fn a_failure_is_visible_when_it_is_published() {
     let fails = |course: &Course| Course { fails: true, ..course.clone() };
     let (one, other) = (seen_of(&fails(&SLOW_START), true).await, seen_of(&fails(&SLOW_END), true).await);
     assert_same(&one, &other);
@@ -314,7 +314,7 @@ async fn a_failure_shows_when_it_is_published() {
 }
 
 #[tokio::test]
-async fn cancelling_does_not_tell_whether_it_had_ended() {
+async fn cancelling_does_not_reveal_whether_the_submission_had_ended() {
     let runs = Course { ended: None, ..SLOW_END };
     let mut answers = Vec::new();
     for course in [&SLOW_START, &SLOW_END, &runs] {
@@ -408,7 +408,7 @@ async fn events_come_at_the_points_of_the_grid() {
 }
 
 #[tokio::test]
-async fn what_is_expected_stays_for_as_long_as_a_point_lasts() {
+async fn the_estimate_is_constant_between_two_points() {
     let arena = Arena::new().await;
     let path = format!("/submissions/{}", arena.submission);
     let expected = async || {

@@ -1,4 +1,4 @@
-//! The document says what the service does.
+//! The OpenAPI document matches the service.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::app::{POLICY, SCENARIO, TestApp};
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 #[tokio::test]
-async fn each_route_stands_in_the_document_and_no_other() {
+async fn the_document_lists_exactly_the_routes() {
     let document = TestApp::new().get("/openapi.json", "").await.body;
     assert_eq!(document["openapi"], json!("3.1.0"));
     let mut described = BTreeSet::new();
@@ -57,7 +57,7 @@ fn parameters(operation: &Value, place: &str) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn each_operation_says_what_it_does() {
+async fn each_operation_has_a_description() {
     let document = TestApp::new().get("/openapi.json", "").await.body;
     for operation in operations(&document) {
         for (part, least) in [("summary", 8), ("description", 40)] {
@@ -68,7 +68,7 @@ async fn each_operation_says_what_it_does() {
 }
 
 #[tokio::test]
-async fn answers_lead_to_each_operation_that_takes_an_id() {
+async fn responses_link_to_each_operation_that_takes_an_id() {
     let document = TestApp::new().get("/openapi.json", "").await.body;
     let operations = operations(&document);
     let mut reached: BTreeSet<&str> = SIGNED.into();
@@ -129,7 +129,7 @@ fn faults(document: &Value, operation: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_form_and_each_answer_has_an_example_that_its_schema_allows() {
+async fn each_form_and_response_has_a_valid_example() {
     let mut document = TestApp::new().get("/openapi.json", "").await.body;
     let mut found = Vec::new();
     let mut seen = 0;
@@ -170,7 +170,7 @@ fn differences(document: &Value, name: &str, value: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn answers_have_the_fields_of_their_schemas() {
+async fn responses_have_the_fields_of_their_schemas() {
     let app = TestApp::new();
     let key = app.key("lab", "read,verify").await;
     let document = app.get("/openapi.json", "").await.body;
@@ -191,7 +191,7 @@ async fn answers_have_the_fields_of_their_schemas() {
 }
 
 #[tokio::test]
-async fn operations_stand_in_the_order_of_use() {
+async fn operations_are_listed_in_the_order_of_use() {
     let document = TestApp::new().get("/openapi.json", "").await.body;
     let tags: Vec<_> = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone()).collect();
     let mut all = operations(&document);
@@ -204,7 +204,7 @@ async fn operations_stand_in_the_order_of_use() {
 }
 
 #[tokio::test]
-async fn the_page_needs_no_other_host() {
+async fn the_docs_page_needs_no_other_host() {
     let app = TestApp::new();
     for prefix in ["", "/v1"] {
         let answer = app.get(&format!("{prefix}/docs"), "").await;
@@ -232,7 +232,7 @@ async fn the_page_needs_no_other_host() {
 }
 
 #[tokio::test]
-async fn the_script_of_the_page_comes_compressed() {
+async fn the_script_of_the_docs_page_is_served_compressed() {
     let app = TestApp::new();
     let html = app.get("/docs/index.html", "").await.body;
     let name = html.as_str().unwrap().split("src=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
@@ -246,7 +246,7 @@ async fn the_script_of_the_page_comes_compressed() {
 
 /// Anybody may ask for the script, so that no request for it may cost its four megabytes again.
 #[tokio::test]
-async fn the_script_of_the_page_is_never_compressed_for_a_request() {
+async fn the_script_of_the_docs_page_is_not_compressed_per_request() {
     let app = TestApp::new();
     let html = app.get("/docs/index.html", "").await.body;
     let name = html.as_str().unwrap().split("src=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();

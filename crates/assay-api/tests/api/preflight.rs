@@ -1,4 +1,4 @@
-//! `POST /preflight`: its parts, its answer, and who has to wait.
+//! `POST /preflight`: its parts, its response and its limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ async fn preflight(app: &TestApp, key: &str, parts: &[Part<'_>]) -> Answer {
 }
 
 #[tokio::test]
-async fn a_policy_is_tried_and_nothing_is_kept() {
+async fn a_preflight_runs_a_policy_and_stores_nothing() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let answer = preflight(&app, &key, &[POLICY, SCENARIO, Part::Text("num_episodes", "5")]).await;
@@ -42,7 +42,7 @@ async fn a_policy_is_tried_and_nothing_is_kept() {
 }
 
 #[tokio::test]
-async fn one_of_an_account_and_two_of_all() {
+async fn preflights_are_limited_to_one_per_account_and_two_in_total() {
     let mut app = TestApp::new();
     let gate = Gated::default();
     let closed = Arc::clone(&gate.closed);

@@ -1,4 +1,4 @@
-//! What comes after a verdict: the signed statement, a person's review, a replay.
+//! After a verdict: the signed statement, manual review and replay.
 
 use assay_report::attest::PublishedKeys;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::app::{POLICY, SCENARIO, TestApp};
 
 #[tokio::test]
-async fn keys_are_published_to_everybody() {
+async fn signing_keys_are_public() {
     let app = TestApp::new();
     for path in ["/.well-known/assay-keys.json", "/v1/.well-known/assay-keys.json"] {
         let answer = app.get(path, "").await;
@@ -16,7 +16,7 @@ async fn keys_are_published_to_everybody() {
 }
 
 #[tokio::test]
-async fn a_statement_can_be_had_once_it_was_signed() {
+async fn a_statement_is_available_once_it_is_signed() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let queued = app.verify(&key, &[POLICY, SCENARIO]).await.body;
@@ -37,7 +37,7 @@ async fn a_statement_can_be_had_once_it_was_signed() {
 }
 
 #[tokio::test]
-async fn a_review_stands_beside_the_verdict() {
+async fn a_review_is_shown_beside_the_verdict() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let reviewer = app.key("safety", "review").await;
@@ -71,7 +71,7 @@ async fn a_review_stands_beside_the_verdict() {
 }
 
 #[tokio::test]
-async fn wrong_reviews_are_refused_by_name() {
+async fn invalid_reviews_name_the_field() {
     let app = TestApp::new();
     let (key, reviewer) = (app.key("lab", "verify,read").await, app.key("safety", "review").await);
     let id = app.completed(&key, 1).await;

@@ -1,4 +1,4 @@
-//! On a real socket: stopping, slow clients, early answers.
+//! The server on a real socket: stopping, slow clients and early responses.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn head(key: &str, length: usize) -> String {
 }
 
 #[tokio::test]
-async fn an_early_answer_is_read_by_a_client_that_is_still_sending() {
+async fn a_client_that_is_still_sending_receives_an_early_response() {
     let running = run(ApiSettings::default()).await;
     // The second is longer than what is read before the answer is sent.
     for mib in [4, 96] {
@@ -66,7 +66,7 @@ async fn an_early_answer_is_read_by_a_client_that_is_still_sending() {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_for_the_go_is_told_no_at_once() {
+async fn a_client_that_expects_continue_is_rejected_at_once() {
     let running = run(ApiSettings::default()).await;
     let head = head("nonsense", 50 << 20).replace("Connection: close", "Expect: 100-continue");
     let answer = exchange(running.address, &head, b"").await;
@@ -88,7 +88,7 @@ async fn a_client_that_stops_sending_gets_408_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_gets_408_however_steadily_it_comes() {
+async fn a_body_that_never_ends_gets_408_even_at_a_steady_rate() {
     let uploads = Uploads { total_s: Duration::from_millis(300).into(), ..Uploads::default() };
     let running = run(ApiSettings { uploads, ..ApiSettings::default() }).await;
     let key = running.app.key("lab", "verify").await;
@@ -112,7 +112,7 @@ async fn a_body_that_never_ends_gets_408_however_steadily_it_comes() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_gets_408_long_before_its_whole_time_is_over() {
+async fn a_slow_body_gets_408_long_before_the_total_time_is_over() {
     let idle_s = Duration::from_millis(300).into();
     let uploads = Uploads { idle_s, min_bytes_per_s: 1_000_000, ..Uploads::default() };
     let running = run(ApiSettings { uploads, ..ApiSettings::default() }).await;
@@ -137,7 +137,7 @@ async fn a_body_that_drips_gets_408_long_before_its_whole_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_not_waited_for() {
+async fn a_connection_without_a_request_head_is_closed() {
     let running = run(ApiSettings { header_read: Duration::from_millis(100), ..ApiSettings::default() }).await;
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
@@ -149,7 +149,7 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn connections_are_bounded() {
+async fn connections_are_limited() {
     let running = run(ApiSettings { max_connections: 1, ..ApiSettings::default() }).await;
     let ask = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let mut first = TcpStream::connect(running.address).await.unwrap();
@@ -169,7 +169,7 @@ async fn connections_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_cut_connection_leaves_nothing() {
+async fn an_interrupted_upload_leaves_nothing() {
     let running = run(ApiSettings::default()).await;
     let key = running.app.key("lab", "verify").await;
     let body = long();
@@ -182,7 +182,7 @@ async fn a_cut_connection_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn stopping_lets_a_request_end() {
+async fn stopping_lets_running_requests_finish() {
     let running = run(ApiSettings::default()).await;
     let key = running.app.key("lab", "verify").await;
     let body = long();

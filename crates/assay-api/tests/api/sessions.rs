@@ -1,4 +1,4 @@
-//! Browsers: signing in and out, changes that need the token.
+//! Browser sessions: signing in and out, and changes that need the CSRF token.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn a_browser_signs_in_reads_changes_and_signs_out() {
 }
 
 #[tokio::test]
-async fn the_header_counts_where_both_are_there() {
+async fn the_authorization_header_takes_precedence_over_the_cookie() {
     let app = TestApp::new();
     let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
     let browser = sign_in(&app, &lab).await;
@@ -94,7 +94,7 @@ async fn the_header_counts_where_both_are_there() {
 }
 
 #[tokio::test]
-async fn a_session_ends_in_time_and_with_its_key() {
+async fn a_session_ends_by_age_and_with_its_key() {
     let app = TestApp::with(ApiSettings {
         browsers: assay_api::BrowserSettings { session_s: Duration::from_secs(600).into(), ..Default::default() },
         ..ApiSettings::default()
@@ -117,7 +117,7 @@ async fn a_session_ends_in_time_and_with_its_key() {
 }
 
 #[tokio::test]
-async fn wrong_ways_to_sign_in() {
+async fn invalid_sign_ins_are_rejected() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     for (body, status, field) in [
@@ -142,7 +142,7 @@ async fn wrong_ways_to_sign_in() {
 }
 
 #[tokio::test]
-async fn behind_https_the_cookie_is_for_https_only() {
+async fn behind_https_the_cookie_is_secure() {
     let public_url = Some("https://assay.example.org".to_owned());
     let app = TestApp::with(ApiSettings { public_url, ..ApiSettings::default() });
     let browser = sign_in(&app, &app.key("lab", "read").await).await;

@@ -1,4 +1,4 @@
-//! Every answer has the same shape.
+//! The common shape of all responses.
 
 use axum::body::Body;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::app::{TestApp, request};
 
 #[tokio::test]
-async fn errors_that_nobody_wrote_have_the_shape_too() {
+async fn errors_of_libraries_have_the_same_shape() {
     let app = TestApp::new();
     let key = app.key("lab", "read,verify").await;
     for (method, path, headers, status, code) in [
@@ -49,7 +49,7 @@ async fn a_head_request_is_a_get_without_its_body() {
 }
 
 #[tokio::test]
-async fn successes_carry_ids_and_are_not_cached() {
+async fn successful_responses_have_request_ids_and_are_not_cached() {
     let app = TestApp::new();
     let (one, two) = (app.get("/healthz", "").await, app.get("/healthz", "").await);
     let id =
@@ -61,7 +61,7 @@ async fn successes_carry_ids_and_are_not_cached() {
 }
 
 #[tokio::test]
-async fn readiness_is_what_was_set() {
+async fn readiness_reports_the_state_that_was_set() {
     let app = TestApp::new();
     let answer = app.get("/readyz", "").await;
     assert_eq!((answer.status.as_u16(), answer.code()), (503, "UNAVAILABLE"));
@@ -86,7 +86,7 @@ async fn scenarios() {
 }
 
 #[tokio::test]
-async fn the_envelope_is_put_on_where_it_is_asked_for() {
+async fn responses_are_wrapped_in_an_envelope_on_request() {
     let app = TestApp::new();
     let key = app.key("lab", "read").await;
     let bare = app.get("/scenarios", &key).await.body;

@@ -45,7 +45,7 @@ fn telling(index: u32) -> EpisodeResult {
 }
 
 #[tokio::test]
-async fn a_submission_from_post_to_result() {
+async fn a_submission_is_accepted_run_and_published() {
     let app = TestApp::new();
     let key = key(&app).await;
     let named = [POLICY, ARENA, Part::Text("name", "swift"), Part::Text("description", "An LQR.")];
@@ -158,7 +158,7 @@ async fn submissions_and_verifications_do_not_mix() {
 }
 
 #[tokio::test]
-async fn submissions_that_can_not_be() {
+async fn invalid_submissions_are_rejected() {
     let app = TestApp::new();
     let key = key(&app).await;
     let long = "x".repeat(2001);
@@ -183,7 +183,7 @@ async fn submissions_that_can_not_be() {
 }
 
 #[tokio::test]
-async fn five_a_day_and_what_we_fail_is_given_back() {
+async fn five_submissions_a_day_not_counting_internal_errors() {
     let app = {
         let mut settings = ApiSettings::default();
         settings.account.submissions_per_day = 2;
@@ -242,7 +242,7 @@ async fn a_season_is_for_one_scenario_and_one_engine() {
 
 /// A season goes on in the version that it was opened with, while that can be run.
 #[tokio::test]
-async fn a_season_goes_on_in_its_version_of_the_scenario() {
+async fn a_season_keeps_its_version_of_the_scenario() {
     let app = TestApp::new();
     let key = key(&app).await;
     for (digest, scenario) in [(KEPT, "cartpole_keepin"), ("11", "tabletop_reach")] {

@@ -1,4 +1,4 @@
-//! `POST /verify`, and the job object on its way to a verdict.
+//! `POST /verify`, and the job object until its verdict.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn without_id(job: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_policy_is_kept_then_answered() {
+async fn a_policy_is_stored_before_the_response() {
     let app = TestApp::with(ApiSettings { lanes: NonZeroU32::new(2).unwrap(), ..ApiSettings::default() });
     let key = app.key("lab", "verify,read").await;
     let answer = app.verify(&key, &[POLICY, SCENARIO]).await;
@@ -41,7 +41,7 @@ async fn a_policy_is_kept_then_answered() {
 }
 
 #[tokio::test]
-async fn everything_asked_for_is_in_the_job() {
+async fn all_parts_of_the_request_are_in_the_job() {
     let app = TestApp::with(ApiSettings { public_url: Some("https://x.org".into()), ..ApiSettings::default() });
     let key = app.key("lab", "verify").await;
     let parts = [
@@ -95,7 +95,7 @@ async fn seed_and_policy_key_are_drawn_derived_or_given() {
 }
 
 #[tokio::test]
-async fn a_policy_server_is_kept_apart_from_its_job() {
+async fn the_credentials_of_a_policy_server_are_stored_apart_from_its_job() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let more = [Part::Text("policy_api_key", " k-secret "), Part::Text("policy_concurrency", "4")];
@@ -165,7 +165,7 @@ async fn the_job_object_follows_the_work() {
 }
 
 #[tokio::test]
-async fn a_failed_job_says_whose_fault_it_is() {
+async fn a_failed_job_names_the_cause() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let created = app.verify(&key, &[POLICY, SCENARIO]).await;

@@ -1,4 +1,4 @@
-//! Secrets and deliveries of webhooks. What is sent, and when, the tests of the program cover.
+//! Secrets and deliveries of webhooks. The tests of the program cover the content and time of deliveries.
 
 use axum::body::Body;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::sessions::sign_in;
 const CALLBACK: Part<'_> = Part::Text("callback_url", "https://lab.test/hook?token=t");
 
 #[tokio::test]
-async fn a_secret_is_made_by_who_can_use_it() {
+async fn a_secret_can_be_created_by_keys_that_can_use_it() {
     let app = TestApp::new();
     for (scopes, status) in [("verify", 201), ("submit", 201), ("read", 403), ("review,publish,admin", 403)] {
         let made = app.post("/webhooks/secret", &app.key("lab", scopes).await).await;

@@ -1,4 +1,4 @@
-//! Requests with an idempotency key are done once.
+//! Requests with an idempotency key are executed once.
 
 use assay_api::{EndpointInfo, endpoints};
 use assay_model::Scopes;
@@ -43,7 +43,7 @@ fn conflict(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn a_repeated_request_gets_the_first_answer() {
+async fn a_repeated_request_gets_the_first_response() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let first = verify(&app, &key, "one", &[POLICY, SCENARIO]).await;
@@ -85,7 +85,7 @@ async fn a_policy_servers_key_is_part_of_the_request() {
 }
 
 #[tokio::test]
-async fn keys_are_forgotten_after_a_day() {
+async fn idempotency_keys_expire_after_a_day() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let first = verify(&app, &key, "one", &[POLICY, SCENARIO]).await;
@@ -97,7 +97,7 @@ async fn keys_are_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn two_at_the_same_time_make_one_job() {
+async fn two_concurrent_requests_create_one_job() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let requests = (0..8).map(|_| verify(&app, &key, "one", &[POLICY, SCENARIO]));
@@ -111,7 +111,7 @@ async fn two_at_the_same_time_make_one_job() {
 }
 
 #[tokio::test]
-async fn a_refused_request_frees_its_key() {
+async fn a_rejected_request_releases_its_key() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let wrong = verify(&app, &key, "one", &[POLICY, Part::Text("scenario", "nowhere")]).await;
@@ -148,7 +148,7 @@ async fn a_new_keys_secret_is_shown_once() {
 }
 
 #[tokio::test]
-async fn the_forms_of_keys() {
+async fn the_format_of_idempotency_keys_is_checked() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let longest = "k".repeat(255);
@@ -166,7 +166,7 @@ async fn the_forms_of_keys() {
 
 /// Each POST of the table; one that is not tried here fails the test.
 #[tokio::test]
-async fn every_post_is_done_once() {
+async fn every_post_is_executed_once() {
     let app = TestApp::new();
     let key = app.key("lab", &Scopes::all().to_string()).await;
     let id = app.completed(&key, 1).await;
