@@ -22,8 +22,15 @@ pub(crate) struct PublishedSubmission {
     is_open: bool,
     point: u32,
     /// The exact times of its start and end. Not for clients.
-    times: (Option<Timestamp>, Option<Timestamp>),
+    times: JobTimes,
     changes: Vec<Change>,
+}
+
+/// The times at which a job started and ended.
+#[derive(Debug, Clone, Copy)]
+struct JobTimes {
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
 }
 
 /// A change of state, and the grid point at which it is published.
@@ -50,7 +57,7 @@ impl PublishedSubmission {
         };
         let is_open = !season.is_some_and(|season| season.is_closed());
         let grid = Grid::of(record.header.created_at);
-        let (_, ended_at) = times(&record.state);
+        let JobTimes { ended_at, .. } = times(&record.state);
         let judging_at = match ended_at {
             // Once the end is published, the time of judging is not needed.
             Some(at) if !is_open || grid.is_published(at, now) => None,
@@ -134,7 +141,7 @@ async fn judging_at(records: &dyn Records, job: JobId) -> Result<Option<Timestam
 
 /// Returns all changes of state with the points at which they are published; of several at one point only the last.
 fn changes(
-    (started_at, ended_at): (Option<Timestamp>, Option<Timestamp>),
+    JobTimes { started_at, ended_at }: JobTimes,
     status: JobStatus,
     judging_at: Option<Timestamp>,
     grid: Grid,
@@ -154,21 +161,21 @@ fn changes(
     changes
 }
 
-fn times(state: &JobState) -> (Option<Timestamp>, Option<Timestamp>) {
-    match state {
+fn times(state: &JobState) -> JobTimes {
+    let (started_at, ended_at) = match state {
         JobState::Queued => (None, None),
         JobState::Running { started_at } | JobState::Judging { started_at } => (Some(*started_at), None),
         JobState::Completed { started_at, completed_at, .. } => (Some(*started_at), Some(*completed_at)),
         JobState::Failed { started_at, completed_at, .. } | JobState::Cancelled { started_at, completed_at } => {
             (*started_at, Some(*completed_at))
         }
-    }
+    };
+    JobTimes { started_at, ended_at }
 }
 
 /// Returns the published state, with times on the grid.
 fn state(real: JobState, status: JobStatus, is_open: bool, grid: Grid) -> JobState {
-    let (started_at, _) = times(&real);
-    let published = started_at.map(|at| grid.published(at));
+    let published = times(&real).started_at.map(|at| grid.published(at));
     match (status, real) {
         (JobStatus::Completed, JobState::Completed { completed_at, outcome, started_at }) => JobState::Completed {
             started_at: grid.published(started_at),

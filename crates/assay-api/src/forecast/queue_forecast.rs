@@ -35,11 +35,18 @@ struct QueueForecastState {
     clock: Arc<dyn Clock>,
     lanes: NonZeroU32,
     last: Mutex<Option<CachedForecast>>,
-    /// Published forecasts of submissions, each with its grid point.
-    published: Mutex<HashMap<JobId, (u32, JobForecast)>>,
+    /// Published forecasts of submissions.
+    published: Mutex<HashMap<JobId, PublishedForecast>>,
     runs_uploads: bool,
     /// Held while a forecast is computed.
     computing: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The published forecast of a submission at a point of its grid.
+#[derive(Debug, Clone, Copy)]
+struct PublishedForecast {
+    point: u32,
+    forecast: JobForecast,
 }
 
 /// The forecast of all jobs at one time.
@@ -145,10 +152,10 @@ impl QueueForecast {
         if status.is_final() {
             return Ok(JobForecast::default());
         }
-        if let Some((of, forecast)) = self.0.published().get(&id)
-            && *of == point
+        if let Some(published) = self.0.published().get(&id)
+            && published.point == point
         {
-            return Ok(*forecast);
+            return Ok(published.forecast);
         }
         let mut snapshot = self.snapshot().await?;
         if !snapshot.contains(id) && status != JobStatus::Judging {
@@ -157,40 +164,37 @@ impl QueueForecast {
             snapshot = self.0.compute().await?;
         }
         // It is not published whether a lane works on the job.
-        let mut job = JobForecast { is_idle: false, ..snapshot.of(id, status) };
-        if status == JobStatus::Queued && job.position.is_none() {
-            job.position = Some(self.position_by_age(&snapshot, id).await?);
+        let mut forecast = JobForecast { is_idle: false, ..snapshot.of(id, status) };
+        if status == JobStatus::Queued && forecast.position.is_none() {
+            forecast.position = Some(self.position_by_age(&snapshot, id).await?);
         }
+        let new = PublishedForecast { point, forecast };
         let mut published = self.0.published();
         if published.len() >= MAX_PUBLISHED {
             published.clear();
         }
         // Another request may have inserted one meanwhile.
-        let (of, forecast) = *published
-            .entry(id)
-            .and_modify(|kept| {
-                if kept.0 < point {
-                    *kept = (point, job)
-                }
-            })
-            .or_insert((point, job));
-        Ok(if of == point { forecast } else { job })
+        let cached = published.entry(id).or_insert(new);
+        if cached.point < point {
+            *cached = new;
+        }
+        Ok(if cached.point == point { cached.forecast } else { forecast })
     }
 
     /// Returns the position of a QUEUED job that is too new for the snapshot, or too far behind.
     async fn position_by_age(&self, snapshot: &ForecastSnapshot, job: JobId) -> Result<u32, StoreError> {
-        let place = |behind: usize| u32::try_from(snapshot.queued + behind).unwrap_or(u32::MAX).max(1);
+        let position = |behind: usize| u32::try_from(snapshot.queued + behind).unwrap_or(u32::MAX).max(1);
         if let Ok(at) = snapshot.later.binary_search(&job) {
-            return Ok(place(at + 1));
+            return Ok(position(at + 1));
         }
         let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job));
         let newer = self.0.records.queued_between(newest.copied(), job).await?;
-        Ok(place(snapshot.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
+        Ok(position(snapshot.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
     }
 }
 
 impl QueueForecastState {
-    fn published(&self) -> MutexGuard<'_, HashMap<JobId, (u32, JobForecast)>> {
+    fn published(&self) -> MutexGuard<'_, HashMap<JobId, PublishedForecast>> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

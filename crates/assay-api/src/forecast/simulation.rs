@@ -13,28 +13,59 @@ use super::job_forecast::{JobForecast, NoEstimate, tenths};
 use super::placeholders::with_placeholders;
 
 /// Jobs of policy servers that a process runs at a time; see the worker.
-const SERVER_PLACES: usize = 4;
+const SERVER_SLOTS: usize = 4;
 /// Assumed duration of an episode of an unmeasured scenario in seconds, for the order of claims only.
 const UNKNOWN_S: f64 = 1.0;
 
-/// A time in ms, and whether all durations that it depends on were measured.
-type Moment = (u64, bool);
+/// An estimated time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct EstimatedTime {
+    at_ms: u64,
+    /// Whether all durations that it depends on were measured.
+    measured: bool,
+}
+
+impl EstimatedTime {
+    const NOW: Self = Self { at_ms: 0, measured: true };
+}
+
+/// A lane, and the time at which it becomes free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct BusyLane<'a> {
+    until: EstimatedTime,
+    /// The account of the shard that it runs.
+    account: Option<&'a AccountId>,
+}
+
+/// An account's place in the order of claims: fewest shards held, then the longest wait for a turn, then the oldest
+/// job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ClaimTurn<'a> {
+    held: u32,
+    last_given: u64,
+    job: JobId,
+    account: &'a AccountId,
+}
 
 /// Returns the forecasts of all jobs in the queue, ordered by id.
-pub(super) fn simulate_queue(line: &QueueSnapshot, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
+pub(super) fn simulate_queue(queue: &QueueSnapshot, lanes: NonZeroU32, now: Timestamp) -> Vec<(JobId, JobForecast)> {
     let lanes = usize::try_from(lanes.get()).unwrap_or(usize::MAX);
-    let conclusion = line.conclusion_s.unwrap_or(0.0);
+    let conclusion = queue.conclusion_s.unwrap_or(0.0);
     let mut jobs = Vec::new();
-    for (remote, lanes) in [(false, lanes), (true, SERVER_PLACES)] {
-        let paces: HashMap<_, _> =
-            line.paces.iter().filter(|pace| pace.remote == remote).map(|pace| (&pace.scenario, pace.seconds)).collect();
-        let of_kind = line.shards.iter().filter(|shard| shard.remote == remote);
+    for (remote, lanes) in [(false, lanes), (true, SERVER_SLOTS)] {
+        let paces: HashMap<_, _> = queue
+            .paces
+            .iter()
+            .filter(|pace| pace.remote == remote)
+            .map(|pace| (&pace.scenario, pace.seconds))
+            .collect();
+        let of_kind = queue.shards.iter().filter(|shard| shard.remote == remote);
         let known: Vec<OpenShard>;
-        let shards: Vec<&OpenShard> = if remote || line.hidden.is_empty() {
+        let shards: Vec<&OpenShard> = if remote || queue.hidden.is_empty() {
             of_kind.collect()
         } else {
             let pace = |scenario: &ScenarioId| paces.get(scenario).copied();
-            known = with_placeholders(of_kind.cloned().collect(), &line.hidden, lanes, now, pace);
+            known = with_placeholders(of_kind.cloned().collect(), &queue.hidden, lanes, now, pace);
             known.iter().collect()
         };
         let pace = |shard: &OpenShard| paces.get(&*shard.scenario).copied();
@@ -55,7 +86,7 @@ struct JobProjection {
     /// Position in the queue, from 1.
     position: Option<u32>,
     /// The end of its last shard; measured if the ends of all its shards are.
-    end: Option<Moment>,
+    end: Option<EstimatedTime>,
     /// Whether no episode of its own scenario has been measured.
     is_unmeasured: bool,
     /// Seconds that its slowest running episode has taken so far, if they exceed the usual duration of an episode.
@@ -63,22 +94,23 @@ struct JobProjection {
 }
 
 impl JobProjection {
-    fn extend_to(&mut self, (at, measured): Moment) {
-        let (last, all) = self.end.unwrap_or((0, true));
-        self.end = Some((last.max(at), all && measured));
+    fn extend_to(&mut self, end: EstimatedTime) {
+        let last = self.end.unwrap_or(EstimatedTime::NOW);
+        let at_ms = last.at_ms.max(end.at_ms);
+        self.end = Some(EstimatedTime { at_ms, measured: last.measured && end.measured });
     }
 
     fn forecast(self, remote: bool, conclusion_s: f64) -> JobForecast {
-        let measured = self.end.filter(|(_, measured)| *measured);
+        let measured = self.end.filter(|end| end.measured);
         let no_estimate = match self.end {
-            Some((_, true)) => None,
+            Some(EstimatedTime { measured: true, .. }) => None,
             Some(_) if self.is_unmeasured => Some(NoEstimate::Unmeasured),
             Some(_) => Some(NoEstimate::BehindUnmeasured),
             None => Some(NoEstimate::FarBack),
         };
         JobForecast {
             position: self.position,
-            eta_s: measured.map(|(millis, _)| tenths(millis as f64 / 1000.0 + conclusion_s)),
+            eta_s: measured.map(|end| tenths(end.at_ms as f64 / 1000.0 + conclusion_s)),
             no_estimate,
             remote,
             is_idle: !self.is_queued && !self.has_lane,
@@ -88,12 +120,13 @@ impl JobProjection {
 
 /// The state of the simulation.
 struct QueueSimulation<'a> {
-    /// The times at which lanes become free, earliest first, with the account of the shard they run.
-    lanes: BinaryHeap<Reverse<(u64, bool, Option<&'a AccountId>)>>,
+    /// All lanes, the first one to become free on top.
+    lanes: BinaryHeap<Reverse<BusyLane<'a>>>,
+    /// The number of shards that each account holds.
     held: BTreeMap<&'a AccountId, u32>,
     waiting: BTreeMap<&'a AccountId, VecDeque<&'a OpenShard>>,
-    /// The order of claims: fewest shards held, then the longest wait for a turn, then the oldest job.
-    turns: BTreeSet<(u32, u64, JobId, &'a AccountId)>,
+    /// The accounts with waiting shards in the order of claims.
+    turns: BTreeSet<ClaimTurn<'a>>,
     /// The turn in which each account last got a shard.
     given: BTreeMap<&'a AccountId, u64>,
     last_given: u64,
@@ -125,21 +158,22 @@ impl<'a> QueueSimulation<'a> {
             // An episode that takes longer than usual is assumed to take as long again, and so are the following ones.
             let (first, next) = if begun <= usual { (usual - begun, usual) } else { (begun, begun) };
             let others = f64::from(shard.episodes_left.saturating_sub(1)) * next;
-            let end = (millis(first + others), each.is_some());
+            let end = EstimatedTime { at_ms: millis(first + others), measured: each.is_some() };
             projection.has_lane = true;
             projection.is_unmeasured |= each.is_none();
             if begun > usual {
                 projection.slowest_s = projection.slowest_s.max(begun);
             }
             projection.extend_to(end);
-            simulation.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
+            simulation.lanes.push(Reverse(BusyLane { until: end, account: Some(&shard.account) }));
         }
         for _ in simulation.lanes.len()..lanes {
-            simulation.lanes.push(Reverse((0, true, None)));
+            simulation.lanes.push(Reverse(BusyLane { until: EstimatedTime::NOW, account: None }));
         }
         for (account, shards) in &simulation.waiting {
             let held = simulation.held.get(account).copied().unwrap_or(0);
-            simulation.turns.extend(shards.front().map(|shard| (held, shard.turn, shard.job_id, *account)));
+            let turn = |shard: &&OpenShard| ClaimTurn { held, last_given: shard.turn, job: shard.job_id, account };
+            simulation.turns.extend(shards.front().map(turn));
         }
         simulation
     }
@@ -147,51 +181,59 @@ impl<'a> QueueSimulation<'a> {
     /// Simulates the queue to its end.
     fn run(mut self, pace: &dyn Fn(&OpenShard) -> Option<f64>) -> HashMap<JobId, JobProjection> {
         let mut begun = 0;
-        while let Some(&Reverse((at, measured, had))) = self.lanes.peek() {
+        while let Some(&Reverse(lane)) = self.lanes.peek() {
             if self.turns.is_empty() {
                 break;
             }
             self.lanes.pop();
-            if let Some(account) = had {
+            if let Some(account) = lane.account {
                 self.release(account);
             }
             let Some(shard) = self.claim_next() else { break };
             let each = pace(shard);
             let projection = self.jobs.entry(shard.job_id).or_default();
             let takes = f64::from(shard.episodes_left) * each.unwrap_or(UNKNOWN_S).max(projection.slowest_s);
-            let end = (at.saturating_add(millis(takes)), measured && each.is_some());
+            let at_ms = lane.until.at_ms.saturating_add(millis(takes));
+            let end = EstimatedTime { at_ms, measured: lane.until.measured && each.is_some() };
             projection.is_unmeasured |= each.is_none();
             if shard.is_queued_job && projection.position.is_none() {
                 begun += 1;
                 projection.position = Some(begun);
             }
             projection.extend_to(end);
-            self.lanes.push(Reverse((end.0, end.1, Some(&shard.account))));
+            self.lanes.push(Reverse(BusyLane { until: end, account: Some(&shard.account) }));
         }
         self.jobs
     }
 
     /// Returns the shard that the next free lane claims.
     fn claim_next(&mut self) -> Option<&'a OpenShard> {
-        let (held, _, _, account) = self.turns.pop_first()?;
+        let ClaimTurn { held, account, .. } = self.turns.pop_first()?;
         let shards = self.waiting.get_mut(account)?;
         let shard = shards.pop_front()?;
         *self.held.entry(account).or_default() += 1;
         self.last_given += 1;
         self.given.insert(account, self.last_given);
-        self.turns.extend(shards.front().map(|next| (held + 1, self.last_given, next.job_id, account)));
+        let last_given = self.last_given;
+        self.turns.extend(shards.front().map(|next| ClaimTurn {
+            held: held + 1,
+            last_given,
+            job: next.job_id,
+            account,
+        }));
         Some(shard)
     }
 
+    /// Returns a shard of an account, and moves its turn forward.
     fn release(&mut self, account: &'a AccountId) {
         let held = self.held.entry(account).or_default();
         let before = *held;
         *held = held.saturating_sub(1);
-        let given = self.given.get(account).copied().unwrap_or(0);
-        if let Some(front) = self.waiting.get(account).and_then(VecDeque::front)
-            && self.turns.remove(&(before, given, front.job_id, account))
-        {
-            self.turns.insert((*held, given, front.job_id, account));
+        let last_given = self.given.get(account).copied().unwrap_or(0);
+        let Some(front) = self.waiting.get(account).and_then(VecDeque::front) else { return };
+        let turn = ClaimTurn { held: before, last_given, job: front.job_id, account };
+        if self.turns.remove(&turn) {
+            self.turns.insert(ClaimTurn { held: *held, ..turn });
         }
     }
 }
@@ -231,56 +273,56 @@ mod tests {
         }
     }
 
-    fn line(shards: Vec<OpenShard>) -> QueueSnapshot {
+    fn queue(shards: Vec<OpenShard>) -> QueueSnapshot {
         let pace = EpisodeDuration { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
         QueueSnapshot { shards, paces: vec![pace], conclusion_s: Some(0.5), ..QueueSnapshot::default() }
     }
 
-    fn forecasts(line: &QueueSnapshot, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
-        let jobs = simulate_queue(line, NonZeroU32::new(lanes).unwrap(), at(0));
+    fn forecasts(queue: &QueueSnapshot, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {
+        let jobs = simulate_queue(queue, NonZeroU32::new(lanes).unwrap(), at(0));
         jobs.into_iter().map(|(_, job)| (job.position, job.eta_s)).collect()
     }
 
     #[test]
     fn one_account_waits_in_order() {
-        let line = line(vec![shard(1, "lab", 3), shard(2, "lab", 1), shard(3, "lab", 1)]);
-        assert_eq!(forecasts(&line, 1), [(Some(1), Some(6.5)), (Some(2), Some(8.5)), (Some(3), Some(10.5))]);
-        assert_eq!(forecasts(&line, 2), [(Some(1), Some(6.5)), (Some(2), Some(2.5)), (Some(3), Some(4.5))]);
+        let queue = queue(vec![shard(1, "lab", 3), shard(2, "lab", 1), shard(3, "lab", 1)]);
+        assert_eq!(forecasts(&queue, 1), [(Some(1), Some(6.5)), (Some(2), Some(8.5)), (Some(3), Some(10.5))]);
+        assert_eq!(forecasts(&queue, 2), [(Some(1), Some(6.5)), (Some(2), Some(2.5)), (Some(3), Some(4.5))]);
     }
 
     #[test]
     fn an_account_without_shards_goes_first() {
         let busy = OpenShard { since: Some(at(-1)), is_queued_job: false, ..shard(1, "lab", 2) };
-        let line = line(vec![busy, shard(1, "lab", 4), shard(2, "lab", 1), shard(3, "other", 1)]);
-        let line = QueueSnapshot {
-            shards: line.shards.iter().cloned().map(|s| OpenShard { is_queued_job: s.job_id != id(1), ..s }).collect(),
-            ..line
+        let queue = queue(vec![busy, shard(1, "lab", 4), shard(2, "lab", 1), shard(3, "other", 1)]);
+        let queue = QueueSnapshot {
+            shards: queue.shards.iter().cloned().map(|s| OpenShard { is_queued_job: s.job_id != id(1), ..s }).collect(),
+            ..queue
         };
         // Two lanes: the free one takes the other account's job, then both accounts' turn by turn.
-        assert_eq!(forecasts(&line, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
+        assert_eq!(forecasts(&queue, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
     }
 
     #[test]
     fn accounts_take_turns_on_a_single_lane() {
-        let line = line(vec![shard(1, "lab", 1), shard(2, "lab", 1), shard(3, "lab", 1), shard(4, "other", 1)]);
+        let queue = queue(vec![shard(1, "lab", 1), shard(2, "lab", 1), shard(3, "lab", 1), shard(4, "other", 1)]);
         let expected = [(Some(1), Some(2.5)), (Some(3), Some(6.5)), (Some(4), Some(8.5)), (Some(2), Some(4.5))];
-        assert_eq!(forecasts(&line, 1), expected);
+        assert_eq!(forecasts(&queue, 1), expected);
     }
 
     #[test]
     fn unmeasured_durations_are_not_guessed() {
         let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
-        let line = line(vec![unknown, shard(2, "lab", 1)]);
-        assert_eq!(forecasts(&line, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
-        assert_eq!(forecasts(&line, 2), [(Some(1), None), (Some(2), Some(2.5))]);
+        let queue = queue(vec![unknown, shard(2, "lab", 1)]);
+        assert_eq!(forecasts(&queue, 1), [(Some(1), None), (Some(2), None)], "nor what comes after it");
+        assert_eq!(forecasts(&queue, 2), [(Some(1), None), (Some(2), Some(2.5))]);
     }
 
     #[test]
     fn a_missing_estimate_has_its_reason() {
         let unknown = OpenShard { scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 1) };
-        let line = line(vec![unknown, shard(2, "lab", 1)]);
+        let queue = queue(vec![unknown, shard(2, "lab", 1)]);
         let gaps = |lanes| {
-            let jobs = simulate_queue(&line, NonZeroU32::new(lanes).unwrap(), at(0));
+            let jobs = simulate_queue(&queue, NonZeroU32::new(lanes).unwrap(), at(0));
             jobs.into_iter().map(|(_, job)| job.no_estimate).collect::<Vec<_>>()
         };
         assert_eq!(gaps(1), [Some(NoEstimate::Unmeasured), Some(NoEstimate::BehindUnmeasured)]);
@@ -292,15 +334,15 @@ mod tests {
         // Episodes take 2 s; this one has taken 60.
         let slow = OpenShard { since: Some(at(-60)), is_queued_job: false, ..shard(1, "lab", 3) };
         let more = OpenShard { is_queued_job: false, ..shard(1, "lab", 2) };
-        let line = line(vec![slow, more, shard(2, "other", 1)]);
+        let queue = queue(vec![slow, more, shard(2, "other", 1)]);
         // It ends after 60 s, two more of its shard and two of the next after 60 s each; then comes the other account.
-        assert_eq!(forecasts(&line, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
+        assert_eq!(forecasts(&queue, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
     }
 
     #[test]
     fn policy_servers_do_not_delay_other_jobs() {
         let remote = OpenShard { remote: true, scenario: Arc::new("unknown".parse().unwrap()), ..shard(1, "lab", 50) };
-        let line = line(vec![remote, shard(2, "lab", 1)]);
-        assert_eq!(forecasts(&line, 1), [(Some(1), None), (Some(1), Some(2.5))]);
+        let queue = queue(vec![remote, shard(2, "lab", 1)]);
+        assert_eq!(forecasts(&queue, 1), [(Some(1), None), (Some(1), Some(2.5))]);
     }
 }
