@@ -1,7 +1,8 @@
-//! Microseconds that formulas take over a recorded trace: what `bench/run --only stl` compares with rtamt and scipy.
+//! Measures the microseconds that formulas take on a recorded trace; `bench/run --only stl` compares them with rtamt
+//! and scipy.
 //!
 //! `cargo run --release -p assay-stl --example offline -- SAMPLES.csv FORMULA...` with columns `x,y` (no header), one
-//! sample every 2 ms. Prints a line a formula: robustness and microseconds (best of several rounds).
+//! sample every 2 ms. Prints one line per formula: robustness and microseconds (best of several rounds).
 #![expect(clippy::print_stdout, reason = "it prints its measurements")]
 use std::error::Error;
 use std::hint::black_box;
@@ -11,7 +12,7 @@ use assay_stl::{Formula, TraceEnd};
 
 const PERIOD_S: f64 = 0.002;
 const ROUNDS: usize = 7;
-/// Samples a round works through, whatever the trace's length.
+/// Samples per round, regardless of the trace's length.
 const SAMPLES_A_ROUND: usize = 2_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {

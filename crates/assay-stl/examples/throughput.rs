@@ -1,4 +1,4 @@
-//! What one sample costs a monitor, beside a plain loop over the same samples, and what one costs offline.
+//! Measures the cost of one sample in a monitor, in a plain loop over the same samples, and offline.
 //!
 //! `cargo run --release -p assay-stl --example throughput`
 #![expect(clippy::print_stdout, reason = "it prints its measurements")]
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The least time of a few rounds, in ns a sample.
+/// Returns the least time of a few rounds, in ns per sample.
 fn best(mut work: impl FnMut()) -> f64 {
     let round = |_| {
         let start = Instant::now();

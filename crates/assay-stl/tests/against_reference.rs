@@ -22,7 +22,7 @@ fn identical(x: TraceEvaluation, y: TraceEvaluation) -> bool {
         && x.vacuous == y.vacuous
 }
 
-/// Finite traces of finite windows sum up to values where only zeros can differ in sign; `==` is what counts here.
+/// Compares with `==`: on finite values only zeros can differ in sign.
 fn agree(x: f64, y: f64) -> bool {
     x == y
 }

@@ -1,10 +1,10 @@
-//! Streaming against offline on the formulas clauses are made of, on longer traces with every odd value a signal can
-//! take; which formulas stream in bounded memory; how tight the running bounds are.
+//! Streaming against offline evaluation on typical clauses, on longer traces with all special values of signals; the
+//! formulas that stream in bounded memory; the tightness of running bounds.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use assay_stl::{BoundFormula, Formula, TraceEnd};
 use proptest::prelude::*;
 
-/// Formulas a monitor folds in bounded memory, and whether its running bounds are as tight as can be.
+/// Formulas that a monitor folds in bounded memory, and whether its running bounds are as tight as possible.
 const FOLDED: [(&str, bool); 29] = [
     ("always (a <= 1)", true),
     ("always (a <= 1 and b >= -1 and a - b < 3)", true),
@@ -37,7 +37,7 @@ const FOLDED: [(&str, bool); 29] = [
     ("always (count(a > 1) <= 9 implies eventually[0:4] (mean(b) < 1))", false),
 ];
 
-/// Formulas that only the whole trace can answer.
+/// Formulas that need the whole trace.
 const RECORDED: [&str; 4] = [
     "always[0:5] eventually (a > 1)",
     "always historically eventually (a > 1)",
@@ -64,7 +64,7 @@ fn columns(samples: &[[f64; 2]]) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn bounded_memory_is_known_beforehand() {
+fn bounded_memory_is_known_in_advance() {
     for (text, _) in FOLDED {
         assert!(bound(text).monitor().is_bounded(), "{text}");
     }

@@ -1,10 +1,10 @@
-//! What is a formula and what is not, and where the errors point.
+//! Valid and invalid formulas, and the positions of errors.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use std::time::Duration;
 
 use assay_stl::{Formula, MAX_DEPTH, MAX_NODES, MAX_TEMPORAL, MAX_TEXT_BYTES, ParseError, TraceEnd};
 
-/// CPU time of this thread: what else the machine does is no concern of these tests.
+/// Returns the CPU time of this thread, which is independent of other load on the machine.
 fn cpu() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.try_into().unwrap(), now.tv_nsec.try_into().unwrap())
@@ -19,8 +19,8 @@ fn shown(text: &str) -> String {
 }
 
 #[test]
-fn errors_point_at_the_column_and_say_what_was_expected() {
-    // Text, column, a word of what was expected, what was found.
+fn errors_have_the_column_and_the_expected_input() {
+    // Text, column, a word of the expected input, the input found.
     let table = [
         ("", 1, "a signal", "the end of the formula"),
         ("always", 7, "a signal", "the end of the formula"),
@@ -80,7 +80,7 @@ fn errors_point_at_the_column_and_say_what_was_expected() {
 }
 
 #[test]
-fn precedence_is_that_of_rtamt() {
+fn precedence_matches_rtamt() {
     for (text, expected) in [
         ("always a > 0 and b > 0", "always (a > 0.0) and b > 0.0"),
         ("not a > 0 or b > 0 and c > 0", "not a > 0.0 or b > 0.0 and c > 0.0"),
@@ -101,13 +101,13 @@ fn precedence_is_that_of_rtamt() {
 }
 
 #[test]
-fn signals_come_once_in_order_and_constants_are_none() {
+fn signals_are_listed_once_in_order_without_constants() {
     let formula = Formula::parse("arm.q_1 > limit and G1 < _x or arm.q_1 > 0", &[("limit", 1.0)]).unwrap();
     assert_eq!(formula.signals(), ["arm.q_1", "G1", "_x"]);
 }
 
 #[test]
-fn hostile_texts_are_refused_quickly() {
+fn hostile_texts_are_rejected_quickly() {
     let start = cpu();
     let million = 1_000_000;
     for text in
@@ -141,7 +141,7 @@ fn hostile_texts_are_refused_quickly() {
 fn the_largest_formulas_still_evaluate() {
     let deep = format!("{}x > 1{}", "(".repeat(MAX_DEPTH - 2), ")".repeat(MAX_DEPTH - 2));
     let wide = format!("{} > 1", vec!["x"; MAX_NODES / 2 - 2].join(" - "));
-    // Each side of an `iff` is needed twice: shared, or this would take 2^50 steps.
+    // Each side of an `iff` is used twice: unless operands are shared, this takes 2^50 steps.
     let mut shared = "x > 1".to_owned();
     for _ in 0..MAX_DEPTH - 4 {
         shared = format!("({shared}) iff x > 1");
@@ -162,7 +162,7 @@ fn the_largest_formulas_still_evaluate() {
 }
 
 #[test]
-fn the_longest_windows_cost_no_more_than_their_samples() {
+fn the_cost_of_the_longest_windows_is_linear_in_the_samples() {
     let start = cpu();
     let formula = Formula::parse("always[0:4] (x >= 0 until[1:800] once[0:800] (x > 1))", &[]).unwrap();
     let bound = formula.bind(&["x"], 0.002).unwrap();

@@ -1,4 +1,5 @@
-//! Agreement with rtamt 0.4.10 (`data/rtamt.tsv`, written by `data/generate.py`), and where we differ from it and why.
+//! Agreement with rtamt 0.4.10 (`data/rtamt.tsv`, written by `data/generate.py`), and the deliberate differences from
+//! it.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use assay_stl::{Formula, TraceEnd};
 
@@ -27,18 +28,18 @@ fn agrees_on_generated_pairs() {
 }
 
 #[test]
-fn differs_where_it_means_to() {
+fn differs_as_documented() {
     let (a, b) = ([1.0, 2.0, -1.0, 3.0], [2.0, 1.0, 5.0, -2.0]);
     let inf = f64::INFINITY;
-    // Formula, what rtamt says, what we say.
+    // Formula, result of rtamt, result of this crate.
     let table = [
-        // Two truths are equivalent; rtamt compares their margins as numbers.
+        // Two true operands are equivalent; rtamt compares their margins as numbers.
         ("a >= 0 iff b >= 0", -1.0, 1.0),
         ("a >= 0 xor b >= 0", 1.0, -1.0),
-        // Windows beyond the end say nothing; rtamt takes them for met (`always`) or unmet (`eventually`).
+        // Windows beyond the end are ignored; rtamt takes them as satisfied (`always`) or violated (`eventually`).
         ("eventually always[1:2] a >= 0", inf, 3.0),
         ("always eventually[1:2] a >= 0", -inf, 2.0),
-        // Likewise before the beginning.
+        // Likewise for windows before the beginning.
         ("eventually historically[1:2] a >= 0", inf, 1.0),
         ("always once[1:2] a >= 0", -inf, 1.0),
     ];
@@ -48,6 +49,6 @@ fn differs_where_it_means_to() {
     }
     // A trace of one sample is a trace; rtamt raises an exception.
     assert_eq!(robustness("always (a >= 0)", &[2.0], &[0.0]), 2.0);
-    // Chains that rtamt groups to the left are refused here.
+    // Chains that rtamt groups to the left are rejected here.
     assert!(Formula::parse("a > 0 implies b > 0 implies a > 1", &[]).is_err());
 }

@@ -1,4 +1,4 @@
-//! The rules the crate promises, one test each, on traces small enough to check by hand.
+//! The rules that the crate documents, one test each, on traces small enough to check by hand.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use assay_stl::{BindError, BoundFormula, Formula, Status, TraceEnd, TraceEvaluation, ViolationSpan};
 
@@ -8,7 +8,7 @@ fn bound(text: &str) -> BoundFormula {
     Formula::parse(text, &[("limit", 2.0)]).unwrap().bind(&["a", "b"], 1.0).unwrap()
 }
 
-/// Offline and streaming, which must not differ.
+/// Evaluates offline and streaming, and asserts that both are equal.
 fn run(text: &str, a: &[f64], b: &[f64], end: TraceEnd) -> TraceEvaluation {
     let bound = bound(text);
     let mut monitor = bound.monitor();
@@ -29,7 +29,7 @@ fn cut(text: &str, a: &[f64]) -> TraceEvaluation {
 }
 
 #[test]
-fn operators_mean_what_they_say() {
+fn operators_have_their_documented_meaning() {
     let a = [1.0, 3.0, -2.0, 4.0];
     assert_eq!(robustness("always (a >= limit)", &a), -4.0);
     assert_eq!(robustness("eventually (a >= limit)", &a), 2.0);
@@ -45,7 +45,7 @@ fn operators_mean_what_they_say() {
 }
 
 #[test]
-fn aggregates_look_back_and_are_numbers() {
+fn aggregates_are_numbers_over_past_samples() {
     let a = [4.0, 0.0, 2.0, 6.0, 0.0];
     // Clipped at the beginning: 4, 2, 2, then 8/3, 8/3.
     assert_eq!(robustness("always (mean[0:2](a) <= 4)", &a), 0.0);
@@ -53,10 +53,10 @@ fn aggregates_look_back_and_are_numbers() {
     assert_eq!(robustness("always[4:4] (mean(a) >= 0)", &a), 2.4);
     assert_eq!(robustness("always[4:4] (duration[0:3](a >= 2) >= 0)", &a), 2.0);
     assert_eq!(robustness("always[4:4] (count(a >= 2) >= 0)", &a), 2.0);
-    // What began before the window does not count in it, but lasts in it.
+    // A contact that began before the window is not counted in it, but its duration is.
     assert_eq!(robustness("always[3:3] (count[0:0](a >= 2) >= 0)", &a), 0.0);
     assert_eq!(robustness("always[3:3] (duration[0:0](a >= 2) >= 0)", &a), 1.0);
-    // Beginnings less than two samples apart are one.
+    // Contacts less than two samples apart count as one.
     assert_eq!(robustness("always[4:4] (count(duration[0:1](a >= 2) > 0) >= 0)", &a), 1.0);
     let unknown = [1.0, f64::NAN, 1.0, 1.0];
     assert_eq!(robustness("always (mean[0:1](a) <= 5)", &unknown), -INF);
@@ -66,7 +66,7 @@ fn aggregates_look_back_and_are_numbers() {
 }
 
 #[test]
-fn aggregates_remember_no_rounding_error() {
+fn aggregates_accumulate_no_rounding_error() {
     let mut a = vec![1e17; 8];
     a.extend([0.1; 8]);
     assert_eq!(robustness("always[15:15] (8 * mean[0:7](a) >= 0)", &a), [0.1; 8].iter().sum::<f64>());
@@ -88,7 +88,7 @@ fn until_needs_its_left_side_only_before_the_witness() {
 fn a_complete_trace_clips_its_windows() {
     assert_eq!(robustness("eventually[0:9] (a > 0)", &[-1.0, -3.0]), -1.0);
     assert_eq!(robustness("always (a > 5 implies eventually[0:9] a < 0)", &[1.0, 7.0, 6.0]), -2.0);
-    // What lies wholly beyond the end is nothing, not the best or the worst.
+    // A window wholly beyond the end has no value, neither the best nor the worst.
     assert_eq!(robustness("eventually always[2:3] (a > 0)", &[-1.0, -2.0, -3.0]), -3.0);
     assert_eq!(robustness("always eventually[2:3] (a > 0)", &[-1.0, 2.0, 3.0]), 3.0);
 }
@@ -114,12 +114,12 @@ fn a_cut_trace_decides_only_what_is_certain() {
     assert_eq!(cut("always[0:1] (a > 0)", &[1.0, 2.0, -3.0]).status, Status::Satisfied);
     assert_eq!(cut("always (a > 5 implies eventually[0:2] a < 0)", &[1.0, 6.0, 7.0]).status, Status::Undetermined);
     assert_eq!(cut("always (a > 5 implies eventually[0:2] a < 0)", &[6.0, 7.0, 1.0]).status, Status::Violated);
-    // What came before the cut still limits what looks back.
+    // Samples before the cut still limit past operators.
     assert_eq!(cut("always once (a > 0)", &[1.0]).interval, (1.0, 1.0));
 }
 
 #[test]
-fn the_end_is_not_known_to_a_running_monitor() {
+fn a_running_monitor_does_not_assume_the_end() {
     let bound = bound("always (a > 5 implies eventually[0:2] a < 0)");
     let mut monitor = bound.monitor();
     let uppers: Vec<f64> = [1.0, 6.0, 7.0, 3.0, -1.0].iter().map(|a| monitor.push(&[*a, 0.0]).upper).collect();
@@ -135,7 +135,7 @@ fn a_conjunction_does_not_wait_for_its_slow_side() {
 }
 
 #[test]
-fn a_premise_that_never_held_makes_an_implication_vacuous() {
+fn an_implication_whose_premise_never_held_is_vacuous() {
     let text = "always (a > 1 implies b < 0)";
     let vacuous = |a: &[f64]| run(text, a, &vec![-1.0; a.len()], TraceEnd::Complete).vacuous;
     assert!(vacuous(&[0.0, 1.0]), "a strict premise does not hold at its limit");
@@ -178,7 +178,7 @@ fn zero_is_satisfied() {
 }
 
 #[test]
-fn spans_are_the_runs_below_zero() {
+fn violations_are_the_runs_below_zero() {
     let a = [1.0, -1.0, -3.0, 2.0, -1.0];
     let zeros = [0.0; 5];
     let expected = [
@@ -192,7 +192,7 @@ fn spans_are_the_runs_below_zero() {
 }
 
 #[test]
-fn other_formulas_have_one_span_from_where_it_is_certain() {
+fn other_formulas_have_one_violation_from_the_first_certain_sample() {
     let (a, zeros) = ([1.0, -1.0, -3.0, 2.0, -1.0], [0.0; 5]);
     let span = |first, robustness| vec![ViolationSpan { first, last: 4, worst: first, robustness }];
     assert_eq!(bound("always[0:2] (a >= 0)").violations(&[&a, &zeros]), span(1, -3.0));
@@ -203,7 +203,7 @@ fn other_formulas_have_one_span_from_where_it_is_certain() {
 }
 
 #[test]
-fn cut_spans_leave_out_what_was_still_open() {
+fn violations_of_a_cut_trace_exclude_open_windows() {
     let bound = bound("always (a > 0 implies eventually[0:2] b > 0)");
     let (a, b) = ([0.0, 0.0, 1.0, 0.0], [0.0, 0.0, -1.0, -1.0]);
     assert_eq!(bound.violations(&[&a, &b]).len(), 1);
@@ -211,7 +211,7 @@ fn cut_spans_leave_out_what_was_still_open() {
 }
 
 #[test]
-fn pointwise_of_other_formulas_is_the_formula_from_there_on() {
+fn pointwise_robustness_of_other_formulas_is_that_of_the_remaining_trace() {
     let (a, zeros) = ([1.0, -1.0, 3.0], [0.0; 3]);
     assert_eq!(bound("eventually (a >= 0) and a > -5").pointwise(&[&a, &zeros]), [3.0, 3.0, 3.0]);
     assert_eq!(bound("eventually[1:1] (a >= 0)").pointwise(&[&a, &zeros]), [-1.0, 3.0, -INF]);
@@ -245,7 +245,7 @@ fn binding_checks_signals_and_times() {
 }
 
 #[test]
-fn times_are_whole_periods_despite_rounding() {
+fn times_are_whole_periods_up_to_rounding() {
     let thirds = Formula::parse("always[100ms:0.7] (a > 0)", &[]).unwrap();
     assert!(thirds.bind(&["a"], 0.1).is_ok());
     assert!(Formula::parse("always[0:10] (a > 0)", &[]).unwrap().bind(&["a"], 0.016_666_667).is_ok());
@@ -259,7 +259,7 @@ fn a_window_that_begins_later_reads_only_the_signals_it_names() {
 }
 
 #[test]
-fn a_window_that_was_cut_off_limits_nothing_yet() {
+fn a_truncated_window_does_not_limit_anything_yet() {
     let a = [-1.0, 3.0, -2.0];
     let zeros = [0.0; 3];
     let cut = |text: &str| bound(text).pointwise_at(&[&a, &zeros], TraceEnd::Cut);

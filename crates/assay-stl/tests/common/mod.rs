@@ -1,4 +1,4 @@
-//! The definition, literally: quadratic, on `Option`s, sharing nothing with the crate but the formula's text.
+//! A literal implementation of the definition: quadratic, on `Option`s, sharing only the formula's text with the crate.
 use proptest::prelude::*;
 
 pub(crate) type Kid = Box<F>;
@@ -74,7 +74,7 @@ pub(crate) fn traces(most: usize) -> impl Strategy<Value = (Vec<f64>, Vec<f64>)>
         .prop_map(|samples| samples.into_iter().map(|(a, b)| (f64::from(a), f64::from(b))).unzip())
 }
 
-/// The greatest sum of finite windows along a path.
+/// Returns the greatest sum of finite windows along a path.
 pub(crate) fn reach(f: &F) -> usize {
     let of = |w: &Window| w.map_or(0, |(a, b)| b.unwrap_or(a));
     match f {
@@ -87,7 +87,7 @@ pub(crate) fn reach(f: &F) -> usize {
     }
 }
 
-/// What is assumed of the predicates after the recorded samples.
+/// The assumption about predicates after the recorded samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
@@ -98,10 +98,10 @@ pub(crate) enum Rest {
 pub(crate) struct Trace<'a> {
     pub(crate) a: &'a [f64],
     pub(crate) b: &'a [f64],
-    /// Samples there are; with assumed ones, those until everything repeats.
+    /// Number of samples; with assumed ones, up to the sample from which all values repeat.
     pub(crate) length: usize,
     pub(crate) rest: Rest,
-    /// Windows without end stop at the last recorded sample.
+    /// Whether unbounded windows stop at the last recorded sample.
     pub(crate) stops: bool,
 }
 
@@ -132,7 +132,7 @@ impl Trace<'_> {
         Trace { stops: true, ..Self::assumed(a, b, f, rest) }
     }
 
-    /// The value at the first sample; empty windows at the outside have a value.
+    /// Returns the value at the first sample; empty windows at the outermost level have a value.
     pub(crate) fn outside(&self, f: &F) -> f64 {
         self.outer(f, true).unwrap_or(f64::NAN)
     }
@@ -148,8 +148,8 @@ impl Trace<'_> {
         }
     }
 
-    /// The value at sample `i`. `positive` says on which side of the negations above it is: that decides what the
-    /// assumed samples do to it.
+    /// Returns the value at sample `i`. `positive` is false inside an odd number of negations, which inverts the
+    /// effect of the assumed samples.
     pub(crate) fn at(&self, f: &F, i: usize, positive: bool) -> Value {
         match f {
             F::Atom(signal, op, c) => Some(self.atom(*signal, op, f64::from(*c), i, positive)),
@@ -215,7 +215,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Assumed samples have no end: open windows look at enough of them for all to repeat, the others at all they ask.
+    /// Assumed samples never end: unbounded windows cover enough of them for all values to repeat, the others their
+    /// whole width.
     fn ahead(&self, w: Window, i: usize) -> Vec<usize> {
         let (from, to) = w.unwrap_or((0, None));
         let end = match (to, self.rest) {
