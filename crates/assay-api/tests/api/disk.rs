@@ -87,7 +87,7 @@ async fn dripping(disk: &SmallDisk) {
     let (lab, other, third) =
         (app.key("lab", "verify").await, app.key("other", "verify").await, app.key("third", "verify").await);
     let archive = [ZIP, &vec![7; 7 * MIB]].concat();
-    // Five whose length nobody knows: each is reserved as much as an archive may have.
+    // Five of unknown length: each reserves the largest size of an archive.
     let first = Dripping::begin(&app, ("/verify", &lab), "policy", &archive, MIB);
     until("the first upload", async || app.leftovers() == 1).await;
     for _ in 0..4 {
@@ -96,13 +96,13 @@ async fn dripping(disk: &SmallDisk) {
         assert_eq!(refused.body["error"]["details"]["limit"], json!("uploading_mib"));
         assert_eq!(refused.headers["retry-after"], "10");
     }
-    // Another account is not kept out, neither with a small archive nor with a large one.
+    // Another account is not blocked, neither with a small archive nor with a large one.
     assert_eq!(app.verify(&other, &[POLICY, SCENARIO]).await.status, 201);
     let _second = Dripping::begin(&app, ("/verify", &other), "policy", &archive, MIB);
     until("the second upload", async || app.leftovers() == 2).await;
     let _third = Dripping::begin(&app, ("/verify", &third), "policy", &archive, MIB);
     until("the third upload", async || app.leftovers() == 3).await;
-    // What is left would not do for a fourth beside what those three have announced.
+    // The rest is too small for a fourth beside the announced size of those three.
     let fourth = app.key("fourth", "verify").await;
     let refused = Dripping::begin(&app, ("/verify", &fourth), "policy", &archive, MIB).answer.await.unwrap();
     assert_eq!((refused.status.as_u16(), refused.code()), (503, "UNAVAILABLE"), "{}", refused.body);
@@ -110,7 +110,7 @@ async fn dripping(disk: &SmallDisk) {
     assert_eq!(app.verify(&fourth, &[POLICY, SCENARIO]).await.status, 201, "a small one fits");
     assert!(disk.free_bytes() >= 8 << 20, "the reserve was taken: {}", disk.free_bytes());
     assert_eq!(app.get("/readyz", "").await.status, 200);
-    // Who goes away gives back what was reserved.
+    // Disconnecting releases the reservation.
     first.answer.abort();
     until("the end of the first upload", async || app.leftovers() == 2).await;
     let again = Dripping::begin(&app, ("/verify", &fourth), "policy", &archive, MIB);
@@ -129,7 +129,7 @@ async fn filled(disk: &SmallDisk) {
     let archive = [ZIP, &vec![7; 4 * MIB]].concat();
     let mut upload = Dripping::begin(&app, ("/verify", &key), "policy", &archive, MIB);
     until("the upload", async || app.leftovers() == 1).await;
-    // Evidence, for example: it does not ask for room.
+    // Evidence, for example, which reserves no space.
     let filler = disk.fill(6 << 20);
     let answer = upload.goes_on(vec![7; MIB]).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (503, "UNAVAILABLE"), "{}", answer.body);
@@ -141,7 +141,7 @@ async fn filled(disk: &SmallDisk) {
     assert!(ready.message().contains("the disk is nearly full"), "{}", ready.message());
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 503);
     assert!(disk.free_bytes() >= 5 << 20, "{}", disk.free_bytes());
-    // Without anybody's help.
+    // Without any intervention.
     std::fs::remove_file(filler).unwrap();
     assert_eq!(app.get("/readyz", "").await.status, 200);
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);

@@ -85,7 +85,7 @@ impl Stream {
         last
     }
 
-    /// All events that are kept, until the stream ends.
+    /// Returns the ids of all recorded events until the stream ends.
     async fn ids(&mut self) -> Vec<String> {
         let mut ids = Vec::new();
         while let Some((id, _)) = self.event().await {
@@ -101,7 +101,7 @@ async fn create(app: &TestApp, key: &str, episodes: u32) -> String {
     format!("/verify/{}/events", answer.body["job_id"].as_str().unwrap())
 }
 
-/// Runs all that is queued, to the verdicts.
+/// Runs all queued jobs to their verdicts.
 async fn run(app: &TestApp) {
     let (records, now) = (&app.state.records, app.state.clock.now());
     while let Some(claim) = records.claim_shard("w", now, LEASE).await.unwrap() {
@@ -149,17 +149,17 @@ async fn a_job_is_followed_to_its_end() {
     });
     assert_eq!(state, expected);
     run(&app).await;
-    let mut told = Vec::new();
+    let mut updates = Vec::new();
     while let Some((id, data)) = stream.event().await {
-        // What is expected may change in between.
+        // The estimate may change in between.
         let Some(id) = id else { continue };
-        told.push((id, data["status"].clone(), data["progress"]["episodes_done"].clone(), data["done"].clone()));
+        updates.push((id, data["status"].clone(), data["progress"]["episodes_done"].clone(), data["done"].clone()));
     }
     let expected = [("2", "RUNNING", 0), ("3", "RUNNING", 1), ("4", "RUNNING", 2), ("5", "JUDGING", 2)];
     let line = |(id, status, done): (&str, &str, u32), end| (id.to_owned(), json!(status), json!(done), json!(end));
     let mut expected: Vec<_> = expected.map(|row| line(row, false)).to_vec();
     expected.push(line(("6", "COMPLETED", 2), true));
-    assert_eq!(told, expected, "then all that happens, and the end");
+    assert_eq!(updates, expected, "then all that happens, and the end");
 }
 
 #[tokio::test]
@@ -277,7 +277,7 @@ async fn revoking_a_key_ends_its_streams() {
     let revoke = request("DELETE", &format!("/keys/{id}"), &admin).body(Body::empty()).unwrap();
     assert_eq!(app.send(revoke).await.status, 204);
     assert!(ended.event().await.is_none());
-    // Another process revokes keys in the records, and tells nobody; keys also end by themselves.
+    // Another process revokes keys in the records without notice; keys also expire.
     let id = KeyId::parse(second.split('_').nth(1).unwrap()).unwrap();
     app.state.records.revoke_key(&id, app.state.clock.now()).await.unwrap();
     assert!(stays.event().await.is_none());
@@ -329,13 +329,16 @@ async fn progress_is_sent_between_events() {
     assert_eq!(stream.event().await.unwrap().1["status"], "RUNNING");
     let step = |step| app.live.step(id, EpisodeProgress { episode: 0, step, of: 500 });
     (1..=120).for_each(step);
-    let (number, told) = stream.event().await.unwrap();
+    let (number, update) = stream.event().await.unwrap();
     assert_eq!(number, None, "it is not kept");
-    assert_eq!(told["message"], "0 of 2 episodes done; episode 0 is at step 120 of 500", "and what comes fast is one");
+    assert_eq!(
+        update["message"], "0 of 2 episodes done; episode 0 is at step 120 of 500",
+        "and what comes fast is one"
+    );
     app.clock.forward(4);
     records.record_episode(claim.fence, episode(0), app.state.clock.now()).await.unwrap();
-    let (number, told) = stream.event().await.unwrap();
-    assert_eq!((number.as_deref(), &told["progress"]["episodes_done"]), (Some("3"), &json!(1)));
+    let (number, update) = stream.event().await.unwrap();
+    assert_eq!((number.as_deref(), &update["progress"]["episodes_done"]), (Some("3"), &json!(1)));
 }
 
 #[tokio::test]
@@ -355,7 +358,7 @@ async fn queue_position_and_estimated_end_are_sent() {
     }
     app.clock.forward(1);
     run(&app).await;
-    // One lane works on the first; the other one is for whoever has nothing yet.
+    // One lane works on the first; the other is for accounts without a shard.
     let first = create(&app, &lab, 1).await;
     records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
     app.clock.forward(1);
@@ -370,14 +373,14 @@ async fn queue_position_and_estimated_end_are_sent() {
         assert_eq!(found["waiting_for"], json!(waits), "{found}");
     }
     let mut stream = open(&app, &second, &lab, None).await;
-    let (_, told) = stream.event().await.unwrap();
-    assert_eq!((&told["queue_position"], &told["eta_s"]), (&json!(2), &json!(29.0)));
+    let (_, update) = stream.event().await.unwrap();
+    assert_eq!((&update["queue_position"], &update["eta_s"]), (&json!(2), &json!(29.0)));
     assert_eq!(app.post(&third.replace("events", "cancel"), &other).await.status, 200);
-    let (number, told) = stream.event_that(|told| told["queue_position"] != json!(2)).await;
-    assert_eq!((number, &told["queue_position"], &told["eta_s"]), (None, &json!(1), &json!(21.0)), "it moved up");
+    let (number, update) = stream.event_that(|update| update["queue_position"] != json!(2)).await;
+    assert_eq!((number, &update["queue_position"], &update["eta_s"]), (None, &json!(1), &json!(21.0)), "it moved up");
 }
 
-/// A forecast may be a moment old.
+/// Polls until the condition holds, since a forecast may be slightly old.
 async fn eventually(app: &TestApp, path: &str, key: &str, good: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + LIMIT;
     loop {

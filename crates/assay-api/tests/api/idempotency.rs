@@ -132,9 +132,9 @@ async fn a_rejected_request_releases_its_key() {
 async fn a_new_keys_secret_is_shown_once() {
     let app = TestApp::new();
     let admin = app.key("lab", "admin,read").await;
-    let wish = |body: &str| json_request("/keys", &admin, "one", body);
-    let first = app.send(wish(r#"{"name": "ci", "scopes": ["read"]}"#)).await;
-    let again = app.send(wish(r#"{ "scopes": ["read"],  "name": "ci" }"#)).await;
+    let payload = |body: &str| json_request("/keys", &admin, "one", body);
+    let first = app.send(payload(r#"{"name": "ci", "scopes": ["read"]}"#)).await;
+    let again = app.send(payload(r#"{ "scopes": ["read"],  "name": "ci" }"#)).await;
     assert!(first.body["key"].as_str().unwrap().starts_with("assay_"));
     assert_eq!((again.status.as_u16(), &again.body["key"]), (201, &Value::Null));
     assert_eq!(again.headers["idempotency-replayed"], "true");
@@ -144,7 +144,7 @@ async fn a_new_keys_secret_is_shown_once() {
     };
     assert_eq!(without(first.body), without(again.body));
     assert_eq!(app.get("/keys", &admin).await.body["keys"].as_array().unwrap().len(), 2);
-    conflict(&app.send(wish(r#"{"name": "ci", "scopes": []}"#)).await);
+    conflict(&app.send(payload(r#"{"name": "ci", "scopes": []}"#)).await);
 }
 
 #[tokio::test]
@@ -192,8 +192,8 @@ async fn every_post_is_executed_once() {
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),
             "/verify/{job_id}/replay" | "/submissions/{id}/replay" => json_request(&path, &key, endpoint.path, "{}"),
             "/verify/{job_id}/review" => {
-                let wish = r#"{"decision": "accepted", "reason": "I looked at it."}"#;
-                json_request(&path, &key, endpoint.path, wish)
+                let payload = r#"{"decision": "accepted", "reason": "I looked at it."}"#;
+                json_request(&path, &key, endpoint.path, payload)
             }
             "/webhooks/secret"
             | "/verify/{job_id}/cancel"

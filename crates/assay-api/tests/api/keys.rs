@@ -214,11 +214,11 @@ async fn each_endpoint_hides_what_is_another_accounts() {
         let bare = |path: &str| request(endpoint.method, path, &stranger).body(axum::body::Body::empty()).unwrap();
         let (theirs, nobodys) = (app.send(bare(&own)).await, app.send(bare(&path(&endpoint))).await);
         assert_eq!((theirs.status.as_u16(), theirs.code()), (404, "NOT_FOUND"), "{endpoint:?}");
-        // It does not even tell that there is such a thing.
+        // The response does not even reveal that it exists.
         assert_eq!((theirs.status, theirs.message()), (nobodys.status, nobodys.message()), "{endpoint:?}");
         tried += 1;
     }
-    assert!(tried > 8, "only {tried} endpoints have somebody's id in their path");
+    assert!(tried > 8, "only {tried} endpoints have another account's id in their path");
     let listed = app.get("/verify", &app.key("other", "read").await).await;
     assert_eq!(listed.body["total"], 0);
 }
@@ -272,8 +272,8 @@ fn json(method: &str, path: &str, key: &str, body: &serde_json::Value) -> axum::
 async fn a_key_is_made_used_and_revoked() {
     let app = TestApp::new();
     let admin = app.key("root", "admin,read").await;
-    let wish = serde_json::json!({ "name": "robot", "scopes": ["read"], "account": "lab" });
-    let made = app.send(json("POST", "/keys", &admin, &wish)).await;
+    let payload = serde_json::json!({ "name": "robot", "scopes": ["read"], "account": "lab" });
+    let made = app.send(json("POST", "/keys", &admin, &payload)).await;
     assert_eq!((made.status.as_u16(), &made.body["account"]), (201, &serde_json::json!("lab")), "{}", made.body);
     let key = made.body["key"].as_str().unwrap();
     assert_eq!(app.get("/verify", key).await.status, 200);
@@ -307,7 +307,7 @@ async fn the_last_admin_key_stays() {
 async fn wrong_wishes_for_keys() {
     let app = TestApp::new();
     let admin = app.key("root", "admin,read").await;
-    for (wish, status, field) in [
+    for (payload, status, field) in [
         (serde_json::json!({ "name": "x", "scopes": ["verify"] }), 403, None),
         (serde_json::json!({ "name": "x", "scopes": [] }), 400, Some("scopes")),
         (serde_json::json!({ "name": "x" }), 400, Some("scopes")),
@@ -323,9 +323,9 @@ async fn wrong_wishes_for_keys() {
         (serde_json::json!({ "name": "x", "scopes": ["read"], "account": "No!" }), 400, Some("account")),
         (serde_json::json!([]), 400, Some("body")),
     ] {
-        let answer = app.send(json("POST", "/keys", &admin, &wish)).await;
-        assert_eq!(answer.status.as_u16(), status, "{wish}: {}", answer.body);
-        assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{wish}: {}", answer.body);
+        let answer = app.send(json("POST", "/keys", &admin, &payload)).await;
+        assert_eq!(answer.status.as_u16(), status, "{payload}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"].as_str(), field, "{payload}: {}", answer.body);
     }
     assert_eq!(app.state.records.keys(None).await.unwrap().len(), 1);
 }
@@ -439,5 +439,5 @@ async fn rotations_of_two_keys_with_one_idempotency_key_are_separate() {
     };
     let (one, two) = (app.key("lab", "read").await, app.key("lab", "read").await);
     assert_eq!((rotated(&one).await, rotated(&two).await), (201, 409));
-    assert_eq!(app.get("/verify", &two).await.status, 200, "it was not rotated, and nobody was told so");
+    assert_eq!(app.get("/verify", &two).await.status, 200, "it was not rotated");
 }

@@ -145,8 +145,9 @@ async fn entries_name_their_worlds_after_the_season_is_closed() {
     scored(&app, "third", 0.7).await;
     app.close_season_after(&[&first, &second], |index| scoring(index, 0.3)).await;
     let found = board(&app, "?scenario=cartpole_keepin").await;
-    let told = |entry: &Value| ["account", "rank", "worlds", "score", "season_score"].map(|field| entry[field].clone());
-    let entries: Vec<_> = found["entries"].as_array().unwrap().iter().map(told).collect();
+    let summary =
+        |entry: &Value| ["account", "rank", "worlds", "score", "season_score"].map(|field| entry[field].clone());
+    let entries: Vec<_> = found["entries"].as_array().unwrap().iter().map(summary).collect();
     assert_eq!(
         json!(entries),
         json!([

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, encode, form, request};
 
 /// Limit, remaining and reset.
-fn told(answer: &Answer) -> Option<(u64, u64, i64)> {
+fn rate_limit(answer: &Answer) -> Option<(u64, u64, i64)> {
     let header = |name: &str| answer.headers.get(name)?.to_str().ok();
     Some((
         header("x-ratelimit-limit")?.parse().unwrap(),
@@ -33,16 +33,16 @@ async fn every_response_has_rate_limit_headers() {
             for key in [&key, &weak] {
                 let sent = request(endpoint.method, &format!("{prefix}{path}"), key).body(Body::empty()).unwrap();
                 let answer = app.send(sent).await;
-                assert!(told(&answer).is_some(), "{endpoint:?}: {} {:?}", answer.status, answer.headers);
+                assert!(rate_limit(&answer).is_some(), "{endpoint:?}: {} {:?}", answer.status, answer.headers);
             }
         }
     }
     for (method, path, status) in [("GET", "/no/such", 404), ("PUT", "/verify", 405), ("POST", "/verify", 415)] {
         let answer = app.send(request(method, path, &key).body(Body::empty()).unwrap()).await;
-        assert_eq!((answer.status.as_u16(), told(&answer).is_some()), (status, true), "{method} {path}");
+        assert_eq!((answer.status.as_u16(), rate_limit(&answer).is_some()), (status, true), "{method} {path}");
     }
     for (path, key) in [("/verify", ""), ("/verify", "assay_x_y"), ("/healthz", &key), ("/", "")] {
-        assert_eq!(told(&app.get(path, key).await), None, "{path} counts against no key");
+        assert_eq!(rate_limit(&app.get(path, key).await), None, "{path} counts against no key");
     }
 }
 
@@ -54,13 +54,13 @@ async fn a_rate_limit_window_is_used_up_and_renewed() {
     let reset = 1_750_000_000 - 1_750_000_000 % 60 + 60;
     for left in (0..60).rev() {
         let answer = app.get("/verify", &key).await;
-        assert_eq!((answer.status.as_u16(), told(&answer)), (200, Some((60, left, reset))));
+        assert_eq!((answer.status.as_u16(), rate_limit(&answer)), (200, Some((60, left, reset))));
     }
     app.clock.forward(3);
     for _ in 0..2 {
         let answer = app.get("/verify", &key).await;
         assert_eq!((answer.status.as_u16(), answer.code()), (429, "RATE_LIMITED"), "{}", answer.body);
-        assert_eq!(told(&answer), Some((60, 0, reset)));
+        assert_eq!(rate_limit(&answer), Some((60, 0, reset)));
         assert_eq!(answer.headers["retry-after"], "17");
         assert!(answer.message().contains("60 GET requests a minute"), "{}", answer.message());
         let details = &answer.body["error"]["details"];
@@ -71,11 +71,15 @@ async fn a_rate_limit_window_is_used_up_and_renewed() {
     assert_eq!(app.get("/verify", &other).await.status, 200, "another key has its own");
     for left in (0..10).rev() {
         let answer = app.verify(&key, &[SCENARIO]).await;
-        assert_eq!((answer.status.as_u16(), told(&answer)), (400, Some((10, left, reset))), "what is wrong counts too");
+        assert_eq!(
+            (answer.status.as_u16(), rate_limit(&answer)),
+            (400, Some((10, left, reset))),
+            "what is wrong counts too"
+        );
     }
     assert_eq!(app.verify(&key, &[SCENARIO]).await.status, 429);
     app.clock.forward(17);
-    assert_eq!(told(&app.get("/verify", &key).await), Some((60, 59, reset + 60)));
+    assert_eq!(rate_limit(&app.get("/verify", &key).await), Some((60, 59, reset + 60)));
     assert_eq!(app.verify(&key, &[POLICY, SCENARIO]).await.status, 201);
 }
 
@@ -88,7 +92,7 @@ async fn pages_have_a_separate_window() {
     for (path, left) in [("/docs", 1), ("/v1/docs/index.html", 0)] {
         let answer = app.get(path, &key).await;
         assert!(answer.status.as_u16() < 400, "{path}: {}", answer.status);
-        assert_eq!(told(&answer).map(|(limit, left, _)| (limit, left)), Some((2, left)), "{path}");
+        assert_eq!(rate_limit(&answer).map(|(limit, left, _)| (limit, left)), Some((2, left)), "{path}");
     }
     let refused = app.get("/docs/index.html", &key).await;
     assert_eq!(
@@ -97,7 +101,7 @@ async fn pages_have_a_separate_window() {
     );
     for stranger in ["", "nonsense"] {
         let answer = app.get("/docs/index.html", stranger).await;
-        assert_eq!((answer.status.as_u16(), told(&answer)), (200, None), "no key is needed");
+        assert_eq!((answer.status.as_u16(), rate_limit(&answer)), (200, None), "no key is needed");
     }
 }
 

@@ -17,9 +17,9 @@ use tower::ServiceExt;
 
 use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 
-/// Longer than any of these tests, by their clock.
+/// Longer than any of these tests, on their clock.
 const LEASE: SignedDuration = SignedDuration::from_secs(10_000);
-/// When everything is looked at, in seconds from the submission: around each point of the grid, and in between.
+/// Times of all requests, in seconds from the submission: around each point of the grid, and in between.
 const LOOKS: [i64; 13] = [0, 5, 12, 14, 15, 22, 27, 29, 30, 36, 44, 45, 46];
 /// Every value of the filters that a submission of these tests can have.
 const FILTERS: [&str; 9] = [
@@ -35,7 +35,7 @@ const FILTERS: [&str; 9] = [
 ];
 const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
 
-/// When what happens to the submission, in seconds from its acceptance.
+/// The times of the submission's events, in seconds from its acceptance.
 #[derive(Debug, Clone)]
 struct Course {
     started: i64,
@@ -48,7 +48,7 @@ struct Course {
 }
 
 const SLOW_START: Course = Course { started: 3, recorded: [4, 6, 17, 20], ended: Some(31), fails: false, bytes: 5 };
-/// Published as [`SLOW_START`] is.
+/// Timing that is published like [`SLOW_START`].
 const SLOW_END: Course =
     Course { started: 13, recorded: [24, 25, 26, 28], ended: Some(43), fails: false, bytes: 5_000_000 };
 
@@ -64,7 +64,7 @@ struct Arena {
 
 impl Arena {
     async fn new() -> Self {
-        // One job more than there are, and a submission more than there is, are refused until one has ended.
+        // The caps allow no further job or submission until one has ended.
         let account = AccountLimits { active_jobs: 2, submissions_per_day: 1, ..AccountLimits::default() };
         let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
         let lab = app.key("lab", &Scopes::all().to_string()).await;
@@ -90,7 +90,7 @@ impl Arena {
         Self { app, lab, other, submission, jobs }
     }
 
-    /// Nothing that was kept in memory for a while.
+    /// Drops all caches.
     fn renew(&mut self) {
         let state = &mut self.app.state;
         let records = state.records.clone();
@@ -99,7 +99,7 @@ impl Arena {
         self.app.router = assay_api::router(state.clone());
     }
 
-    /// Brings about the events of the course that fall on the second `at`.
+    /// Performs the events of the timing that occur in the second `at`.
     async fn happen(&self, course: &Course, at: i64) {
         let (records, now) = (&self.app.state.records, self.app.state.clock.now());
         let id: JobId = self.submission.parse().unwrap();
@@ -135,7 +135,7 @@ impl Arena {
         }
     }
 
-    /// Every answer in which the submission could show.
+    /// Returns every response in which the submission could be visible.
     async fn look(&mut self) -> BTreeMap<String, String> {
         self.renew();
         let mut seen = BTreeMap::new();
@@ -172,7 +172,7 @@ impl Arena {
         seen
     }
 
-    /// The first events of a stream.
+    /// Returns the first events of a stream.
     async fn first_events(&self, path: &str, key: &str, had: Option<&str>) -> String {
         let mut request = request("GET", path, key);
         if let Some(had) = had {
@@ -181,14 +181,14 @@ impl Arena {
         let response = self.app.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
         let (parts, mut body) = response.into_parts();
         let mut text = format!("{} ", parts.status);
-        // What comes at once.
+        // The events that are sent at once.
         while let Ok(Some(Ok(frame))) = tokio::time::timeout(std::time::Duration::from_millis(20), body.frame()).await {
             text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
         }
         text
     }
 
-    /// Answers to requests that change something if they are granted.
+    /// Returns the responses to requests that change something if they succeed.
     async fn ask(&mut self) -> BTreeMap<String, String> {
         self.renew();
         let own = format!("/submissions/{}", self.submission);
@@ -211,7 +211,7 @@ async fn verify(app: &TestApp, key: &str) -> String {
     format!("/verify/{}", made.body["job_id"].as_str().unwrap())
 }
 
-/// The result of an episode that is the same in both courses but for what depends on time, and for its evidence.
+/// Creates the result of an episode, which is equal in both timings except for times and evidence.
 fn found(index: u32, bytes: u64) -> EpisodeResult {
     let bytes = if index == 3 { 5 } else { bytes };
     let name = format!("episodes/{index:03}/video.mp4");
@@ -219,7 +219,7 @@ fn found(index: u32, bytes: u64) -> EpisodeResult {
     EpisodeResult { evidence, video_url: Some(name), ..episode(index) }
 }
 
-/// All that was seen, by when and where.
+/// All responses, by time and path.
 type Seen = Vec<(i64, BTreeMap<String, String>)>;
 
 async fn seen_of(course: &Course, changes: bool) -> Seen {
@@ -243,7 +243,7 @@ async fn seen_of(course: &Course, changes: bool) -> Seen {
 fn assert_same(one: &Seen, other: &Seen) {
     for ((second, one), (_, other)) in one.iter().zip(other) {
         for (place, answer) in one {
-            assert_eq!(answer, &other[place], "{place} tells the courses apart after {second} s");
+            assert_eq!(answer, &other[place], "{place} distinguishes the timings after {second} s");
         }
     }
 }
@@ -358,7 +358,7 @@ async fn followed(arena: &Arena, course: &Course, had: Option<&str>) -> Vec<(Opt
     let passing = async {
         for second in 0..=46 {
             arena.happen(course, second).await;
-            // The stream looks at the clock once a second: long enough at each point of the grid, and in between.
+            // The stream checks the clock once a second: wait long enough at each point of the grid, and in between.
             if [0, 14, 15, 29, 30, 44].contains(&second) {
                 tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
             }
@@ -392,7 +392,7 @@ async fn events_come_at_the_points_of_the_grid() {
     assert_eq!(points, [0, 15, 30, 45], "one at each point");
     assert_eq!(events[3].1["verdict"], json!("SAFE"));
 
-    // A client that comes back gets what came after; after the end there is nothing.
+    // A reconnecting client gets the later events; after the end there are none.
     let get = async |had| {
         let path = format!("/submissions/{}/events", arena.submission);
         let request = request("GET", &path, &arena.lab).header("last-event-id", had).body(Body::empty()).unwrap();
@@ -423,7 +423,7 @@ async fn the_estimate_is_constant_between_two_points() {
         assert_eq!(cancelled.status, 200, "{}", cancelled.body);
     }
     arena.app.clock.forward(14);
-    // Forecasts are made anew after a second at most.
+    // Forecasts are renewed after at most one second.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert_eq!(expected().await, first);
     arena.app.clock.forward(1);

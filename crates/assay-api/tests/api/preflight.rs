@@ -57,23 +57,23 @@ async fn preflights_are_limited_to_one_per_account_and_two_in_total() {
         tokio::spawn(async move { preflight(&app, &key, &[POLICY, SCENARIO]).await })
     };
     let (one, two) = (begin(&first), begin(&second));
-    // Until both are in: the first account's second is told to wait for its first, a third account for a place.
-    let mut told = (0, 0);
+    // Wait until both are running: then the first account's second gets 429, and a third account 503.
+    let mut statuses = (0, 0);
     for _ in 0..500 {
-        told = (asked(&app, &first).await, asked(&app, &third).await);
-        if told == (429, 503) {
+        statuses = (asked(&app, &first).await, asked(&app, &third).await);
+        if statuses == (429, 503) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(told, (429, 503));
+    assert_eq!(statuses, (429, 503));
     *closed.0.lock().unwrap() = false;
     closed.1.notify_all();
     assert_eq!((one.await.unwrap().status.as_u16(), two.await.unwrap().status.as_u16()), (200, 200));
     assert_eq!(asked(&app, &third).await, 200);
 }
 
-/// The status of a request that never gets beyond its place; one that gets it has no parts, and says so.
+/// Returns the status of a request without parts, which fails once it has a slot.
 async fn asked(app: &TestApp, key: &str) -> u16 {
     let answer = preflight(app, key, &[SCENARIO]).await;
     match answer.status.as_u16() {

@@ -45,8 +45,8 @@ async fn a_review_is_shown_beside_the_verdict() {
     let before = app.get(&format!("/verify/{id}"), &key).await.body;
     assert_eq!(before["review"], json!(null));
     let path = format!("/verify/{id}/review");
-    let wish = json!({ "decision": "rejected", "reason": " The video shows\u{1b}[31m a near miss. " });
-    let mut answer = app.post_json(&path, &reviewer, &wish).await;
+    let payload = json!({ "decision": "rejected", "reason": " The video shows\u{1b}[31m a near miss. " });
+    let mut answer = app.post_json(&path, &reviewer, &payload).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     let review = answer.body["review"].take();
     let expected = json!({
@@ -64,8 +64,8 @@ async fn a_review_is_shown_beside_the_verdict() {
     assert!(page.as_str().unwrap().contains("safety rejected the result. The video shows a near miss."), "{page}");
 
     app.clock.forward(1);
-    let wish = json!({ "decision": "accepted", "reason": "Looked again." });
-    let answer = app.post_json(&path, &reviewer, &wish).await;
+    let payload = json!({ "decision": "accepted", "reason": "Looked again." });
+    let answer = app.post_json(&path, &reviewer, &payload).await;
     assert_eq!(answer.body["review"]["decision"], "accepted");
     assert_eq!(answer.body["verdict"], before["verdict"]);
 }
@@ -76,7 +76,7 @@ async fn invalid_reviews_name_the_field() {
     let (key, reviewer) = (app.key("lab", "verify,read").await, app.key("safety", "review").await);
     let id = app.completed(&key, 1).await;
     let path = format!("/verify/{id}/review");
-    for (wish, field) in [
+    for (payload, field) in [
         (json!({ "decision": "accepted" }), "reason"),
         (json!({ "reason": "x" }), "decision"),
         (json!({ "decision": "fine", "reason": "x" }), "decision"),
@@ -86,15 +86,15 @@ async fn invalid_reviews_name_the_field() {
         (json!({ "decision": "accepted", "reason": 7 }), "reason"),
         (json!(["accepted", "x"]), "body"),
     ] {
-        let answer = app.post_json(&path, &reviewer, &wish).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{wish}: {}", answer.body);
-        assert_eq!(answer.body["error"]["details"]["field"], field, "{wish}: {}", answer.body);
+        let answer = app.post_json(&path, &reviewer, &payload).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{payload}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"], field, "{payload}: {}", answer.body);
     }
-    let wish = json!({ "decision": "accepted", "reason": "x" });
+    let payload = json!({ "decision": "accepted", "reason": "x" });
     let queued = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
-    let early = app.post_json(&format!("/verify/{queued}/review"), &reviewer, &wish).await;
+    let early = app.post_json(&format!("/verify/{queued}/review"), &reviewer, &payload).await;
     assert_eq!((early.code(), early.message()), ("CONFLICT", "there is nothing to review: the job is QUEUED"));
-    assert_eq!(app.post_json("/verify/nothing/review", &reviewer, &wish).await.code(), "NOT_FOUND");
+    assert_eq!(app.post_json("/verify/nothing/review", &reviewer, &payload).await.code(), "NOT_FOUND");
     assert_eq!(app.get(&format!("/verify/{id}"), &key).await.body["review"], json!(null));
 }
 
@@ -110,15 +110,15 @@ async fn an_episode_is_replayed() {
     }
     let busy = app.post_json(&path, &key, &json!({ "episode": 1 })).await;
     assert_eq!((busy.status.as_u16(), busy.headers["retry-after"].to_str().unwrap()), (503, "10"));
-    for (wish, field) in [
+    for (payload, field) in [
         (json!({ "episode": 2 }), "episode"),
         (json!({ "episode": -1 }), "episode"),
         (json!({ "seed": 1 }), "seed"),
         (json!([]), "body"),
     ] {
-        let answer = app.post_json(&path, &key, &wish).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{wish}: {}", answer.body);
-        assert_eq!(answer.body["error"]["details"]["field"], field, "{wish}: {}", answer.body);
+        let answer = app.post_json(&path, &key, &payload).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (400, "VALIDATION_ERROR"), "{payload}: {}", answer.body);
+        assert_eq!(answer.body["error"]["details"]["field"], field, "{payload}: {}", answer.body);
     }
     let queued = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
     assert_eq!(app.post(&format!("/verify/{queued}/replay"), &key).await.code(), "CONFLICT");

@@ -39,7 +39,7 @@ async fn run(settings: ApiSettings) -> Running {
 async fn exchange(address: std::net::SocketAddr, head: &str, body: &[u8]) -> String {
     let mut socket = TcpStream::connect(address).await.unwrap();
     socket.write_all(head.as_bytes()).await.unwrap();
-    // A server that has closed already is no reason not to look at what it said.
+    // The response is read even if the server has closed the connection already.
     let _ = socket.write_all(body).await;
     let mut answer = Vec::new();
     let _ = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;

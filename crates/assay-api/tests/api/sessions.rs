@@ -163,8 +163,8 @@ async fn signing_out_ends_the_streams_of_the_session() {
     };
     let (ends, mut stays) = (follow(&one).await, follow(&two).await);
     assert_eq!(one.send(&app, "DELETE", "/session", Some(&one.token)).await.status, 204);
-    let told = tokio::time::timeout(Duration::from_secs(20), ends.collect()).await.unwrap().unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&told).contains("QUEUED"));
+    let text = tokio::time::timeout(Duration::from_secs(20), ends.collect()).await.unwrap().unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&text).contains("QUEUED"));
     assert_eq!(app.post(&format!("/verify/{job}/cancel"), &key).await.status, 200);
     let mut text = String::new();
     while let Some(frame) = tokio::time::timeout(Duration::from_secs(20), stays.frame()).await.unwrap() {

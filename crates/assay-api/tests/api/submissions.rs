@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::{KEPT, POLICY, Part, SERVER, TestApp};
 
 const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
-/// Something that an episode found, and nobody may read before the season is closed.
+/// A finding of an episode that must not be readable before the season is closed.
 const FOUND: &str = "0.123456789";
 
 async fn key(app: &TestApp) -> String {
@@ -109,8 +109,8 @@ async fn an_open_season_shows_aggregates_only() {
     assert_eq!((violations, without), (&Value::Null, &Value::Null), "only their sum is published, as the confidence");
     let showcase = &open["showcase"];
     assert_eq!((&showcase["episode"], &showcase["video_url"]), (&json!(3), &open["video_url"]));
-    let said = showcase["error"]["message"].as_str().unwrap();
-    assert!(said.contains("public"), "the showcase tells everything about itself: {showcase}");
+    let message = showcase["error"]["message"].as_str().unwrap();
+    assert!(message.contains("public"), "the showcase shows all its details: {showcase}");
     let text = open.to_string();
     assert!(!text.contains(FOUND) && !text.contains(&format!("{:064x}", 0)), "{text}");
     let video = open["video_url"].as_str().unwrap();
