@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_model::{
     AccountId, Entrant, Grid, JobId, JobKind, Place, ScenarioId, Verdict, Worlds, rank, rank_together, round4,
 };
-use assay_store::{JobRecord, Season, SeasonEntry, counted, entrants, season_entrants};
+use assay_store::{JobRecord, Season, SeasonEntry, entrants, season_entrants, season_entries};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -108,7 +108,7 @@ struct SeasonResults {
 impl SeasonResults {
     async fn of(app: &App, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Self>, ApiError> {
         let Some(season) = app.records.season(scenario, number).await? else { return Ok(None) };
-        let counted = counted(&*app.records, &season, Some(app.clock.now())).await?;
+        let counted = season_entries(&*app.records, &season, Some(app.clock.now())).await?;
         Ok(Some(Self { season, counted }))
     }
 

@@ -11,7 +11,7 @@ use crate::state::App;
 pub(crate) async fn precheck(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let now = app.clock.now();
     let has = app.records.account_usage(&caller.key.account, now).await?;
-    caps(app).over(&has, JobDemand::default(), now).map_or(Ok(()), |over| Err(over.into()))
+    caps(app).exceeded_by(&has, JobDemand::default(), now).map_or(Ok(()), |over| Err(over.into()))
 }
 
 /// Returns the quota that a job with this number of episodes needs.

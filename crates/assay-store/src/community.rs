@@ -1,4 +1,4 @@
-//! Scenarios that accounts publish.
+//! Scenarios published by accounts, and the scenario versions whose files are kept.
 
 use assay_model::{AccountId, ScenarioCard, ScenarioId};
 use async_trait::async_trait;
@@ -6,89 +6,89 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 
-/// A version of a scenario that passed its checks, and whose files are on the disk.
+/// A version of a scenario that passed its checks and whose files are on the disk.
 #[derive(Debug, Clone)]
 pub struct NewVersion {
-    /// Who publishes it.
+    /// The publishing account.
     pub account: AccountId,
-    /// What clients read; its id is `account.name`.
+    /// Its description for clients; its id is `account.name`.
     pub card: ScenarioCard,
-    /// For searching.
+    /// Search tags.
     pub tags: Vec<String>,
-    /// When.
+    /// Time of publication.
     pub published_at: Timestamp,
 }
 
-/// What became of a wish to publish.
+/// Result of publishing a scenario version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
     /// It is one of the scenario's versions.
     Done,
-    /// There is this version already; it stays what it is.
+    /// This version exists already, and is immutable.
     VersionExists,
-    /// The scenario was deleted; its name is not given again.
+    /// The scenario was deleted; its name is not reused.
     Reserved,
-    /// The account published so many in the last 24 hours already.
+    /// The account has reached its limit for 24 hours.
     TooMany {
-        /// When there is room for another one; `None` where none may be published at all.
+        /// Time from which one more may be published; `None` if the limit is 0.
         frees_at: Option<Timestamp>,
     },
 }
 
-/// An account's scenarios that were looked at and could not be published.
+/// An account's failed attempts to publish a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublishingFailures {
-    /// Within 24 hours.
+    /// Number within 24 hours.
     pub count: u32,
-    /// When the first of them does not count any more.
+    /// Time at which the first of them stops counting.
     pub frees_at: Option<Timestamp>,
 }
 
-/// A published scenario as its highest version has it: the highest semantic version, or where it has none, the version that
-/// was published last.
+/// A published scenario as described by its highest version: the highest semantic version or, if it has none, the version
+/// published last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommunityScenario {
-    /// Whose it is.
+    /// Its account.
     pub account: AccountId,
-    /// What clients read.
+    /// Its description for clients.
     pub card: ScenarioCard,
-    /// For searching.
+    /// Search tags.
     pub tags: Vec<String>,
-    /// When this version was published.
+    /// Time at which this version was published.
     pub published_at: Timestamp,
-    /// Jobs on it so far, of any version.
+    /// Number of jobs on it so far, of any version.
     pub evaluations: u64,
-    /// Since when it is not offered any more.
+    /// Time of its deletion.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A version that was published once.
+/// A published version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommunityVersion {
     /// Its name.
     pub version: String,
-    /// What it is made of.
+    /// SHA-256 over its files, hexadecimal.
     pub digest: String,
-    /// When it was published.
+    /// Time of publication.
     pub published_at: Timestamp,
 }
 
-/// In which order scenarios are listed.
+/// Order of a list of scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CommunitySort {
-    /// The newest version first.
+    /// Newest version first.
     #[default]
     Newest,
-    /// The one with most evaluations first.
+    /// Most evaluations first.
     Evaluations,
     /// By name, then id.
     Name,
 }
 
-/// Which scenarios to list. Deleted ones never are.
+/// Filter of a list of scenarios. Deleted ones are never listed.
 #[derive(Debug, Clone, Default)]
 pub struct CommunityFilter {
-    /// Each stands in id, name, description or tags; in lower case.
+    /// Words that all occur in id, name, description or tags; in lower case.
     pub words: Vec<String>,
     /// Only with this tag.
     pub tag: Option<String>,
@@ -96,37 +96,37 @@ pub struct CommunityFilter {
     pub author: Option<String>,
     /// The order.
     pub sort: CommunitySort,
-    /// Only what stands behind this one in the order [`CommunitySort::Newest`].
+    /// Only scenarios after this one in the order [`CommunitySort::Newest`].
     pub before: Option<ScenarioId>,
-    /// At most this many.
+    /// Maximum number of scenarios.
     pub limit: u32,
-    /// Skip this many.
+    /// Number of scenarios to skip.
     pub offset: u32,
 }
 
-/// A version of a scenario that the installation had.
+/// A scenario version that was installed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledVersion {
     /// SHA-256 over the files of the scenario and its robots, hexadecimal.
     pub digest: String,
-    /// Of which scenario.
+    /// Its scenario.
     pub id: ScenarioId,
     /// Its version.
     pub version: String,
-    /// Since when its files are kept.
+    /// Time since which its files are kept.
     pub kept_at: Timestamp,
 }
 
-/// The scenarios of the community, and all versions whose files are kept.
+/// Repository of published scenarios and of all versions whose files are kept.
 ///
 /// # Errors
 /// As [`crate::Records`].
 #[async_trait]
 pub trait CommunityRecords {
-    /// Publishes a version, unless the account published `max_a_day` within the 24 hours before it.
+    /// Publishes a version, unless the account published `max_a_day` versions within the preceding 24 hours.
     async fn publish_scenario(&self, new: NewVersion, max_a_day: u32) -> Result<PublishOutcome, StoreError>;
 
-    /// Why [`CommunityRecords::publish_scenario`] would refuse this; [`PublishOutcome::Done`] if it would not.
+    /// Returns the outcome that [`Self::publish_scenario`] would have.
     async fn check_publishable(
         &self,
         id: &ScenarioId,
@@ -135,22 +135,22 @@ pub trait CommunityRecords {
         max_a_day: u32,
     ) -> Result<PublishOutcome, StoreError>;
 
-    /// Notes that a scenario of the account was looked at and could not be published.
+    /// Records a failed attempt of the account to publish a scenario.
     async fn note_publishing_failure(&self, account: &AccountId, now: Timestamp) -> Result<(), StoreError>;
 
-    /// How often that was within the 24 hours before `now`.
+    /// Counts the failed attempts within the 24 hours before `now`.
     async fn publishing_failures(&self, account: &AccountId, now: Timestamp) -> Result<PublishingFailures, StoreError>;
 
-    /// A scenario, deleted ones too.
+    /// Returns a scenario, deleted or not.
     async fn community_scenario(&self, id: &ScenarioId) -> Result<Option<CommunityScenario>, StoreError>;
 
-    /// Its versions, newest first.
+    /// Lists a scenario's versions, newest first.
     async fn community_versions(&self, id: &ScenarioId) -> Result<Vec<CommunityVersion>, StoreError>;
 
-    /// A page of scenarios and the number of all that match (`before`, `limit` and `offset` apart).
+    /// Lists a page of scenarios. The number is that of all matching scenarios, regardless of `before`, `limit` and `offset`.
     async fn community_scenarios(&self, filter: &CommunityFilter) -> Result<(Vec<CommunityScenario>, u64), StoreError>;
 
-    /// Takes a scenario (of `account`) off the list for good; false if there is none. Doing it again is harmless.
+    /// Deletes a scenario (of `account`) for good. Returns false if there is none. Idempotent.
     async fn delete_scenario(
         &self,
         account: Option<&AccountId>,
@@ -158,9 +158,9 @@ pub trait CommunityRecords {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Notes that the files of an installed version are kept. Doing it again is harmless.
+    /// Records that the files of an installed version are kept. Idempotent.
     async fn record_installed_version(&self, version: &InstalledVersion) -> Result<(), StoreError>;
 
-    /// The digests of all versions that were ever published or noted as kept: their files stay.
+    /// Lists the digests of all versions ever published or recorded as installed; their files are kept.
     async fn scenario_digests(&self) -> Result<Vec<String>, StoreError>;
 }

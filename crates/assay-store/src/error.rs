@@ -1,36 +1,48 @@
-//! Why the records could not answer.
+//! Errors of the records.
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A failure of the store itself. Expected outcomes (fenced, not found, already there) are values, not errors.
+/// The kind of a failure of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseProblem {
+    /// Another process held it for too long.
+    Busy,
+    /// Its disk is full.
+    DiskFull,
+    /// It cannot be read or written: an I/O error, missing permission, damage, no memory.
+    Unavailable,
+    /// The statement itself failed.
+    Statement,
+}
+
+/// A failure of the store itself. Expected outcomes (fenced, not found, already exists) are values, not errors.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The engine failed: disk full, I/O error, locked for too long.
-    #[error("the database failed while doing {doing}")]
+    /// The engine failed.
+    #[error("the database failed while {doing}")]
     Database {
         /// The operation.
         doing: &'static str,
-        /// Trying again later may help.
-        transient: bool,
-        /// What the engine says.
+        /// The kind of the failure.
+        problem: DatabaseProblem,
+        /// The engine's error. If the disk is full, [`crate::is_disk_full`] finds an I/O error that says so.
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// A row holds something that this version cannot read.
+    /// A row contains a value that this version cannot read.
     #[error("the {column} of {row} is not readable")]
     Corrupt {
-        /// Which row.
+        /// The row.
         row: String,
-        /// Which column.
+        /// The column.
         column: &'static str,
-        /// Why.
+        /// The error of reading it.
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// There is a row with this id already.
+    /// A row with this id exists already.
     #[error("there is a {what} {id} already")]
     Exists {
         /// `job` or `key`.
@@ -38,92 +50,33 @@ pub enum StoreError {
         /// Its id.
         id: String,
     },
-    /// A cap of the account stands against a job; nothing was changed.
+    /// A job would exceed a cap of its account; nothing was changed.
     #[error("{0}")]
     CapExceeded(crate::CapExceeded),
-    /// The caller asked for what cannot be.
+    /// The arguments contradict the records.
     #[error("{0}")]
     Invalid(String),
-    /// The store is shutting down, or its writer is gone.
+    /// The store is shutting down, or its writer has ended.
     #[error("the records are closed")]
     Closed,
-    /// Another process has the data folder.
-    #[error("the data folder {} is in use by {holder}; stop it first or choose another folder", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-        /// What the holder wrote into the lock file.
-        holder: String,
-    },
-    /// A newer assay wrote this database.
-    #[error(
-        "the database {} has schema {found}, this version knows up to {known}: use a newer assay, or restore the copy \
-         that was made before the upgrade ({}.before-v{found})",
-        file.display(),
-        file.display()
-    )]
-    NewerSchema {
-        /// The database file.
-        file: PathBuf,
-        /// Its schema version.
-        found: u32,
-        /// The newest version known here.
-        known: u32,
-    },
-    /// The database belongs to an older version and somebody else holds the data folder, so it cannot be migrated now.
-    #[error("the database {} has schema {found} and must be migrated to {known} first: restart the server", file.display())]
-    OlderSchema {
-        /// The database file.
-        file: PathBuf,
-        /// Its schema version.
-        found: u32,
-        /// The version needed.
-        known: u32,
-    },
-    /// A file of the data folder could not be used.
-    #[error("cannot {doing} {}", path.display())]
-    File {
-        /// What was tried.
-        doing: &'static str,
-        /// On which file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: Arc<std::io::Error>,
-    },
 }
 
 impl StoreError {
-    /// Trying the same again later may help.
+    /// Returns whether a retry may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Database { transient: true, .. })
+        matches!(self, Self::Database { problem: DatabaseProblem::Busy | DatabaseProblem::DiskFull, .. })
     }
 
-    /// The database can't do its work now, whatever the work is. [`crate::StorageHealth`] tells the operator of it, once.
+    /// Returns whether the database cannot work at all at the moment. [`crate::StorageHealth`] logs that once.
     #[must_use]
     pub fn is_outage(&self) -> bool {
-        use rusqlite::ErrorCode as Code;
-        matches!(
-            self.code(),
-            Some(
-                Code::DatabaseBusy
-                    | Code::DatabaseLocked
-                    | Code::DiskFull
-                    | Code::SystemIoFailure
-                    | Code::CannotOpen
-                    | Code::ReadOnly
-                    | Code::PermissionDenied
-                    | Code::OutOfMemory
-                    | Code::NotADatabase
-                    | Code::DatabaseCorrupt
-            )
-        )
+        matches!(self, Self::Database { problem, .. } if *problem != DatabaseProblem::Statement)
     }
 
-    /// Logs that `what` was not done because of this error: in an outage, which was told already, for debugging only.
+    /// Logs that `what` failed because of this error: during an outage, which was logged already, at the debug level.
     pub fn log(&self, what: &str) {
-        let error = self.in_full();
+        let error = self.with_cause();
         if self.is_outage() {
             tracing::debug!(%error, "{what}");
         } else {
@@ -131,14 +84,8 @@ impl StoreError {
         }
     }
 
-    /// What SQLite says.
-    pub(crate) fn code(&self) -> Option<rusqlite::ErrorCode> {
-        let Self::Database { source, .. } = self else { return None };
-        source.downcast_ref::<rusqlite::Error>()?.sqlite_error_code()
-    }
-
-    /// With its cause.
-    pub(crate) fn in_full(&self) -> String {
+    /// Returns the message with that of the cause.
+    pub(crate) fn with_cause(&self) -> String {
         self.source().map_or_else(|| self.to_string(), |cause| format!("{self}: {cause}"))
     }
 
@@ -148,9 +95,5 @@ impl StoreError {
         source: impl Error + Send + Sync + 'static,
     ) -> Self {
         Self::Corrupt { row: row.to_string(), column, source: Arc::new(source) }
-    }
-
-    pub(crate) fn file(doing: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::File { doing, path: path.into(), source: Arc::new(source) }
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
-use crate::{StoreError, is_disk_full};
+use crate::{DatabaseProblem, StoreError, is_disk_full};
 
 const MIB: u64 = 1 << 20;
 /// Less free space than this is a full disk, whatever the settings say.
@@ -123,7 +123,7 @@ impl StorageHealth {
             self.is_of_the_disk(error);
             let remedy = remedy(error);
             tracing::error!(
-                error = %error.in_full(),
+                error = %error.with_cause(),
                 "the database can't be written: requests that change something are answered 503, and episodes wait; {remedy}"
             );
         }
@@ -139,7 +139,7 @@ impl StorageHealth {
     /// The database could not be read.
     pub(crate) fn reads_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Reads) {
-            tracing::error!(error = %error.in_full(), "the database can't be read; {}", remedy(error));
+            tracing::error!(error = %error.with_cause(), "the database can't be read; {}", remedy(error));
         }
     }
 
@@ -151,13 +151,13 @@ impl StorageHealth {
     }
 
     /// The log of the database could not be moved into it.
-    pub(crate) fn checkpoint_failed(&self, error: &rusqlite::Error) {
+    pub(crate) fn checkpoint_failed(&self, error: &StoreError) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Checkpoints) {
-            tracing::debug!(%error, "a checkpoint failed");
+            tracing::debug!(error = %error.with_cause(), "a checkpoint failed");
             return;
         }
         tracing::warn!(
-            %error,
+            error = %error.with_cause(),
             "a checkpoint of the database failed: its log grows until one succeeds; check the disk of the data folder"
         );
     }
@@ -211,12 +211,13 @@ impl StorageHealth {
 
 /// What to do about a database that can't be used.
 fn remedy(error: &StoreError) -> &'static str {
-    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
     if is_disk_full(error) {
         return "free space on the disk of the data folder; no restart is needed";
     }
-    match error.code() {
-        Some(DatabaseBusy | DatabaseLocked) => "end the other process that uses assay.db in the data folder",
+    match error {
+        StoreError::Database { problem: DatabaseProblem::Busy, .. } => {
+            "end the other process that uses assay.db in the data folder"
+        }
         _ => {
             "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md tells how to restore a backup"
         }

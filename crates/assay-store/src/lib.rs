@@ -1,95 +1,101 @@
-//! What assay remembers: keys, jobs, shards, episode results, conclusions.
+//! The durable state of assay: keys, jobs, shards, episode results, conclusions, and the evidence files.
 //!
-//! Two traits keep the engines apart from the rest: [`Records`] is the truth, [`Queue`] only wakes and balances and may
-//! lose or repeat anything. Each has a conformance suite (module `testing`, behind the feature of that name) that every
-//! backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`].
+//! Two traits separate the engines from the rest: [`Records`] is the source of truth, [`Queue`] only wakes and balances workers and
+//! may lose or repeat messages. [`Records`] is the union of one repository per concern ([`JobRecords`], [`ShardRecords`], ...), each
+//! in a file of its own. Both traits have a conformance suite (module `testing`, behind the feature of that name) that every backend
+//! passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`]; `docs/adding-a-storage-backend.md` describes the way to
+//! another one.
 //!
-//! [`Blobs`] keeps the evidence, by job and hash; what there is of it stands in the results. [`RecordsCopy`] is what a backup is
-//! made of.
+//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`RecordsCopy`] is the copy of the records in a backup.
 //!
 //! Invariants of every [`Records`] backend:
-//! - What was answered is durable: a kill or a power cut after the answer loses nothing.
-//! - Every change names the state and the attempt it expects. A worker whose lease was given to another is *fenced*: it
-//!   changes nothing, and is told so.
+//! - A change that was acknowledged is durable: a kill or a power cut afterwards loses nothing.
+//! - Every change names the state and the attempt it expects. A worker whose lease has passed to another is *fenced*: its changes
+//!   have no effect, and it learns so.
 //! - An episode's result is written once.
-//! - Time comes in as an argument.
+//! - Time is an argument.
 //!
-//! Where to begin: [`Records`], then [`Claim`] and [`Fence`].
+//! To start reading: [`Records`], then [`Claim`] and [`Fence`].
 
-mod answers;
-mod arena;
 mod blobs;
-mod board;
 mod community;
-mod conclusion;
+mod conclusions;
+mod disk_full;
 mod error;
 mod events;
-mod full;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod health;
-mod job;
-mod key;
-mod line;
-mod live;
+mod idempotency;
+mod jobs;
+mod keys;
+mod live_progress;
 mod local_queue;
 mod pack;
+mod policy_server_credentials;
 mod queue;
-mod quota;
+mod queue_snapshot;
+mod quotas;
 mod records;
+mod recovery;
 mod removals;
 mod renders;
-mod review;
+mod reviews;
 mod scenario_files;
-mod servers;
-mod session;
-mod shard;
+mod season_entries;
+mod seasons;
+mod sessions;
+mod shards;
 pub mod sqlite;
+mod submissions;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod webhooks;
 
-pub use answers::{
-    IdempotencyClaim, IdempotencyKey, IdempotencyRecords, IdempotencyStart, MAX_RESPONSE_BODY_BYTES,
-    MAX_STORED_RESPONSES, REQUEST_LEASE, RESPONSE_LIFETIME, StoredResponse,
-};
-pub use arena::{
-    ChooseOutcome, NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets,
-    SeasonState, SubmitOutcome,
-};
 pub use blobs::{BlobError, Blobs};
-pub use board::{SeasonEntry, counted, entrants, season_entrants};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
     NewVersion, PublishOutcome, PublishingFailures,
 };
-pub use conclusion::{ConclusionClaim, ConclusionFence, JobOutcome, SignedDocument, SignedDocuments};
-pub use error::StoreError;
+pub use conclusions::{
+    ConclusionClaim, ConclusionFence, ConclusionRecords, JobOutcome, SignedDocument, SignedDocuments,
+};
+pub use disk_full::is_disk_full;
+pub use error::{DatabaseProblem, StoreError};
 pub use events::{EventRecord, EventRecords};
-pub use full::is_disk_full;
 pub use health::StorageHealth;
-pub use job::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobState, NewJob};
-pub use key::{KeyId, KeyRecord, RevokeOutcome};
-pub use line::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
-pub use live::{EpisodeProgress, LiveProgress, LocalLiveProgress};
+pub use idempotency::{
+    IdempotencyClaim, IdempotencyKey, IdempotencyRecords, IdempotencyStart, MAX_RESPONSE_BODY_BYTES,
+    MAX_STORED_RESPONSES, REQUEST_LEASE, RESPONSE_LIFETIME, StoredResponse,
+};
+pub use jobs::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobRecords, JobState, NewJob};
+pub use keys::{KeyId, KeyRecord, KeyRecords, RevokeOutcome};
+pub use live_progress::{EpisodeProgress, LiveProgress, LocalLiveProgress};
 pub use local_queue::LocalQueue;
 pub use pack::PackError;
+pub use policy_server_credentials::{PolicyServerCredentials, PolicyServerCredentialsStore};
 pub use queue::{Queue, Work};
-pub use quota::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota, QuotaRecords};
+pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
+pub use quotas::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota, QuotaRecords};
 pub use records::Records;
+pub use recovery::{ReconcileSummary, RecoveryRecords};
 pub use removals::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};
 pub use renders::{
     MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRecords, RenderRequestOutcome,
     RenderReturnOutcome, RenderedEpisode,
 };
-pub use review::{MAX_REVIEWS, ReviewOutcome};
+pub use reviews::{MAX_REVIEWS, ReviewOutcome, ReviewRecords};
 pub use scenario_files::{ScenarioFiles, VersionSource};
-pub use servers::{PolicyServerCredentials, PolicyServerCredentialsStore};
-pub use session::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
-pub use shard::{
-    Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, ReconcileSummary, RecordOutcome, ReturnOutcome,
+pub use season_entries::{SeasonEntry, entrants, season_entrants, season_entries};
+pub use seasons::{
+    NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets, SeasonState,
 };
-pub use sqlite::{RecordCounts, RecordsCopy, SqliteRecords};
+pub use sessions::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
+pub use shards::{
+    Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
+};
+pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
+pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };

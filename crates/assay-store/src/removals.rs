@@ -1,8 +1,8 @@
-//! What is removed of jobs that have ended: all of it, by its owner ("erased"), or evidence and policy, by age and size.
-//! The record stays.
+//! Removal of the files of jobs that have ended: all of them, by the owner ("erased"), or evidence and policy, by age and size.
+//! The job record stays.
 //!
-//! A removal is two steps: it is decided in the records, and then files go. Whoever dies between the two finds it in
-//! [`RemovalRecords::pending_removals`] again; that it is done twice is harmless.
+//! A removal has two steps: it is decided in the records, then the files are deleted. If the process dies between the two, the
+//! removal is listed again by [`RemovalRecords::pending_removals`]; repeating it is harmless.
 
 use assay_model::{AccountId, JobId, JobStatus};
 use async_trait::async_trait;
@@ -10,14 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::StoreError;
 
-/// A job's files are looked for again until it has ended, was erased or lost its evidence this long ago: a lane or a renderer
-/// that did not know yet may have written some.
+/// A removal is repeated until the job ended, was erased or lost its evidence this long ago, because a lane or a renderer that was
+/// not yet told may have written more files.
 pub const REMOVAL_SETTLE_TIME: SignedDuration = SignedDuration::from_secs(30);
 
-/// What was removed of a job, and when.
+/// The times at which parts of a job were removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RemovalTimes {
-    /// Everything but the record, on its owner's wish.
+    /// Everything but the record, on the owner's request.
     pub erased_at: Option<Timestamp>,
     /// The files of its episodes.
     pub evidence_at: Option<Timestamp>,
@@ -25,36 +25,39 @@ pub struct RemovalTimes {
     pub policy_at: Option<Timestamp>,
 }
 
-/// What became of a wish to erase.
+/// Result of erasing a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseOutcome {
-    /// It is decided; the files can go.
+    /// It is decided; the files can be deleted.
     Done,
-    /// It was erased before.
+    /// It was erased before, at this time.
     Already(Timestamp),
-    /// It has not ended.
+    /// It has not ended, and is in this state.
     Open(JobStatus),
     /// There is no such job (of this account).
     NotFound,
 }
 
-/// Files of a job that are to go.
+/// Files of a job to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// The job.
     pub job_id: JobId,
-    /// Everything goes, signed reports too.
+    /// Delete everything, including signed reports.
     pub erased: bool,
-    /// Its evidence goes.
+    /// Delete its evidence.
     pub evidence: bool,
-    /// Its archive goes, unless another job needs it; relative to the data folder.
+    /// Delete its archive, unless another job needs it; relative to the data folder.
     pub policy_path: Option<String>,
 }
 
-/// Removing what belongs to jobs that have ended.
+/// Repository of removals.
+///
+/// # Errors
+/// As [`crate::Records`].
 #[async_trait]
 pub trait RemovalRecords {
-    /// Decides that nothing but the record of a job stays.
+    /// Decides to remove everything but the record of a job.
     async fn erase_job(
         &self,
         account: Option<&AccountId>,
@@ -62,22 +65,21 @@ pub trait RemovalRecords {
         now: Timestamp,
     ) -> Result<EraseOutcome, StoreError>;
 
-    /// Decides that the evidence of a job that has ended goes; false when it may not, or went before.
+    /// Decides to remove the evidence of a job. Returns false if the job has not ended or its evidence was removed before.
     async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Decides that the archives of jobs that ended before `before` go: how many, at most `limit`.
+    /// Decides to remove the archives of jobs that ended before `before`, at most `limit`. Returns their number.
     async fn drop_policies(&self, before: Timestamp, limit: u32, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Jobs that have ended and may have evidence, the one that ended first first; only those that ended before `before`,
-    /// at most `limit`.
+    /// Lists jobs that ended before `before` and may have evidence, by time of their end, at most `limit`.
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
 
-    /// Removals whose files may still be there, at most `limit`.
+    /// Lists removals whose files may still exist, at most `limit`.
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError>;
 
-    /// The files of a job are gone. It comes up again in [`Self::pending_removals`] until it is [`REMOVAL_SETTLE_TIME`].
+    /// Records that the files of a job are deleted. It is listed by [`Self::pending_removals`] until [`REMOVAL_SETTLE_TIME`] has passed.
     async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Whether a job still needs this archive.
+    /// Returns whether a job still needs this archive.
     async fn is_policy_needed(&self, policy_path: &str) -> Result<bool, StoreError>;
 }

@@ -1,7 +1,7 @@
-//! What is drawn of a job's episodes once its verdict is there: a queue of its own, behind everything else.
+//! Rendering of logs and videos after the verdict: a separate queue with the lowest priority.
 //!
-//! An episode that is to have a log and a video gets its row with its result; the rows are queued by the commit that
-//! completes the job, and removed with whatever ends it otherwise. Rows that are done say what was drawn.
+//! An episode to be rendered gets an entry together with its result. The commit that completes the job queues the entries; if the
+//! job ends otherwise, they are deleted. Entries that are done list the rendered files.
 
 use assay_model::lane::RenderPart;
 use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, Record};
@@ -10,24 +10,24 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Lease, StoreError};
 
-/// A part that could not be drawn is tried this many times again, then it is given up.
+/// Rendering of a part is retried this many times, then given up.
 pub const MAX_RENDER_RETRIES: u32 = 3;
 
-/// The right to write what was drawn of an episode.
+/// The right to write the rendered files of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RenderFence {
     /// The job.
     pub job_id: JobId,
     /// The episode.
     pub episode: u32,
-    /// Which claim of it this is, from 1.
+    /// Number of this claim of the episode, from 1.
     pub attempt: u32,
 }
 
-/// Something to draw.
+/// A claimed part of an episode to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderClaim {
-    /// What to show with what was drawn.
+    /// To be presented with the rendered files.
     pub fence: RenderFence,
     /// Log or video.
     pub part: RenderPart,
@@ -35,66 +35,66 @@ pub struct RenderClaim {
     pub header: JobHeader,
     /// The episode, with its recording among its evidence.
     pub result: EpisodeResult,
-    /// What was drawn of it before.
+    /// Files rendered before.
     pub drawn: Vec<Artifact>,
 }
 
-/// What was drawn of an episode.
+/// The rendered files of an episode.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedEpisode {
     /// The episode.
     pub episode: u32,
-    /// Nothing more is drawn of it.
+    /// Whether nothing more will be rendered.
     pub done: bool,
-    /// Log, video and their statements, as far as they are there; named relative to the report.
+    /// Log, video and their statements, as far as they exist; named relative to the report.
     pub files: Vec<Artifact>,
-    /// What is missing, and why.
+    /// Missing parts, with reasons.
     pub notes: Vec<String>,
 }
 
-/// What became of a claim that was given back.
+/// Result of returning a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RenderReturnOutcome {
-    /// It will be claimed again.
+    /// It can be claimed again.
     Requeued,
-    /// Retries are used up: the part stays missing, with a note.
+    /// Retries are exhausted: the part stays missing, with a note.
     GivenUp,
-    /// It was not the caller's any more; nothing changed.
+    /// The caller no longer held it; nothing changed.
     Fenced,
 }
 
-/// What became of a request to draw what is missing.
+/// Result of requesting missing renders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RenderRequestOutcome {
-    /// So many episodes were queued; the others have all, or are not wanted, or are queued already.
+    /// This number of episodes was queued; the others are complete, not requested, or already queued.
     Queued(u32),
     /// The job is not COMPLETED.
     NotCompleted,
-    /// The recordings are gone.
+    /// The recordings were removed.
     NoEvidence,
     /// There is no such job.
     NotFound,
 }
 
-/// How many of a job's episodes are drawn.
+/// Counts of a job's rendered episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenderCounts {
-    /// Episodes that get a log and a video.
+    /// Episodes to be rendered.
     pub total: u32,
-    /// Of those, the ones that are still to be drawn.
+    /// Of those, the ones that are not done.
     pub open: u32,
-    /// Of those, the ones of which not even the log is there.
+    /// Of those, the ones that do not even have a log.
     pub without_log: u32,
 }
 
-/// The part of the records that renderers work with.
+/// Repository of renders.
 ///
 /// # Errors
-/// [`StoreError`] when the engine fails.
+/// As [`crate::Records`].
 #[async_trait]
 pub trait RenderRecords {
-    /// Takes what is to be drawn next (of `job`, if one is given), until `now + lease`: logs before videos, episodes with a
-    /// violation before others, older jobs before newer ones; what failed comes after what did not.
+    /// Claims the next part to render (of `job`, if given) until `now + lease`: parts that failed last, logs before videos, episodes
+    /// with a violation before others, older jobs before newer ones.
     async fn claim_render(
         &self,
         worker: &str,
@@ -103,7 +103,7 @@ pub trait RenderRecords {
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError>;
 
-    /// Prolongs a lease to `now + lease`.
+    /// Extends a lease to `now + lease`.
     async fn heartbeat_render(
         &self,
         fence: RenderFence,
@@ -111,8 +111,8 @@ pub trait RenderRecords {
         lease: SignedDuration,
     ) -> Result<Lease, StoreError>;
 
-    /// Writes the files of the claimed part, and what is missing; after the log the video is queued. False if the claim is
-    /// not valid any more.
+    /// Writes the files of the claimed part and the notes on missing ones; after the log the video is queued. Returns false if the
+    /// claim is no longer valid.
     async fn record_render(
         &self,
         fence: RenderFence,
@@ -120,13 +120,13 @@ pub trait RenderRecords {
         notes: Vec<String>,
     ) -> Result<bool, StoreError>;
 
-    /// Hands a claim back. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the part is given up,
-    /// and the note stands with the episode.
+    /// Returns a claim to the queue. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the part is given up
+    /// and the note is stored with the episode.
     async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError>;
 
-    /// What was drawn of a job's episodes, by index.
+    /// Lists the rendered episodes of a job, by index.
     async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError>;
 
-    /// Queues the episodes of a COMPLETED job that `record` names and whose video is missing, also after they were given up.
+    /// Queues the episodes of a COMPLETED job that `record` selects and whose video is missing, including those given up before.
     async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError>;
 }

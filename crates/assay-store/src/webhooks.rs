@@ -1,6 +1,4 @@
-//! Webhooks: messages to the addresses that clients gave with their jobs, and the secrets that sign them.
-
-use std::fmt;
+//! Webhooks: messages to the addresses that clients give with their jobs, and the secrets that sign them.
 
 use assay_model::{AccountId, JobId, Secret};
 use async_trait::async_trait;
@@ -9,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
 
-/// Attempts of a delivery that are kept with it, the last ones.
+/// Maximum number of attempts listed with a delivery; only the last ones are kept.
 pub const MAX_KEPT_ATTEMPTS: usize = 20;
 
-/// What an account's messages are signed with.
+/// The secrets that sign an account's messages.
 #[derive(Debug, Clone)]
 pub struct WebhookSecrets {
     /// The current secret.
     pub current: Secret,
-    /// When it was made.
+    /// Time of its creation.
     pub created_at: Timestamp,
-    /// The secret before it, and until when messages carry its signature too.
+    /// The previous secret, and the time until which messages also carry its signature.
     pub previous: Option<(Secret, Timestamp)>,
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryState {
     /// The job has not ended, or the address has not confirmed the message yet.
     Pending,
     /// The address confirmed it.
     Delivered,
-    /// It did not within the time that there was.
+    /// The address did not confirm it in time.
     GivenUp,
 }
 
@@ -38,7 +36,7 @@ impl DeliveryState {
     /// All states.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::GivenUp];
 
-    /// The state's name.
+    /// Returns the state's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +46,7 @@ impl DeliveryState {
         }
     }
 
-    /// The state with this name.
+    /// Parses the name of a state.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
@@ -58,11 +56,11 @@ impl DeliveryState {
 /// One attempt to deliver a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryAttempt {
-    /// When it began.
+    /// Time of its start.
     pub at: Timestamp,
-    /// The status of the answer, if there was one.
+    /// HTTP status of the response, if there was one.
     pub status: Option<u16>,
-    /// Why it failed; `None` when the message was confirmed.
+    /// The error; `None` if the message was confirmed.
     pub error: Option<String>,
 }
 
@@ -71,44 +69,46 @@ pub struct DeliveryAttempt {
 pub struct Delivery {
     /// The job; also the message's id.
     pub job_id: JobId,
-    /// Whose job it is.
+    /// The job's account.
     pub account: AccountId,
-    /// Where the message goes. Its query may hold a token.
+    /// Address of the message. Its query may contain a token.
     pub url: Secret,
-    /// Where it stands.
+    /// Its state.
     pub state: DeliveryState,
-    /// When it is tried next, while [`DeliveryState::Pending`]. Of a submission that was not tried yet it is not for
-    /// clients.
+    /// Time of the next attempt, while [`DeliveryState::Pending`]. Must not be published for a submission without an attempt.
     pub due_at: Timestamp,
-    /// Attempts so far.
+    /// Number of attempts so far.
     pub attempts: u32,
-    /// When it was first tried.
+    /// Time of the first attempt.
     pub first_at: Option<Timestamp>,
     /// The last attempts, oldest first; at most [`MAX_KEPT_ATTEMPTS`].
     pub log: Vec<DeliveryAttempt>,
 }
 
-/// Which deliveries to list, those of the newest jobs first.
+/// Filter of a list of deliveries, those of the newest jobs first.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
     /// Only this account's; `None` lists all accounts'.
     pub account: Option<AccountId>,
-    /// Only that of this job.
+    /// Only the delivery of this job.
     pub job: Option<JobId>,
     /// Only in this state.
     pub state: Option<DeliveryState>,
-    /// At most this many.
+    /// Maximum number of deliveries.
     pub limit: u32,
-    /// Skip this many.
+    /// Number of deliveries to skip.
     pub offset: u32,
 }
 
-/// The part of the records that keeps webhooks.
+/// Repository of webhooks.
 ///
-/// A delivery is made with its job ([`crate::NewJob::callback_url`]) and is due once the end of the job is published.
+/// A delivery is created with its job ([`crate::NewJob::callback_url`]) and is due once the end of the job is published.
+///
+/// # Errors
+/// As [`crate::Records`].
 #[async_trait]
-pub trait WebhookRecords: Send + Sync + fmt::Debug {
-    /// Makes `secret` the account's current one. The one before it stays good until `previous_until`; older ones go.
+pub trait WebhookRecords {
+    /// Makes `secret` the account's current one. The previous one stays valid until `previous_until`; older ones are deleted.
     async fn set_webhook_secret(
         &self,
         account: &AccountId,
@@ -117,11 +117,11 @@ pub trait WebhookRecords: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// The account's secrets, if it ever made one.
+    /// Returns the account's secrets, if it ever set one.
     async fn webhook_secrets(&self, account: &AccountId) -> Result<Option<WebhookSecrets>, StoreError>;
 
-    /// Takes the delivery that has been due for the longest time, of an account that is none of `busy`: until
-    /// `now + lease` nobody else gets it. `None` when none is due.
+    /// Claims the delivery that has been due longest, excluding the accounts `busy`, until `now + lease`. Returns `None` if none is
+    /// due.
     async fn claim_delivery(
         &self,
         busy: &[AccountId],
@@ -129,8 +129,8 @@ pub trait WebhookRecords: Send + Sync + fmt::Debug {
         lease: SignedDuration,
     ) -> Result<Option<Delivery>, StoreError>;
 
-    /// Notes an attempt, and what follows: the state, and when it is tried again if that is
-    /// [`DeliveryState::Pending`]. Changes nothing that is not pending any more.
+    /// Records an attempt, the resulting state and, if that is [`DeliveryState::Pending`], the time of the next attempt. Does nothing
+    /// if the delivery is no longer pending.
     async fn record_delivery_attempt(
         &self,
         job: JobId,
@@ -139,6 +139,6 @@ pub trait WebhookRecords: Send + Sync + fmt::Debug {
         due_at: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// A page of deliveries and the number of all that match.
+    /// Lists a page of deliveries. The number is that of all matching deliveries.
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<(Vec<Delivery>, u64), StoreError>;
 }

@@ -3,10 +3,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use assay_store::testing::{at, job, key};
-use assay_store::{Records, SqliteRecords, StoreError};
+use assay_store::{
+    DatabaseProblem, JobRecords, KeyRecords, OpenError, RecoveryRecords, ShardRecords, SqliteRecords, StoreError,
+};
 use jiff::SignedDuration;
 
 const LEASE: SignedDuration = SignedDuration::from_hours(1);
@@ -17,7 +19,7 @@ async fn a_second_server_is_refused_and_told_who_is_there() {
     let first = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     let refused = SqliteRecords::open(folder.path(), "assay serve").unwrap_err();
     let text = refused.to_string();
-    assert!(matches!(refused, StoreError::Locked { .. }), "{text}");
+    assert!(matches!(refused, OpenError::Locked { .. }), "{text}");
     assert!(text.contains(&format!("assay serve (process {})", std::process::id())), "{text}");
     drop(first);
     SqliteRecords::open(folder.path(), "assay serve").unwrap();
@@ -39,21 +41,37 @@ async fn keys_can_be_made_beside_a_server() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_beside_a_server_ends_at_once() {
+async fn a_key_that_is_revoked_beside_a_server_is_refused_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
-    server.create_key(key("one", "lab")).await.unwrap();
-    let read = async || server.key(&key("one", "lab").id).await.unwrap().unwrap();
-    let (first, second) = (read().await, read().await);
-    assert!(Arc::ptr_eq(&first, &second), "nothing has changed: it is not read again");
+    let beside = SqliteRecords::open_beside(folder.path(), "assay keys").unwrap();
+    for round in 0..3 {
+        let new = key(&format!("k{round}"), "lab");
+        beside.create_key(new.clone()).await.unwrap();
+        assert!(server.key(&new.id).await.unwrap().unwrap().revoked_at.is_none());
+        beside.revoke_key(&new.id, at(5)).await.unwrap();
+        let revoked = Instant::now();
+        while server.key(&new.id).await.unwrap().unwrap().revoked_at.is_none() {
+            assert!(revoked.elapsed() < Duration::from_millis(1500), "an old key is still cached");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(server.key(&new.id).await.unwrap().unwrap().revoked_at, Some(at(5)));
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_the_server_revokes_or_rotates_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     for round in 0..20 {
-        let beside = SqliteRecords::open_beside(folder.path(), "assay keys").unwrap();
-        let id = format!("k{round}");
-        beside.create_key(key(&id, "lab")).await.unwrap();
-        let id = key(&id, "lab").id;
-        assert!(server.key(&id).await.unwrap().unwrap().revoked_at.is_none());
-        beside.revoke_key(&id, at(5)).await.unwrap();
-        assert_eq!(server.key(&id).await.unwrap().unwrap().revoked_at, Some(at(5)));
+        let (old, new) = (key(&format!("k{round}a"), "lab"), key(&format!("k{round}b"), "lab"));
+        server.create_key(old.clone()).await.unwrap();
+        assert!(server.key(&old.id).await.unwrap().unwrap().revoked_at.is_none());
+        assert!(server.rotate_key(&old.id, new.clone(), at(5)).await.unwrap());
+        assert_eq!(server.key(&old.id).await.unwrap().unwrap().revoked_at, Some(at(5)));
+        assert!(server.key(&new.id).await.unwrap().unwrap().revoked_at.is_none());
+        assert!(server.revoke_key(&new.id, at(6)).await.unwrap());
+        assert_eq!(server.key(&new.id).await.unwrap().unwrap().revoked_at, Some(at(6)));
     }
 }
 
@@ -92,7 +110,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     drop(db);
     for refused in [SqliteRecords::open(folder.path(), "a"), SqliteRecords::open_beside(folder.path(), "b")] {
         let error = refused.unwrap_err();
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+        assert!(matches!(error, OpenError::NewerSchema { found: 99, .. }), "{error}");
         assert!(error.to_string().contains("use a newer assay"), "{error}");
     }
 }
@@ -103,7 +121,11 @@ async fn what_is_no_database_is_an_error() {
     std::fs::write(folder.path().join("assay.db"), "not a database, although it is long enough to be one".repeat(20))
         .unwrap();
     let error = SqliteRecords::open(folder.path(), "assay serve").unwrap_err();
-    assert!(matches!(error, StoreError::Database { transient: false, .. }), "{error}");
+    let unavailable = DatabaseProblem::Unavailable;
+    assert!(
+        matches!(error, OpenError::Store(StoreError::Database { problem, .. }) if problem == unavailable),
+        "not reported as unusable"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use assay_store::testing::{at, episode, job, key};
-use assay_store::{Blobs, JobFilter, Records, SqliteRecords, is_disk_full};
+use assay_store::{Blobs, JobFilter, JobRecords, KeyRecords, ShardRecords, SqliteRecords, is_disk_full};
 use assay_testkit::SmallDisk;
 use jiff::SignedDuration;
 

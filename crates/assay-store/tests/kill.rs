@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use assay_model::JobId;
 use assay_store::testing::{at, episode, job, outcome, signed};
-use assay_store::{JobState, RecordOutcome, Records, SqliteRecords};
+use assay_store::{
+    ConclusionRecords, JobRecords, JobState, RecordOutcome, RecoveryRecords, ShardRecords, SqliteRecords,
+};
 use jiff::SignedDuration;
 
 const ROUNDS: u64 = 15;

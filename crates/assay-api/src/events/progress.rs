@@ -35,7 +35,7 @@ pub(super) async fn publish(hub: &HubState) {
         let forecast = snapshot.of(*id, event.status);
         let estimate = JobEstimate::of(&forecast, event.status);
         let shows_steps = event.status == JobStatus::Running && channel.with_steps;
-        let steps = if shows_steps { hub.live.steps(*id) } else { Vec::new() };
+        let steps = if shows_steps { hub.live.running(*id) } else { Vec::new() };
         let message = message(event, &steps);
         if !is_new(channel, estimate, message.as_ref()) {
             continue;
@@ -64,7 +64,7 @@ fn is_new(channel: &JobChannel, estimate: JobEstimate, message: Option<&String>)
 }
 
 fn message(event: &EventRecord, steps: &[EpisodeProgress]) -> Option<String> {
-    let EpisodeProgress { episode, step, of } = steps.first()?;
+    let EpisodeProgress { episode, step, max_steps: of } = steps.first()?;
     let (done, total) = (event.episodes_done, event.episodes_total);
     let others = match steps.len() {
         1 => String::new(),

@@ -54,7 +54,7 @@ pub(super) fn simulate_queue(queue: &QueueSnapshot, lanes: NonZeroU32, now: Time
     let mut jobs = Vec::new();
     for (remote, lanes) in [(false, lanes), (true, SERVER_SLOTS)] {
         let paces: HashMap<_, _> = queue
-            .paces
+            .episode_durations
             .iter()
             .filter(|pace| pace.remote == remote)
             .map(|pace| (&pace.scenario, pace.seconds))
@@ -275,7 +275,7 @@ mod tests {
 
     fn queue(shards: Vec<OpenShard>) -> QueueSnapshot {
         let pace = EpisodeDuration { scenario: "known".parse().unwrap(), remote: false, seconds: 2.0 };
-        QueueSnapshot { shards, paces: vec![pace], conclusion_s: Some(0.5), ..QueueSnapshot::default() }
+        QueueSnapshot { shards, episode_durations: vec![pace], conclusion_s: Some(0.5), ..QueueSnapshot::default() }
     }
 
     fn forecasts(queue: &QueueSnapshot, lanes: u32) -> Vec<(Option<u32>, Option<f64>)> {

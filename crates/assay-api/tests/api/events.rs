@@ -327,7 +327,7 @@ async fn progress_is_sent_between_events() {
     let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
     let mut stream = open(&app, &path, &key, None).await;
     assert_eq!(stream.event().await.unwrap().1["status"], "RUNNING");
-    let step = |step| app.live.step(id, EpisodeProgress { episode: 0, step, of: 500 });
+    let step = |step| app.live.report(id, EpisodeProgress { episode: 0, step, max_steps: 500 });
     (1..=120).for_each(step);
     let (number, update) = stream.event().await.unwrap();
     assert_eq!(number, None, "it is not kept");

@@ -114,7 +114,7 @@ impl Arena {
         let fence = |shard| assay_store::Fence { job_id: id, shard, attempt: 1 };
         for (index, recorded) in [3, 0, 1, 2].into_iter().zip(course.recorded) {
             if recorded == at {
-                self.app.live.step(id, EpisodeProgress { episode: index, step: 7, of: 500 });
+                self.app.live.report(id, EpisodeProgress { episode: index, step: 7, max_steps: 500 });
                 let shard = u32::from(index < 3);
                 records.record_episode(fence(shard), found(index, course.bytes), now).await.unwrap();
             }

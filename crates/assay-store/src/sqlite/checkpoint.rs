@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::failure::database;
 use super::reserve::Reserve;
 use crate::StorageHealth;
 
@@ -103,7 +104,8 @@ fn renew(reserve: &Reserve, health: &StorageHealth) {
 
 /// The log's pages, and how many of them are moved, afterwards.
 fn checkpoint(db: &Connection, mode: &'static str, health: &StorageHealth) -> Option<(i64, i64)> {
-    let result = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)));
+    let moved = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)));
+    let result = moved.map_err(|e| database("moving the log into the database", e));
     match &result {
         Err(error) => health.checkpoint_failed(error),
         // One that moves nothing shows nothing.
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn a_log_that_was_moved_is_left_alone_until_it_is_long_again() {
         let folder = tempfile::tempdir().unwrap();
-        let open = || super::super::open::connect(&folder.path().join("db")).unwrap();
+        let open = || super::super::connection::connect(&folder.path().join("db")).unwrap();
         let db = open();
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.execute_batch("CREATE TABLE t (x BLOB)").unwrap();

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use semver::Version;
 
 use super::SqliteRecords;
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
 use crate::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,

@@ -1,19 +1,73 @@
 //! JUDGING: one worker draws the conclusion.
 
 use assay_model::{Artifact, Blame, EpisodeResult, JobEvent, JobId, JobStatus, Judgement};
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use super::fail::SqlResult;
-use super::jobs::{self, expect_one};
-use super::line;
-use super::renders;
-use super::row::{change, first, json, micros, parsed, to_json, value};
-use super::shards::until;
+use super::failure::SqlResult;
+use super::row::{change, expect_one, first, json, micros, parsed, to_json, until, value};
+use super::{SqliteRecords, jobs, queue_snapshot, renders, signed_documents};
 use crate::{
-    ConclusionClaim, ConclusionFence, JobFailure, JobOutcome, Lease, MAX_RETRIES, ReturnOutcome, SignedDocument,
-    SignedDocuments, StoreError,
+    ConclusionClaim, ConclusionFence, ConclusionRecords, JobFailure, JobOutcome, Lease, MAX_RETRIES, ReturnOutcome,
+    SignedDocument, SignedDocuments, StoreError,
 };
+
+#[async_trait]
+impl ConclusionRecords for SqliteRecords {
+    async fn claim_conclusion(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<ConclusionClaim>, StoreError> {
+        let worker = worker.to_owned();
+        self.write_lease("claiming a conclusion", move |db| claim(db, &worker, now, lease)).await
+    }
+
+    async fn heartbeat_conclusion(
+        &self,
+        fence: ConclusionFence,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Lease, StoreError> {
+        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+    }
+
+    async fn return_conclusion(
+        &self,
+        fence: ConclusionFence,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<ReturnOutcome, StoreError> {
+        let reason = reason.map(str::to_owned);
+        self.write("handing a conclusion back", move |db| hand_back(db, fence, reason.as_deref(), now)).await
+    }
+
+    async fn add_judgement(
+        &self,
+        fence: ConclusionFence,
+        episode: u32,
+        judgement: Judgement,
+        frames: Vec<Artifact>,
+    ) -> Result<bool, StoreError> {
+        self.write("judging an episode", move |db| judge(db, fence, episode, &judgement, &frames)).await
+    }
+
+    async fn complete_job(
+        &self,
+        fence: ConclusionFence,
+        outcome: JobOutcome,
+        signed: SignedDocuments,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write("completing a job", move |db| complete(db, fence, &outcome, &signed, now)).await
+    }
+
+    async fn signed_document(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError> {
+        self.query("reading what was signed", |db| signed_documents::get(db, job, document))
+    }
+}
 
 pub(super) fn claim(
     db: &Connection,
@@ -119,22 +173,8 @@ pub(super) fn complete(
     if change(db, sql, values)? == 0 {
         return Ok(false);
     }
-    line::measure_conclusion(db, fence.job_id, now)?;
-    let sql = "INSERT INTO signed (job_id, report, statement) VALUES (?1, ?2, ?3)";
-    change(db, sql, (fence.job_id.to_string(), &signed.report, &signed.statement))?;
+    queue_snapshot::measure_conclusion(db, fence.job_id, now)?;
+    signed_documents::insert(db, fence.job_id, signed)?;
     renders::queue(db, &fence.job_id.to_string())?;
     Ok(true)
-}
-
-pub(super) fn signed(db: &Connection, job: JobId, document: SignedDocument) -> SqlResult<Option<Vec<u8>>> {
-    let sql = match document {
-        SignedDocument::Report => "SELECT report FROM signed WHERE job_id = ?1",
-        SignedDocument::Statement => "SELECT statement FROM signed WHERE job_id = ?1",
-    };
-    first(db, sql, [job.to_string()], |row| Ok(row.get(0)?))
-}
-
-pub(super) fn forget_signed(db: &Connection, erased: &str) -> SqlResult<()> {
-    let sql = "DELETE FROM signed WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
-    change(db, sql, [erased]).map(drop)
 }

@@ -8,9 +8,10 @@ use std::path::Path;
 use assay_model::{Artifact, EpisodeResult, JobId};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use super::fail::{SqlResult, database};
+use super::connection::{BUSY_TIMEOUT, FILE_NAME};
+use super::failure::{SqlResult, database};
 use super::migrate::{MIGRATIONS, newest, refuse_newer, version};
-use super::open::{BUSY_TIMEOUT, FILE_NAME};
+use super::open_error::OpenError;
 use super::row::{all, json, parsed, value};
 use crate::StoreError;
 
@@ -42,20 +43,20 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// There are no records, they have another schema, or the copy can't be written.
-    pub fn make(data: &Path, to: &Path) -> Result<Self, StoreError> {
+    pub fn create(data: &Path, to: &Path) -> Result<Self, OpenError> {
         let file = data.join(FILE_NAME);
         let source = open(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let (found, known) = (version(&source)?, Self::schema());
         refuse_newer(&file, found, MIGRATIONS)?;
         if found < known {
-            return Err(StoreError::OlderSchema { file, found, known });
+            return Err(OpenError::OlderSchema { file, found, known });
         }
         // SQLite fills an empty file, and would make one that everybody may read.
         let made = File::options().write(true).create_new(true).mode(0o600).open(to);
-        made.map_err(|e| StoreError::file("create", to, e))?;
+        made.map_err(|e| OpenError::file("create", to, e))?;
         let copied = source.execute("VACUUM INTO ?1", [&to.to_string_lossy()]);
         copied.map_err(|e| database("copying the records", e))?;
-        Self::open(to)
+        Ok(Self::open(to)?)
     }
 
     /// Opens records of this version's schema.
@@ -177,14 +178,14 @@ mod tests {
         let data = folder.path().join("data");
         let _server = SqliteRecords::open(&data, "a test").unwrap();
         let to = folder.path().join("copy.db");
-        let copy = RecordsCopy::make(&data, &to).unwrap();
+        let copy = RecordsCopy::create(&data, &to).unwrap();
         assert_eq!(copy.counts().unwrap(), RecordCounts { jobs: 0, episodes: 0 });
         assert_eq!(copy.check_integrity().unwrap(), None);
         assert!(copy.policy_paths().unwrap().is_empty() && copy.evidence().unwrap().is_empty());
         assert!(copy.policy_server_jobs().unwrap().is_empty() && copy.scenario_digests().unwrap().is_empty());
         assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(RecordsCopy::make(&data, &to).is_err(), "a file is never overwritten");
-        assert!(RecordsCopy::make(folder.path(), &folder.path().join("other.db")).is_err(), "no records there");
+        assert!(RecordsCopy::create(&data, &to).is_err(), "a file is never overwritten");
+        assert!(RecordsCopy::create(folder.path(), &folder.path().join("other.db")).is_err(), "no records there");
         assert!(!folder.path().join(FILE_NAME).exists());
     }
 
@@ -196,9 +197,9 @@ mod tests {
         for (schema, newer) in [(RecordsCopy::schema() + 1, true), (RecordsCopy::schema() - 1, false)] {
             let db = Connection::open(data.path().join(FILE_NAME)).unwrap();
             db.pragma_update(None, "user_version", schema).unwrap();
-            match RecordsCopy::make(data.path(), &to).unwrap_err() {
-                StoreError::NewerSchema { found, .. } => assert!(newer && found == schema),
-                StoreError::OlderSchema { found, .. } => assert!(!newer && found == schema),
+            match RecordsCopy::create(data.path(), &to).unwrap_err() {
+                OpenError::NewerSchema { found, .. } => assert!(newer && found == schema),
+                OpenError::OlderSchema { found, .. } => assert!(!newer && found == schema),
                 other => panic!("{other}"),
             }
             assert!(!to.exists());

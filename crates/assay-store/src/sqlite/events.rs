@@ -6,9 +6,8 @@ use rusqlite::{Connection, Row};
 use tokio::sync::watch;
 
 use super::SqliteRecords;
-use super::fail::SqlResult;
-use super::jobs::status;
-use super::row::{all, first, name, parsed, time, value};
+use super::failure::SqlResult;
+use super::row::{all, first, name, parsed, status, time, value};
 use crate::{EventRecord, EventRecords, StoreError};
 
 const COLUMNS: &str = "job_id, event, number, at, status, verdict, episodes_done, episodes_total, failure";
@@ -36,7 +35,7 @@ impl EventRecords for SqliteRecords {
     }
 
     fn changes(&self) -> watch::Receiver<()> {
-        self.changed()
+        self.commits()
     }
 }
 

@@ -1,17 +1,18 @@
 //! The table of jobs: accepting, reading, listing, ending.
 
 use assay_model::{AccountId, EpisodeResult, JobEvent, JobHeader, JobId, JobKind, JobStatus};
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
-use super::fail::{SqlResult, is_taken};
+use super::failure::{SqlResult, is_taken};
 use super::row::{
-    Column, ColumnRef, all, change, field, first, json, json_or_null, micros, name, parsed, text, time, time_or_null,
-    to_json, value,
+    Column, all, change, expect_one, field, first, json, json_or_null, micros, parsed, status, status_in, time,
+    time_or_null, to_json, value,
 };
-use super::{published, quotas, renders, webhooks};
+use super::{SqliteRecords, publication, quotas, renders, signed_documents, webhooks};
 use crate::{
-    CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobState, NewJob, RemovalTimes,
+    CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobRecords, JobState, NewJob, RemovalTimes,
     RenderCounts, StoreError,
 };
 
@@ -24,6 +25,43 @@ pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, 
                        CASE WHEN episodes_done > 0 THEN \
                        (SELECT sum(1 + ((state <> 'DONE') << 20) + ((part = 'LOG' AND state <> 'DONE') << 40)) \
                        FROM renders WHERE renders.job_id = jobs.job_id) END AS renders";
+
+#[async_trait]
+impl JobRecords for SqliteRecords {
+    async fn create_job(&self, job: NewJob) -> Result<u32, StoreError> {
+        self.write("accepting a job", move |db| create(db, &job)).await
+    }
+
+    async fn job(&self, account: Option<&AccountId>, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        self.query("reading a job", |db| get(db, account, id))
+    }
+
+    async fn jobs(&self, filter: &JobFilter) -> Result<(Vec<JobRecord>, u64), StoreError> {
+        self.read("listing jobs", |db| list(db, filter))
+    }
+
+    async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError> {
+        self.query("reading results", |db| episodes(db, id, offset, limit))
+    }
+
+    async fn counts(&self) -> Result<JobCounts, StoreError> {
+        self.read("counting jobs", counts)
+    }
+
+    async fn cancel_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<CancelOutcome, StoreError> {
+        let account = account.cloned();
+        self.write("cancelling a job", move |db| cancel(db, account.as_ref(), id, now)).await
+    }
+
+    async fn fail_job(&self, id: JobId, failure: JobFailure, now: Timestamp) -> Result<bool, StoreError> {
+        self.write("failing a job", move |db| fail(db, id, &failure, now)).await
+    }
+}
 
 pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     let episodes = job.header.episodes_to_run();
@@ -123,7 +161,7 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> SqlResult<(Vec<JobRec
 fn matching(filter: &JobFilter) -> String {
     let by_published = filter.published_by.is_some() && filter.kind == JobKind::Submission;
     let (status, time) = match by_published {
-        true => (published::status("?5"), "?5 IS NOT NULL"),
+        true => (publication::status("?5"), "?5 IS NOT NULL"),
         false => ("jobs.status".to_owned(), "(?5 IS NULL OR true)"),
     };
     let status_is = format!("{status} = ?3");
@@ -189,12 +227,25 @@ pub(super) fn cancel(
     };
     match from.after(JobEvent::Cancelled) {
         Ok(to) => end(db, id, (from, to), now, None)?,
-        Err(_) if from != JobStatus::Cancelled && published::is_hidden_end(db, id, now)? => {
-            published::withdraw(db, id, from, now)?;
+        Err(_) if from != JobStatus::Cancelled && publication::is_hidden_end(db, id, now)? => {
+            cancel_hidden_end(db, id, from, now)?;
         }
         Err(_) => return Ok(CancelOutcome::Already(from)),
     }
     Ok(CancelOutcome::Done)
+}
+
+/// Cancels a submission whose end (in the state `from`) is not published: as far as its owner can know it still runs, so the request
+/// succeeds. Neither the response nor later reads reveal that it had ended.
+fn cancel_hidden_end(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
+    if from == JobStatus::Failed {
+        quotas::take_back(db, id)?;
+    }
+    let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = ?3, verdict = NULL, conclusion = NULL,
+                               fingerprint = NULL, failure = NULL
+               WHERE job_id = ?1 AND status = ?2";
+    expect_one(change(db, sql, (id.to_string(), from.as_str(), micros(now)))?, "an end that is not published")?;
+    signed_documents::delete(db, &id.to_string())
 }
 
 pub(super) fn fail(db: &Connection, id: JobId, failure: &JobFailure, now: Timestamp) -> SqlResult<bool> {
@@ -223,25 +274,6 @@ fn end(
                WHERE job_id = ?1 AND state IN ('QUEUED', 'LEASED')";
     change(db, sql, [id.to_string()])?;
     renders::forget(db, &id.to_string())
-}
-
-/// The changes of one transaction see each other, so a row that was just read cannot have moved.
-pub(super) fn expect_one(changed: usize, what: &'static str) -> SqlResult<()> {
-    if changed == 1 {
-        Ok(())
-    } else {
-        Err(StoreError::Invalid(format!("{changed} rows changed instead of {what}")).into())
-    }
-}
-
-pub(super) fn status(row: &Row<'_>) -> SqlResult<JobStatus> {
-    status_in(row, "status")
-}
-
-fn status_in(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<JobStatus> {
-    let text = text(row, column)?;
-    Ok(JobStatus::parse(text)
-        .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
 }
 
 pub(super) fn read(row: &Row<'_>) -> SqlResult<JobRecord> {

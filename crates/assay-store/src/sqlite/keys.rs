@@ -1,15 +1,63 @@
 //! The table of keys.
 
+use std::sync::Arc;
+
 use assay_model::{AccountId, Scope};
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
 
-use super::fail::{SqlFailure, SqlResult, is_taken};
+use super::SqliteRecords;
+use super::failure::{SqlFailure, SqlResult, is_taken};
 use super::row::{Column, all, change, field, first, micros, name, parsed, text, time, time_or_null, value};
-use crate::{KeyId, KeyRecord, RevokeOutcome, StoreError};
+use crate::{KeyId, KeyRecord, KeyRecords, RevokeOutcome, StoreError};
 
 /// What [`read`] reads, in its order.
 const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
+
+#[async_trait]
+impl KeyRecords for SqliteRecords {
+    async fn create_key(&self, key: KeyRecord) -> Result<(), StoreError> {
+        self.write("creating a key", move |db| create(db, &key)).await
+    }
+
+    async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError> {
+        self.write("creating the first key", move |db| create_first(db, &key)).await
+    }
+
+    async fn key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+        let commits = self.writer.commits();
+        self.known_keys.get(id, commits, || self.query("reading a key", |db| get(db, id)))
+    }
+
+    async fn keys(&self, account: Option<&AccountId>) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read("listing keys", |db| list(db, account))
+    }
+
+    async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.write("revoking a key", move |db| revoke(db, &id, now)).await
+    }
+
+    async fn revoke_key_unless_last_admin(&self, id: &KeyId, now: Timestamp) -> Result<RevokeOutcome, StoreError> {
+        let id = id.clone();
+        self.write("revoking a key", move |db| revoke_of_many(db, &id, now)).await
+    }
+
+    async fn rotate_key(&self, old: &KeyId, new: KeyRecord, now: Timestamp) -> Result<bool, StoreError> {
+        let old = old.clone();
+        self.write("rotating a key", move |db| rotate(db, &old, &new, now)).await
+    }
+
+    async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.write("noting a key's use", move |db| touch(db, &id, now)).await
+    }
+
+    async fn has_key_ever_existed(&self) -> Result<bool, StoreError> {
+        self.read("looking for keys", any_ever)
+    }
+}
 
 pub(super) fn create(db: &Connection, key: &KeyRecord) -> SqlResult<()> {
     let inserted = db

@@ -1,62 +1,122 @@
-//! Keys that were read, for as long as the database is what it was then: every request asks for one, and hardly ever has
-//! anything changed. A key that another process revokes is not known from then on.
+//! A cache of API keys: every request needs one, and they hardly ever change.
+//!
+//! An entry is valid until the next commit of this process, and for at most [`MAX_AGE`], within which a key that another process has
+//! revoked may still be accepted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::commits::{State, StateFile};
 use crate::{KeyId, KeyRecord};
 
-/// Keys that are remembered at most.
+/// Maximum number of cached keys.
 const MAX_KEYS: usize = 1024;
+/// Age up to which an entry is valid.
+const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// The keys, and the state of the database that they were read from.
-#[derive(Debug)]
-pub(super) struct KnownKeys {
-    file: StateFile,
-    known: Mutex<Known>,
-}
+/// The cached keys.
+#[derive(Debug, Default)]
+pub(super) struct KnownKeys(Mutex<KeyCache>);
 
 #[derive(Debug, Default)]
-struct Known {
-    state: Option<State>,
-    keys: HashMap<KeyId, Arc<KeyRecord>>,
+struct KeyCache {
+    /// The number of commits of this process for which `keys` is valid.
+    commits: u64,
+    keys: HashMap<KeyId, CachedKey>,
+}
+
+#[derive(Debug)]
+struct CachedKey {
+    key: Arc<KeyRecord>,
+    read_at: Instant,
 }
 
 impl KnownKeys {
-    pub(super) fn new(file: StateFile) -> Self {
-        Self { file, known: Mutex::default() }
-    }
-
-    /// The key as it is now, which `read` finds if it is not known.
+    /// Returns the key with this id; calls `read` if it is not cached. `commits` is the current number of commits of this process.
     pub(super) fn get<E>(
         &self,
         id: &KeyId,
+        commits: u64,
         read: impl FnOnce() -> Result<Option<KeyRecord>, E>,
     ) -> Result<Option<Arc<KeyRecord>>, E> {
-        // Before it is read: what changes meanwhile makes it unknown again.
-        let state = self.file.now();
-        if let Some(key) = state.and_then(|state| self.known_in(state, id)) {
+        self.get_at(Instant::now(), id, commits, read)
+    }
+
+    /// `now` and `commits` are taken before `read`, so a change during the read makes the entry invalid.
+    fn get_at<E>(
+        &self,
+        now: Instant,
+        id: &KeyId,
+        commits: u64,
+        read: impl FnOnce() -> Result<Option<KeyRecord>, E>,
+    ) -> Result<Option<Arc<KeyRecord>>, E> {
+        if let Some(key) = self.cached(now, id, commits) {
             return Ok(Some(key));
         }
         let found = read()?.map(Arc::new);
-        if let (Some(state), Some(key)) = (state, &found) {
-            self.learn(state, id, key);
+        if let Some(key) = &found {
+            self.insert(now, id, commits, key);
         }
         Ok(found)
     }
 
-    fn known_in(&self, state: State, id: &KeyId) -> Option<Arc<KeyRecord>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.keys.get(id).filter(|_| known.state == Some(state)).cloned()
+    fn cached(&self, now: Instant, id: &KeyId, commits: u64) -> Option<Arc<KeyRecord>> {
+        let cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = cache.keys.get(id).filter(|_| cache.commits == commits)?;
+        (now.saturating_duration_since(entry.read_at) < MAX_AGE).then(|| Arc::clone(&entry.key))
     }
 
-    fn learn(&self, state: State, id: &KeyId, key: &Arc<KeyRecord>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.state != Some(state) || known.keys.len() >= MAX_KEYS {
-            known.state = Some(state);
-            known.keys.clear();
+    fn insert(&self, read_at: Instant, id: &KeyId, commits: u64, key: &Arc<KeyRecord>) {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.commits > commits {
+            return;
         }
-        known.keys.insert(id.clone(), Arc::clone(key));
+        if cache.commits < commits || cache.keys.len() >= MAX_KEYS {
+            cache.commits = commits;
+            cache.keys.clear();
+        }
+        cache.keys.insert(id.clone(), CachedKey { key: Arc::clone(key), read_at });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::cell::Cell;
+    use std::convert::Infallible;
+
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_valid_until_a_commit_and_for_a_second() {
+        let (keys, reads, begin) = (KnownKeys::default(), Cell::new(0), Instant::now());
+        let id = KeyId::parse("k1").unwrap();
+        let record = KeyRecord {
+            id: id.clone(),
+            account: "lab".parse().unwrap(),
+            name: String::new(),
+            scopes: "read".parse().unwrap(),
+            secret_hash: [0; 32],
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+        };
+        let get = |millis: u64, commits: u64| {
+            let read = || {
+                reads.set(reads.get() + 1);
+                Ok::<_, Infallible>(Some(record.clone()))
+            };
+            keys.get_at(begin + Duration::from_millis(millis), &id, commits, read).unwrap().unwrap();
+            reads.get()
+        };
+        assert_eq!([get(0, 0), get(999, 0), get(1000, 0), get(1500, 0)], [1, 1, 2, 2]);
+        assert_eq!([get(1500, 1), get(1600, 1)], [3, 3], "a commit invalidates all entries");
+        assert_eq!([get(1600, 0), get(1600, 1)], [4, 3 + 1], "a late reader does not replace newer entries");
+        let none = keys.get_at(begin, &KeyId::parse("k2").unwrap(), 1, || Ok::<_, Infallible>(None)).unwrap();
+        assert!(none.is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::StoreError;
+use super::open_error::OpenError;
 
 const FILE_NAME: &str = "assay.lock";
 /// More of the lock file than this is not shown.
@@ -23,20 +23,20 @@ impl DataLock {
     /// Takes the folder for `holder` (such as `assay serve`).
     ///
     /// # Errors
-    /// [`StoreError::Locked`] names who has it; [`StoreError::File`] if the lock file can't be used.
-    pub fn take(folder: &Path, holder: &str) -> Result<Self, StoreError> {
+    /// [`OpenError::Locked`] names who has it; [`OpenError::File`] if the lock file can't be used.
+    pub fn take(folder: &Path, holder: &str) -> Result<Self, OpenError> {
         let path = folder.join(FILE_NAME);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let mut file = opened.map_err(|e| StoreError::file("open the lock file", &path, e))?;
+        let mut file = opened.map_err(|e| OpenError::file("open the lock file", &path, e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(StoreError::Locked { folder: folder.to_owned(), holder: read_holder(&mut file) });
+                return Err(OpenError::Locked { folder: folder.to_owned(), holder: read_holder(&mut file) });
             }
-            Err(e) => return Err(StoreError::file("lock", &path, e.into())),
+            Err(e) => return Err(OpenError::file("lock", &path, e.into())),
         }
         let written = file.set_len(0).and_then(|()| writeln!(file, "{holder} (process {})", std::process::id()));
-        written.map_err(|e| StoreError::file("write the lock file", &path, e))?;
+        written.map_err(|e| OpenError::file("write the lock file", &path, e))?;
         Ok(Self { _file: file })
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::fail::database;
-use crate::StoreError;
+use super::failure::database;
+use super::open_error::OpenError;
 
 /// All steps, oldest first; a released one is never edited.
 pub(super) const MIGRATIONS: &[&str] = &[
@@ -36,19 +36,20 @@ pub(super) fn newest(migrations: &[&str]) -> u32 {
     u32::try_from(migrations.len()).unwrap_or(u32::MAX)
 }
 
-pub(super) fn version(db: &Connection) -> Result<u32, StoreError> {
-    db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| database("reading the schema version", e))
+pub(super) fn version(db: &Connection) -> Result<u32, OpenError> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|e| database("reading the schema version", e).into())
 }
 
 /// Refuses a database that a newer version wrote.
-pub(super) fn refuse_newer(file: &Path, found: u32, migrations: &[&str]) -> Result<(), StoreError> {
+pub(super) fn refuse_newer(file: &Path, found: u32, migrations: &[&str]) -> Result<(), OpenError> {
     let known = newest(migrations);
-    if found > known { Err(StoreError::NewerSchema { file: file.to_owned(), found, known }) } else { Ok(()) }
+    if found > known { Err(OpenError::NewerSchema { file: file.to_owned(), found, known }) } else { Ok(()) }
 }
 
 /// Brings `db` (the open `file`) to the newest schema. An existing database is copied first to
 /// `FILE.before-v<new version>`.
-pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> Result<(), OpenError> {
     let found = version(db)?;
     refuse_newer(file, found, migrations)?;
     if found == newest(migrations) {
@@ -75,14 +76,14 @@ pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> 
     Ok(())
 }
 
-fn copy_before(db: &Connection, file: &Path, new: u32) -> Result<(), StoreError> {
+fn copy_before(db: &Connection, file: &Path, new: u32) -> Result<(), OpenError> {
     let named = |suffix: &str| {
         let mut name = file.as_os_str().to_owned();
         name.push(format!(".before-v{new}{suffix}"));
         PathBuf::from(name)
     };
     let (copy, partial) = (named(""), named(".partial"));
-    let io = |e| StoreError::file("write the copy", &partial, e);
+    let io = |e| OpenError::file("write the copy", &partial, e);
     match std::fs::remove_file(&partial) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
         _ => {}
@@ -142,7 +143,7 @@ mod tests {
         let mut db = Connection::open(&file).unwrap();
         migrate(&mut db, &file, &[V1, V2]).unwrap();
         let error = migrate(&mut db, &file, &[V1]).unwrap_err();
-        assert!(matches!(error, StoreError::NewerSchema { found: 2, known: 1, .. }), "{error}");
+        assert!(matches!(error, OpenError::NewerSchema { found: 2, known: 1, .. }), "{error}");
     }
 
     #[test]

@@ -1,35 +1,34 @@
 //! Records in one SQLite file, `assay.db` in the data folder.
 //!
-//! One thread writes: it takes all commands that wait, runs them in one transaction (each in a savepoint of its own, so
-//! that one that fails takes nothing else with it), commits with `synchronous=FULL`, and only then answers them. Reads
-//! go to connections of their own and see the last commit. Checkpoints run on a third thread, off the commit path.
+//! One thread writes: it takes all waiting operations, runs them in one transaction (each in its own savepoint, so that a failing one
+//! affects no other), commits with `synchronous=FULL`, and only then answers. Reads use connections of their own and see the last
+//! commit. A third thread makes checkpoints, off the commit path.
 //!
-//! Where to begin: [`SqliteRecords::open`], then `writer.rs`; the statements are in `keys.rs`, `jobs.rs`, `shards.rs`,
-//! `conclusions.rs`, `renders.rs`, `seasons.rs`, `submissions.rs`, `published.rs`, `reconcile.rs`, `answers.rs`,
-//! `community.rs` and `webhooks.rs`; the tables in `migrations/`. A backup's copy is made in `copy.rs`.
+//! To start reading: `open.rs`, `store.rs`, then `writer.rs`. Each repository trait is implemented in the file of the trait's name,
+//! next to its statements; the tables are in `migrations/`. `copy.rs` makes the copy of a backup.
 
-mod answers;
-mod arena;
-mod backend;
+mod attempt_notes;
 mod checkpoint;
-mod commits;
 mod community;
 mod conclusions;
+mod connection;
 mod copy;
 mod events;
-mod fail;
+mod failure;
+mod idempotency;
 mod jobs;
 mod keys;
 mod known_keys;
-mod line;
 mod lock;
 mod migrate;
-mod notes;
 mod open;
-mod published;
+mod open_error;
+mod publication;
+mod queue_snapshot;
 mod quotas;
 mod readers;
-mod reconcile;
+mod records;
+mod recovery;
 mod removals;
 mod renders;
 mod reserve;
@@ -38,10 +37,13 @@ mod row;
 mod seasons;
 mod sessions;
 mod shards;
+mod signed_documents;
+mod store;
 mod submissions;
 mod webhooks;
 mod writer;
 
 pub use copy::{RecordCounts, RecordsCopy};
 pub use lock::DataLock;
-pub use open::SqliteRecords;
+pub use open_error::OpenError;
+pub use store::SqliteRecords;

@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{change, first, micros, value};
-use super::{SqliteRecords, published};
-use crate::quota::day;
+use super::{SqliteRecords, publication};
+use crate::quotas::day;
 use crate::{AccountUsage, JobDemand, NewJob, QuotaRecords, StoreError};
 
 #[async_trait]
@@ -27,7 +27,7 @@ pub(super) fn admit(db: &Connection, job: &NewJob) -> SqlResult<JobDemand> {
     let known: bool = value(db, sql, (job.account.as_str(), &job.policy_path))?;
     let ask = JobDemand { stored_bytes: if known { 0 } else { quota.ask.stored_bytes }, ..quota.ask };
     let now = job.header.created_at;
-    match quota.caps.over(&of(db, &job.account, now)?, ask, now) {
+    match quota.caps.exceeded_by(&of(db, &job.account, now)?, ask, now) {
         Some(over) => Err(StoreError::CapExceeded(over).into()),
         None => Ok(ask),
     }
@@ -68,7 +68,7 @@ fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> SqlResult<Acc
          WHERE completed_at >= ?2 AND completed_at IS NOT NULL AND policy_path IS NOT NULL
                AND policy_removed_at IS NULL AND account = ?1 AND kind = 'submission' AND status <> 'CANCELLED'
                AND {} > ?3",
-        published::at("jobs")
+        publication::at("jobs")
     );
     let read = |row: &Row<'_>| {
         let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.unsigned_abs());

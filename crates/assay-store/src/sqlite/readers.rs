@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-use super::fail::{SqlResult, database};
-use super::open::connect;
+use super::connection::connect;
+use super::failure::{SqlResult, database};
 use crate::{StorageHealth, StoreError};
 
 /// Idle connections kept.
@@ -37,16 +37,16 @@ impl Readers {
         doing: &'static str,
         query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
-        self.ask(doing, |db| in_snapshot(db, query))
+        self.query(doing, |db| in_snapshot(db, query))
     }
 
     /// Runs a `query` of a single statement, which sees one state of the database by itself.
-    pub(super) fn ask<T>(
+    pub(super) fn query<T>(
         &self,
         doing: &'static str,
         query: impl FnOnce(&Connection) -> SqlResult<T>,
     ) -> Result<T, StoreError> {
-        let result = self.answer(doing, query);
+        let result = self.run(doing, query);
         match &result {
             Err(error) if error.is_outage() => self.health.reads_failed(error),
             _ => self.health.reads_work(),
@@ -54,7 +54,7 @@ impl Readers {
         result
     }
 
-    fn answer<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> SqlResult<T>) -> Result<T, StoreError> {
+    fn run<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> SqlResult<T>) -> Result<T, StoreError> {
         let pooled = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let db = match pooled {
             Some(db) => db,

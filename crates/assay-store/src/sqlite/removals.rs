@@ -5,10 +5,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
-use super::jobs::{expect_one, status};
-use super::row::{all, change, first, micros, parsed, time_or_null, value};
-use super::{SqliteRecords, conclusions, renders, webhooks};
+use super::failure::SqlResult;
+use super::row::{all, change, expect_one, first, micros, parsed, status, time_or_null, value};
+use super::{SqliteRecords, renders, signed_documents, webhooks};
 use crate::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
 /// What a season that is not closed may still have to run or to show is needed, however old.
@@ -98,7 +97,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     expect_one(change(db, sql, (&id, micros(now)))?, "a job to erase")?;
     // The same policy again, at the end of a season.
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
-    conclusions::forget_signed(db, &id)?;
+    signed_documents::delete(db, &id)?;
     renders::erase(db, &id)?;
     webhooks::erase(db, &id)?;
     Ok(EraseOutcome::Done)

@@ -7,10 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
-use super::fail::SqlResult;
-use super::jobs::{expect_one, status};
-use super::row::{all, change, first, json, micros, name, parsed, text, to_json};
-use super::shards::until;
+use super::failure::SqlResult;
+use super::row::{all, change, expect_one, first, json, micros, name, parsed, status, text, to_json, until};
 use crate::{
     Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRecords, RenderRequestOutcome,
     RenderReturnOutcome, RenderedEpisode, StoreError,
@@ -31,7 +29,7 @@ impl RenderRecords for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError> {
         let worker = worker.to_owned();
-        self.lease("claiming something to draw", move |db| claim(db, &worker, job, now, lease)).await
+        self.write_lease("claiming something to draw", move |db| claim(db, &worker, job, now, lease)).await
     }
 
     async fn heartbeat_render(
@@ -40,7 +38,7 @@ impl RenderRecords for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Lease, StoreError> {
-        self.lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
     }
 
     async fn record_render(
@@ -59,7 +57,7 @@ impl RenderRecords for SqliteRecords {
 
     async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError> {
         let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 ORDER BY episode";
-        self.ask("reading what was drawn", |db| all(db, sql, [job.to_string()], rendering))
+        self.query("reading what was drawn", |db| all(db, sql, [job.to_string()], rendering))
     }
 
     async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError> {

@@ -1,12 +1,27 @@
 //! The table of reviews.
 
 use assay_model::{AccountId, JobId, JobStatus, Review};
+use async_trait::async_trait;
 use rusqlite::Connection;
 
-use super::fail::SqlResult;
-use super::jobs::{expect_one, status};
-use super::row::{change, first, to_json, value};
-use crate::{KeyId, MAX_REVIEWS, ReviewOutcome};
+use super::SqliteRecords;
+use super::failure::SqlResult;
+use super::row::{change, expect_one, first, status, to_json, value};
+use crate::{KeyId, MAX_REVIEWS, ReviewOutcome, ReviewRecords, StoreError};
+
+#[async_trait]
+impl ReviewRecords for SqliteRecords {
+    async fn review_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        key: &KeyId,
+        review: Review,
+    ) -> Result<ReviewOutcome, StoreError> {
+        let (account, key) = (account.cloned(), key.clone());
+        self.write("reviewing a job", move |db| add(db, account.as_ref(), id, &key, &review)).await
+    }
+}
 
 pub(super) fn add(
     db: &Connection,

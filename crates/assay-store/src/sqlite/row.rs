@@ -3,12 +3,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use assay_model::JobStatus;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row};
 use serde::de::DeserializeOwned;
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use crate::StoreError;
 
 /// Where a value stands in a row, and what it is called when it can't be read.
@@ -140,4 +141,30 @@ pub(super) fn value<T: FromSql>(db: &Connection, sql: &str, params: impl Params)
 /// Runs a change and returns the number of rows changed.
 pub(super) fn change(db: &Connection, sql: &str, params: impl Params) -> SqlResult<usize> {
     Ok(db.prepare_cached(sql)?.execute(params)?)
+}
+
+/// Checks that a change affected one row. The statements of one transaction see one state, so a row that was just read cannot have
+/// changed.
+pub(super) fn expect_one(changed: usize, what: &'static str) -> SqlResult<()> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Invalid(format!("{changed} rows changed instead of {what}")).into())
+    }
+}
+
+/// Reads the column `status` of a job.
+pub(super) fn status(row: &Row<'_>) -> SqlResult<JobStatus> {
+    status_in(row, "status")
+}
+
+pub(super) fn status_in(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<JobStatus> {
+    let text = text(row, column)?;
+    Ok(JobStatus::parse(text)
+        .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
+}
+
+/// Returns the end of a lease that begins now, as stored in a column.
+pub(super) fn until(now: Timestamp, lease: SignedDuration) -> i64 {
+    micros(now.saturating_add(lease).unwrap_or(Timestamp::MAX))
 }

@@ -1,15 +1,71 @@
 //! The table of seasons.
 
 use assay_model::{ScenarioId, SeasonSecret};
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
-use super::jobs::{self, expect_one};
-use super::row::{all, change, first, json, micros, name, parsed, time, to_json, value};
-use crate::{NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonSecrets, SeasonState, StoreError};
+use super::failure::SqlResult;
+use super::row::{all, change, expect_one, first, json, micros, name, parsed, time, to_json, value};
+use super::{SqliteRecords, jobs};
+use crate::{NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonRecords, SeasonSecrets, SeasonState, StoreError};
 
 const COLUMNS: &str = "scenario, number, state, pins, secret, top, opened_at, closing_at, reruns_at IS NOT NULL AS reruns_begun, closed_at";
+
+#[async_trait]
+impl SeasonRecords for SqliteRecords {
+    async fn open_season(&self, season: NewSeason) -> Result<OpenSeasonOutcome, StoreError> {
+        self.write("opening a season", move |db| open(db, &season)).await
+    }
+
+    async fn season(&self, scenario: &ScenarioId, number: Option<u32>) -> Result<Option<Season>, StoreError> {
+        self.read("reading a season", |db| get(db, scenario, number))
+    }
+
+    async fn seasons(&self, scenario: Option<&ScenarioId>) -> Result<Vec<Season>, StoreError> {
+        self.read("listing seasons", |db| list(db, scenario))
+    }
+
+    async fn season_secrets(&self, scenario: &ScenarioId, number: u32) -> Result<Option<SeasonSecrets>, StoreError> {
+        self.read("reading a season's secrets", |db| secrets(db, scenario, number))
+    }
+
+    async fn begin_closing_season(
+        &self,
+        scenario: &ScenarioId,
+        top: u32,
+        secret: SeasonSecret,
+        now: Timestamp,
+    ) -> Result<Option<Season>, StoreError> {
+        let scenario = scenario.clone();
+        self.write("closing a season", move |db| begin_closing(db, &scenario, top, &secret, now)).await
+    }
+
+    async fn unfinished_season_jobs(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError> {
+        self.read("counting what a season waits for", |db| unfinished(db, scenario, season))
+    }
+
+    async fn begin_reruns(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        reruns: Vec<NewRerun>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let scenario = scenario.clone();
+        self.write("queueing a season's last runs", move |db| begin_reruns(db, &scenario, season, &reruns, now)).await
+    }
+
+    async fn finish_closing_season(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let scenario = scenario.clone();
+        self.write("closing a season for good", move |db| finish_closing(db, &scenario, season, now)).await
+    }
+}
 
 pub(super) fn open(db: &Connection, new: &NewSeason) -> SqlResult<OpenSeasonOutcome> {
     let latest = get(db, &new.scenario, None)?;

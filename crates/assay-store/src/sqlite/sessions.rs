@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
-use super::fail::{SqlFailure, SqlResult};
+use super::failure::{SqlFailure, SqlResult};
 use super::row::{change, first, micros, time};
 use crate::{KeyId, MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords, StoreError};
 
@@ -16,7 +16,7 @@ impl SessionRecords for SqliteRecords {
 
     async fn session(&self, hash: &SessionHash) -> Result<Option<SessionRecord>, StoreError> {
         let sql = "SELECT key_id, hash, created_at, expires_at FROM sessions WHERE hash = ?1";
-        self.ask("reading a session", |db| first(db, sql, [hash], read))
+        self.query("reading a session", |db| first(db, sql, [hash], read))
     }
 
     async fn end_session(&self, hash: &SessionHash) -> Result<bool, StoreError> {

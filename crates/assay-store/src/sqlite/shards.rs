@@ -1,15 +1,15 @@
 //! The table of shards, and the results written against them.
 
-use assay_model::{AccountId, Blame, EpisodeResult, JobEvent, JobId, SHOWCASE_EPISODES};
+use assay_model::{AccountId, AttemptNote, Blame, EpisodeResult, JobEvent, JobId, SHOWCASE_EPISODES};
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::fail::SqlResult;
-use super::jobs::{self, expect_one, status};
-use super::line::measure;
-use super::row::{all, change, first, json, micros, parsed, to_json, value};
-use super::{notes, renders};
-use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, StoreError};
+use super::failure::SqlResult;
+use super::queue_snapshot::measure;
+use super::row::{all, change, expect_one, first, json, micros, parsed, status, to_json, until, value};
+use super::{SqliteRecords, attempt_notes, jobs, renders};
+use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, StoreError};
 
 /// Longest reason kept with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
@@ -37,6 +37,88 @@ const NEXT: &str = "
                     WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = heads.account
                           AND job_id = heads.job_id) AS shard
     FROM heads ORDER BY held, turn, job_id LIMIT 1";
+
+#[async_trait]
+impl ShardRecords for SqliteRecords {
+    async fn claim_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let worker = worker.to_owned();
+        self.write("claiming a shard", move |db| claim(db, &worker, &ShardFilter::any(ShardKind::Any), now, lease))
+            .await
+    }
+
+    async fn claim_shard_of_others(
+        &self,
+        worker: &str,
+        accounts: &[AccountId],
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let (worker, wanted) = (worker.to_owned(), ShardFilter::excluding(accounts));
+        self.write("claiming a shard", move |db| claim(db, &worker, &wanted, now, lease)).await
+    }
+
+    async fn claim_secret_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let (worker, wanted) = (worker.to_owned(), ShardFilter::any(ShardKind::Secret));
+        self.write("claiming a submission's shard", move |db| claim(db, &worker, &wanted, now, lease)).await
+    }
+
+    async fn claim_server_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError> {
+        let worker = worker.to_owned();
+        let wanted = ShardFilter::any(ShardKind::Remote);
+        self.write("claiming a policy server's shard", move |db| claim(db, &worker, &wanted, now, lease)).await
+    }
+
+    async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
+        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+    }
+
+    async fn record_episode(
+        &self,
+        fence: Fence,
+        result: EpisodeResult,
+        now: Timestamp,
+    ) -> Result<RecordOutcome, StoreError> {
+        self.write("recording a result", move |db| record(db, fence, &result, now)).await
+    }
+
+    async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError> {
+        self.write("noting an attempt", move |db| attempt_notes::add(db, fence, &note)).await
+    }
+
+    async fn postpone_shard(
+        &self,
+        fence: Fence,
+        not_before: Timestamp,
+        reason: &str,
+    ) -> Result<ReturnOutcome, StoreError> {
+        let reason = reason.to_owned();
+        self.write("postponing a shard", move |db| postpone(db, fence, not_before, &reason)).await
+    }
+
+    async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError> {
+        self.write("handing a shard back", move |db| release(db, fence)).await
+    }
+
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError> {
+        let reason = reason.to_owned();
+        self.write("giving a shard up", move |db| give_up(db, fence, &reason, now)).await
+    }
+}
 
 /// Which shards a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +207,10 @@ fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> SqlR
         episodes: (start..end).filter(|episode| !done.contains(episode)).collect(),
         failures: row.get("failures")?,
         last_failure: row.get("last_failure")?,
-        notes: notes::of(db, job_id, start, end)?.into_iter().filter(|note| !done.contains(&note.episode())).collect(),
+        notes: attempt_notes::of(db, job_id, start, end)?
+            .into_iter()
+            .filter(|note| !done.contains(&note.episode()))
+            .collect(),
     })
 }
 
@@ -169,7 +254,7 @@ pub(super) fn record(
         return Ok(RecordOutcome::Duplicate);
     }
     insert(db, &id, fence, result, now)?;
-    notes::forget(db, &id, result.episode)?;
+    attempt_notes::forget(db, &id, result.episode)?;
     renders::expect(db, &id, result)?;
     measure(db, fence, now)?;
     let range = end_plan(db, &id, result)?.map_or(range.clone(), |end| range.start..end);
@@ -283,9 +368,4 @@ pub(super) fn give_up(db: &Connection, fence: Fence, reason: &str, now: Timestam
     let failure = JobFailure { blame: Blame::Platform, message: reason };
     jobs::fail(db, fence.job_id, &failure, now)?;
     Ok(ReturnOutcome::JobFailed)
-}
-
-/// When a lease taken now runs out.
-pub(super) fn until(now: Timestamp, lease: SignedDuration) -> i64 {
-    micros(now.saturating_add(lease).unwrap_or(Timestamp::MAX))
 }

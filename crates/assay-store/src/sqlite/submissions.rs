@@ -1,15 +1,40 @@
 //! Jobs that are submissions to the arena.
 
 use assay_model::{AccountId, JobHeader, JobId, JobStatus, ScenarioId};
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::fail::SqlResult;
-use super::jobs::{self, COLUMNS};
-use super::published;
-use super::row::{all, change, first, json, micros, parsed, value};
-use super::seasons;
-use crate::{ChooseOutcome, JobRecord, NewJob, SeasonState, StoreError, SubmitOutcome};
+use super::failure::SqlResult;
+use super::jobs::COLUMNS;
+use super::row::{all, change, first, json, micros, parsed, status, value};
+use super::{SqliteRecords, jobs, publication, seasons};
+use crate::{ChooseOutcome, JobRecord, NewJob, SeasonState, StoreError, SubmissionRecords, SubmitOutcome};
+
+#[async_trait]
+impl SubmissionRecords for SqliteRecords {
+    async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<SubmitOutcome, StoreError> {
+        self.write("accepting a submission", move |db| submit(db, &job, daily, day)).await
+    }
+
+    async fn choose_submission(&self, account: Option<&AccountId>, id: JobId) -> Result<ChooseOutcome, StoreError> {
+        let account = account.cloned();
+        self.write("choosing a submission", move |db| choose(db, account.as_ref(), id)).await
+    }
+
+    async fn season_standing(
+        &self,
+        scenario: &ScenarioId,
+        season: u32,
+        published_by: Option<Timestamp>,
+    ) -> Result<Vec<JobRecord>, StoreError> {
+        self.read("reading what counts in a season", |db| standing(db, scenario, season, published_by))
+    }
+
+    async fn reruns(&self, scenario: &ScenarioId, season: u32) -> Result<Vec<(JobId, JobRecord)>, StoreError> {
+        self.read("reading a season's last runs", |db| reruns(db, scenario, season))
+    }
+}
 
 pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) -> SqlResult<SubmitOutcome> {
     let (scenario, account) = (&job.header.scenario, job.account.as_str());
@@ -20,7 +45,7 @@ pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) 
     if season.is_none_or(|season| season.state != SeasonState::Open) {
         return Ok(SubmitOutcome::NotOpen);
     }
-    let published_at = published::at("jobs");
+    let published_at = publication::at("jobs");
     // One that FAILED counts until that is published: otherwise the next one would show when it did.
     let sql = format!(
         "SELECT count(*) FROM jobs
@@ -39,7 +64,7 @@ pub(super) fn choose(db: &Connection, account: Option<&AccountId>, id: JobId) ->
                WHERE job_id = ?1 AND kind = 'submission' AND (?2 IS NULL OR account = ?2)";
     let id = id.to_string();
     let found = first(db, sql, (&id, account.map(AccountId::as_str)), |row| {
-        Ok((jobs::status(row)?, json::<JobHeader>(row, "header")?, row.get::<_, String>("account")?))
+        Ok((status(row)?, json::<JobHeader>(row, "header")?, row.get::<_, String>("account")?))
     })?;
     let Some((status, JobHeader { scenario, arena: Some(entry), .. }, owner)) = found else {
         return Ok(ChooseOutcome::NotFound);
@@ -63,7 +88,7 @@ pub(super) fn standing(
     season: u32,
     published_by: Option<Timestamp>,
 ) -> SqlResult<Vec<JobRecord>> {
-    let (published_at, later_published) = (published::at("jobs"), published::at("later"));
+    let (published_at, later_published) = (publication::at("jobs"), publication::at("later"));
     let sql = format!(
         "SELECT {COLUMNS} FROM jobs
          WHERE scenario = ?1 AND season = ?2 AND kind = 'submission' AND status = 'COMPLETED'

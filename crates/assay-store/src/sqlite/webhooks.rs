@@ -5,9 +5,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{all, change, first, json, micros, name, parsed, text, time, time_or_null, to_json, value};
-use super::{SqliteRecords, published};
+use super::{SqliteRecords, publication};
 use crate::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, NewJob, StoreError, WebhookRecords,
     WebhookSecrets,
@@ -37,7 +37,7 @@ impl WebhookRecords for SqliteRecords {
     async fn webhook_secrets(&self, account: &AccountId) -> Result<Option<WebhookSecrets>, StoreError> {
         let sql =
             "SELECT account, secret, created_at, previous, previous_until FROM webhook_secrets WHERE account = ?1";
-        self.ask("reading a webhook secret", |db| first(db, sql, [account.as_str()], secrets))
+        self.query("reading a webhook secret", |db| first(db, sql, [account.as_str()], secrets))
     }
 
     async fn claim_delivery(
@@ -60,7 +60,7 @@ impl WebhookRecords for SqliteRecords {
         }
         // Only now, so that a row that can't be read holds up nothing but itself.
         let sql = format!("SELECT {COLUMNS} FROM webhook_deliveries WHERE job_id = ?1");
-        self.ask("reading a webhook", |db| first(db, &sql, [&id], read))
+        self.query("reading a webhook", |db| first(db, &sql, [&id], read))
     }
 
     async fn record_delivery_attempt(
@@ -94,7 +94,7 @@ pub(super) fn erase(db: &Connection, job: &str) -> SqlResult<()> {
 /// The oldest delivery that is due by `now`, of an account that is not in the JSON list `busy`: its job has ended, and
 /// that is published.
 fn next(db: &Connection, busy: &str, now: Timestamp) -> SqlResult<Option<(String, i64)>> {
-    let (submission, published) = (JobKind::Submission.as_str(), published::status("?1"));
+    let (submission, published) = (JobKind::Submission.as_str(), publication::status("?1"));
     let sql = format!(
         "SELECT webhook_deliveries.job_id, due_at FROM webhook_deliveries JOIN jobs ON jobs.job_id = webhook_deliveries.job_id
          WHERE state = 'PENDING' AND due_at <= ?1 AND jobs.completed_at IS NOT NULL

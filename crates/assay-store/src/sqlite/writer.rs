@@ -1,5 +1,7 @@
 //! The one thread that writes, with group commit.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -7,7 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::checkpoint::Checkpointer;
-use super::fail::{SqlResult, database};
+use super::failure::{SqlResult, database};
 use crate::{StorageHealth, StoreError};
 
 /// Commands that may wait; more callers wait for room.
@@ -39,6 +41,7 @@ pub(super) struct Writer {
     sender: Option<mpsc::Sender<WriteCommand>>,
     thread: Option<JoinHandle<()>>,
     changes: watch::Receiver<()>,
+    commits: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -49,15 +52,22 @@ impl Writer {
     ) -> Result<Self, std::io::Error> {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let (changed, changes) = watch::channel(());
+        let commits = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&commits);
         let thread = std::thread::Builder::new()
             .name("assay-db-writer".into())
-            .spawn(move || run(db, receiver, (&checkpointer, &health), &changed))?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), changes })
+            .spawn(move || run(db, receiver, (&checkpointer, &health), (&changed, &counter)))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), changes, commits })
     }
 
-    /// Marked after each commit.
+    /// Returns a channel that is marked after each commit.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changes.clone()
+    }
+
+    /// Returns the number of commits so far. It grows after a commit and before its callers are answered.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
     }
 
     /// Runs `operation` in a transaction and answers once its effects have the given `durability`. If the caller goes away meanwhile,
@@ -113,13 +123,14 @@ fn run(
     mut db: Connection,
     mut receiver: mpsc::Receiver<WriteCommand>,
     (checkpointer, health): (&Checkpointer, &StorageHealth),
-    changed: &watch::Sender<()>,
+    (changed, commits): (&watch::Sender<()>, &AtomicU64),
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while receiver.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let begun = Instant::now();
         let (answers, committed) = commit(&mut db, &mut batch, health);
         metrics::histogram!("assay_db_commit_seconds").record(begun.elapsed());
+        commits.fetch_add(1, Ordering::SeqCst);
         changed.send_replace(());
         for answer in answers {
             answer(committed.clone());

@@ -210,7 +210,7 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
         records.record_episode(secret.fence, result, at(second)).await.unwrap();
     }
     let line = records.queue_snapshot(100, at(10)).await.unwrap();
-    assert_eq!((line.paces, line.conclusion_s), (vec![], None), "how long they took is not measured");
+    assert_eq!((line.episode_durations, line.conclusion_s), (vec![], None), "how long they took is not measured");
     let claim = records.claim_conclusion("w", at(13), LEASE).await.unwrap().unwrap();
     let found = outcome(&claim.header, &claim.episodes);
     assert!(records.complete_job(claim.fence, found, signed(), at(13)).await.unwrap());
@@ -224,7 +224,7 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
     // It ended at 13 s, and that is published at 15 s.
     assert_eq!(seen(14).await, (1, None, 2, 30, 1000, 0));
     assert_eq!(seen(15).await, (0, None, 1, 0, 1000, 1));
-    let paces = async |second| records.queue_snapshot(100, at(second)).await.unwrap().paces;
+    let paces = async |second| records.queue_snapshot(100, at(second)).await.unwrap().episode_durations;
     assert_eq!(paces(14).await, []);
     assert!((paces(15).await[0].seconds - 0.1).abs() < 1e-9, "the time of the published showcase");
 }

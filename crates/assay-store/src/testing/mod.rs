@@ -1,7 +1,6 @@
 //! The conformance suites: what every backend must do. Run [`records`] and [`queue`] from a backend's tests.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
-mod answers;
 mod arena;
 mod attempts;
 mod certifications;
@@ -9,11 +8,12 @@ mod community;
 mod conclusions;
 mod events;
 mod fixtures;
+mod idempotency;
 mod jobs;
 mod keys;
 mod leases;
-mod line;
 mod queue;
+mod queue_snapshot;
 mod quotas;
 mod removals;
 mod renders;
@@ -77,8 +77,8 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         events::tell_why_a_job_failed,
         events::are_not_told_twice,
         events::count_over_all_jobs,
-        line::tells_who_waits_and_who_works,
-        line::tells_how_long_things_take,
+        queue_snapshot::tells_who_waits_and_who_works,
+        queue_snapshot::tells_how_long_things_take,
         sessions::come_back_as_they_were,
         sessions::are_bounded,
         quotas::of_a_day_come_again,
@@ -98,10 +98,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         renders::go_with_their_job,
         renders::end_with_a_certification,
         renders::can_be_asked_for,
-        answers::are_given_again,
-        answers::come_with_their_job,
-        answers::block_nobody_for_ever,
-        answers::are_forgotten,
+        idempotency::are_given_again,
+        idempotency::come_with_their_job,
+        idempotency::block_nobody_for_ever,
+        idempotency::are_forgotten,
         arena::seasons_follow_each_other,
         arena::submissions_are_bounded_a_day,
         arena::kinds_are_listed_apart,

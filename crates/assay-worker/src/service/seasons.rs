@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource, rank};
-use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, counted, entrants};
+use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries};
 use jiff::Timestamp;
 
 use super::Shared;
@@ -76,7 +76,7 @@ impl Shared {
         let records = &*self.options.records;
         let secrets = self.wait(records.season_secrets(&season.scenario, season.number))?;
         let Some(fresh) = secrets.and_then(|secrets| secrets.rerun) else { return Ok(Vec::new()) };
-        let entries = self.wait(counted(records, season, None))?;
+        let entries = self.wait(season_entries(records, season, None))?;
         let places = rank(&self.wait(entrants(records, season, &entries))?, season.pins.idle_progress);
         let mut first: Vec<_> =
             entries.iter().zip(places).filter_map(|(entry, place)| Some((place.rank?, entry))).collect();

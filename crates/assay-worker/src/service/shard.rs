@@ -77,7 +77,7 @@ pub(super) struct Recorder<'a> {
 
 impl SessionEvents for Recorder<'_> {
     fn progress(&self, episode: u32, step: u32, of: u32) {
-        self.shared.options.live.step(self.fence.job_id, EpisodeProgress { episode, step, of });
+        self.shared.options.live.report(self.fence.job_id, EpisodeProgress { episode, step, max_steps: of });
     }
 
     fn wanted(&self, episode: u32) -> bool {
@@ -99,7 +99,7 @@ impl SessionEvents for Recorder<'_> {
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
         let (episode, seconds) = (result.episode, result.wall_time_s);
-        self.shared.options.live.ended(self.fence.job_id, episode);
+        self.shared.options.live.end(self.fence.job_id, episode);
         if !self.wanted(episode) {
             return Ok(());
         }
@@ -265,7 +265,7 @@ impl Shared {
             let recorded = self.wait(self.options.records.episodes(header.job_id, 0, header.plan.episodes));
             self.forget_dropped(header, &recorded.unwrap_or_default());
         }
-        claim.episodes.iter().for_each(|episode| self.options.live.ended(fence.job_id, *episode));
+        claim.episodes.iter().for_each(|episode| self.options.live.end(fence.job_id, *episode));
         self.claims.remove(&held);
         // Somebody waits for the verdict; tidying up can wait.
         self.conclude_next();

@@ -77,7 +77,7 @@ impl Copying<'_> {
             _ => {}
         }
         let created_at = SystemClock.now();
-        let records = RecordsCopy::make(self.data, &to)?;
+        let records = RecordsCopy::create(self.data, &to)?;
         let manifest = Manifest::new(RecordsCopy::schema(), created_at, records.counts()?);
         Ok((records, manifest))
     }

@@ -8,7 +8,7 @@ use assay_api::ReplayFailure;
 use assay_model::lane::files::TRACE;
 use assay_model::{EpisodeResult, JobId, JobStatus};
 use assay_report::ReplayReport;
-use assay_store::{Blobs, JobFilter, JobRecord, Records, ScenarioFiles, SqliteRecords};
+use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ScenarioFiles, SqliteRecords};
 use assay_worker::{Cancel, Engine};
 use tokio::runtime::Runtime;
 

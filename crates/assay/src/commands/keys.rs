@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_api::keys::mint;
 use assay_model::{Clock, Scope, Scopes, SystemClock};
-use assay_store::{KeyId, KeyRecord, Records, SqliteRecords};
+use assay_store::{KeyId, KeyRecord, KeyRecords, SqliteRecords};
 use jiff::ToSpan;
 use serde_json::json;
 

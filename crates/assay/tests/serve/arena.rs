@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_model::{Clock, Generator, Grid, ScenarioId, SeasonSecret, SystemClock};
 use assay_scenario::{Scenario, draw};
-use assay_store::{Records, SeasonRecords, SqliteRecords};
+use assay_store::{JobRecords, SeasonRecords, SqliteRecords};
 use assay_testkit::{Assay, Client, Server, archive, example, home, now_s, wait_for, zip_folder};
 use jiff::Timestamp;
 use rustix::process::Signal;

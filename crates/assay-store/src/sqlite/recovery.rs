@@ -1,13 +1,25 @@
 //! Leases that ran out, and what can be claimed.
 
 use assay_model::{Blame, JobId};
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{all, change, first, micros, parsed, time_or_null};
-use super::{jobs, notes, renders};
-use crate::{JobFailure, MAX_LAPSES, ReconcileSummary, Work};
+use super::{SqliteRecords, attempt_notes, jobs, renders};
+use crate::{JobFailure, MAX_LAPSES, ReconcileSummary, RecoveryRecords, StoreError, Work};
+
+#[async_trait]
+impl RecoveryRecords for SqliteRecords {
+    async fn reconcile(&self, now: Timestamp) -> Result<ReconcileSummary, StoreError> {
+        self.write("reconciling", move |db| reconcile(db, now)).await
+    }
+
+    async fn claimable(&self, limit: u32) -> Result<Vec<Work>, StoreError> {
+        self.read("looking for work", |db| claimable(db, limit))
+    }
+}
 
 pub(super) fn reconcile(db: &Connection, now: Timestamp) -> SqlResult<ReconcileSummary> {
     let mut done = ReconcileSummary::default();
@@ -54,7 +66,7 @@ fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut R
 /// False when an earlier shard of the same job has just failed it.
 fn requeue_shard(db: &Connection, work: Work) -> SqlResult<bool> {
     let Work::Shard { job_id, shard } = work else { return Ok(false) };
-    notes::lease_expired(db, job_id, shard)?;
+    attempt_notes::lease_expired(db, job_id, shard)?;
     let sql = "UPDATE shards SET state = 'QUEUED', worker = NULL, lease_until = NULL, lapses = lapses + 1
                WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED'";
     Ok(change(db, sql, (job_id.to_string(), shard))? == 1)

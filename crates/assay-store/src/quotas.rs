@@ -1,4 +1,4 @@
-//! What an account may have, and what it has.
+//! Caps of accounts and their usage.
 
 use std::fmt;
 
@@ -9,34 +9,34 @@ use jiff::Timestamp;
 use crate::StoreError;
 
 const DAY_S: i64 = 86_400;
-/// When to try again where nobody knows, in s: about a job.
+/// Retry interval if the time is unknown, in s: about the duration of a job.
 const RETRY_S: u64 = 30;
 
-/// What accounts have. [`crate::Records::create_job`] and its like hold it against what they may have
-/// ([`crate::NewJob::quota`]).
+/// Repository of the usage of accounts, which [`crate::JobRecords::create_job`] and related methods check against
+/// [`crate::NewJob::quota`].
 ///
 /// # Errors
-/// Every method fails with [`StoreError`] when the engine does.
+/// As [`crate::Records`].
 #[async_trait]
 pub trait QuotaRecords {
-    /// What an account has on the day of `now`.
+    /// Returns the usage of an account on the day of `now`.
     async fn account_usage(&self, account: &AccountId, now: Timestamp) -> Result<AccountUsage, StoreError>;
 }
 
-/// What a job may be accepted by. Decided in the transaction that accepts it, so that of any number of requests at the
-/// same time exactly as many as fit are accepted.
+/// The quota check of a new job. It is part of the transaction that accepts the job, so that of any number of simultaneous
+/// requests exactly as many as fit are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobQuota {
-    /// What its account may have.
+    /// Its account's caps.
     pub caps: AccountCaps,
-    /// What it will need.
+    /// Its demand.
     pub ask: JobDemand,
 }
 
-/// The most that an account may have.
+/// The caps of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountCaps {
-    /// Jobs accepted in a day (UTC); those that FAILED through our own fault are given back.
+    /// Jobs accepted in a day (UTC); those that FAILED with blame `platform` do not count.
     pub jobs_per_day: u64,
     /// Jobs that have not ended.
     pub active_jobs: u64,
@@ -47,10 +47,10 @@ pub struct AccountCaps {
 }
 
 impl AccountCaps {
-    /// Which cap stands against one more job that asks for `ask`, if any does. The pure rule: a backend calls it inside
-    /// the transaction, a client may be told early by it.
+    /// Returns the first cap that one more job with the demand `ask` would exceed. The pure rule: a backend applies it inside the
+    /// transaction, and the API as an early check.
     #[must_use]
-    pub fn over(&self, has: &AccountUsage, ask: JobDemand, now: Timestamp) -> Option<CapExceeded> {
+    pub fn exceeded_by(&self, has: &AccountUsage, ask: JobDemand, now: Timestamp) -> Option<CapExceeded> {
         let tomorrow = (day(now) + 1).saturating_mul(DAY_S);
         [
             (Cap::JobsPerDay, self.jobs_per_day, has.jobs_today, 1, Timestamp::from_second(tomorrow).ok()),
@@ -68,16 +68,16 @@ impl AccountCaps {
     }
 }
 
-/// What a job will need.
+/// The demand of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobDemand {
     /// Simulated seconds, if no episode ends early.
     pub sim_s: u64,
-    /// Bytes of its archive. They count once for an account, however often it sends the same.
+    /// Bytes of its archive. The same archive counts once per account.
     pub stored_bytes: u64,
 }
 
-/// What an account has.
+/// The usage of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "described in AccountCaps")]
 pub struct AccountUsage {
@@ -97,23 +97,23 @@ pub enum Cap {
     StoredBytes,
 }
 
-/// A cap that stands against a job.
+/// A cap that a job would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapExceeded {
-    /// Which one.
+    /// The cap.
     pub cap: Cap,
-    /// How much there may be.
+    /// Its value.
     pub maximum: u64,
-    /// How much there is.
+    /// Current usage.
     pub current: u64,
-    /// When there is room again; `None` where that depends on when jobs end or are erased.
+    /// Time at which usage falls; `None` if that depends on when jobs end or are erased.
     pub frees_at: Option<Timestamp>,
     /// Seconds after which to try again.
     pub retry_s: u64,
 }
 
 impl Cap {
-    /// Its name in answers.
+    /// Returns its name in responses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ impl fmt::Display for CapExceeded {
     }
 }
 
-/// Days since 1970, UTC.
+/// Returns the number of days since 1970-01-01, UTC.
 pub(crate) fn day(now: Timestamp) -> i64 {
     now.as_second().div_euclid(DAY_S)
 }

@@ -3,7 +3,7 @@
 use assay_model::{AttemptNote, JobId, ReplacedAttempt, ReplacementReason};
 use rusqlite::Connection;
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{all, change, first, json, to_json, value};
 use crate::{Fence, Lease, MAX_ATTEMPT_NOTES};
 

@@ -1,4 +1,4 @@
-//! Jobs as the records know them.
+//! Jobs: creation, reading, listing, ending.
 
 use std::num::NonZeroU32;
 
@@ -6,81 +6,82 @@ use assay_model::{
     AccountId, Blame, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, JobKind, JobReport, JobStatus, Review,
     ScenarioId, Secret, Verdict,
 };
+use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::RenderCounts;
+use crate::{RenderCounts, StoreError};
 
 /// A job to be accepted.
 #[derive(Debug, Clone)]
 pub struct NewJob {
-    /// Whose it is.
+    /// Its account.
     pub account: AccountId,
-    /// What is known of it; never changes.
+    /// The request and its fixed parameters.
     pub header: JobHeader,
     /// The archive, relative to the data folder; `None` for a policy server.
     pub policy_path: Option<String>,
     /// Episodes of one shard (the last shard may have fewer).
     pub shard_episodes: NonZeroU32,
-    /// What the account may have, and what the job will need; `None` accepts it in any case.
+    /// The account's caps and the job's demand; `None` accepts it in any case.
     pub quota: Option<crate::JobQuota>,
-    /// Where its end is to be reported; the query may hold a token.
+    /// Address to which its end is reported; the query may contain a token.
     pub callback_url: Option<Secret>,
 }
 
-/// Why we could not do the work.
+/// The failure of a job, other than one of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// Whose fault it is: ours, or the scenario's. A policy's faults are results and never come here.
+    /// Its cause: assay or its machine (`platform`), or the scenario. A policy's failures are results and never appear here.
     pub blame: Blame,
-    /// For the client: no host path, no secret.
+    /// Message for the client: contains no host path and no secret.
     pub message: String,
 }
 
-/// Where a job stands, with what belongs to that state.
+/// The state of a job, with the data of that state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
-    /// Accepted.
+    /// Accepted, and not started.
     Queued,
-    /// Taken up.
+    /// Started.
     Running {
-        /// When its first shard was taken.
+        /// Time at which its first shard was claimed.
         started_at: Timestamp,
     },
-    /// All episodes recorded.
+    /// All episodes are recorded.
     Judging {
-        /// When its first shard was taken.
+        /// Time at which its first shard was claimed.
         started_at: Timestamp,
     },
-    /// There is a verdict.
+    /// Concluded with a verdict.
     Completed {
-        /// When its first shard was taken.
+        /// Time at which its first shard was claimed.
         started_at: Timestamp,
-        /// When the conclusion was written.
+        /// Time at which the conclusion was written.
         completed_at: Timestamp,
-        /// What was found.
+        /// Its result.
         outcome: Box<crate::JobOutcome>,
     },
-    /// We could not do the work.
+    /// Ended by a failure of assay or of the scenario.
     Failed {
-        /// When its first shard was taken, if any was.
+        /// Time at which its first shard was claimed, if any was.
         started_at: Option<Timestamp>,
-        /// When we gave up.
+        /// Time of the failure.
         completed_at: Timestamp,
-        /// Why.
+        /// The failure.
         failure: JobFailure,
     },
-    /// The owner stopped it.
+    /// Cancelled by its owner.
     Cancelled {
-        /// When its first shard was taken, if any was.
+        /// Time at which its first shard was claimed, if any was.
         started_at: Option<Timestamp>,
-        /// When it was stopped.
+        /// Time of the cancellation.
         completed_at: Timestamp,
     },
 }
 
 impl JobState {
-    /// The state's name.
+    /// Returns the state's name.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         match self {
@@ -113,29 +114,29 @@ impl JobState {
     }
 }
 
-/// A job as it stands.
+/// The current record of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {
-    /// Whose it is.
+    /// Its account.
     pub account: AccountId,
-    /// What was asked.
+    /// The request and its fixed parameters.
     pub header: JobHeader,
     /// The archive, relative to the data folder.
     pub policy_path: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
-    /// Episodes recorded.
+    /// Number of recorded episodes.
     pub episodes_done: u32,
-    /// What a person decided last.
+    /// The last manual review.
     pub review: Option<Review>,
-    /// What was removed since.
+    /// Times of removals.
     pub removed: crate::RemovalTimes,
-    /// How many of its episodes are drawn.
+    /// Counts of rendered episodes.
     pub renders: RenderCounts,
 }
 
 impl JobRecord {
-    /// The object a client reads, with `episodes` as its details (those recorded so far, or a page of them).
+    /// Returns the report of the job, with `episodes` as its details (those recorded so far, or a page of them).
     #[must_use]
     pub fn report(&self, episodes: &[EpisodeResult]) -> JobReport {
         let state = &self.state;
@@ -147,7 +148,7 @@ impl JobRecord {
         report.evidence_removed_at = self.removed.evidence_at;
         (report.started_at, report.completed_at) = state.times();
         if self.header.kind() != JobKind::Submission {
-            // Of a submission it would tell how many of its secret worlds ended badly.
+            // For a submission this would reveal how many of its secret worlds ended in violations.
             let RenderCounts { total, open, .. } = self.renders;
             report.progress = report.progress.with_videos(total.saturating_sub(open), total);
         }
@@ -165,7 +166,7 @@ impl JobRecord {
         report
     }
 
-    /// The conclusion, once there is one.
+    /// Returns the conclusion and the fingerprint of a COMPLETED job.
     #[must_use]
     pub fn conclusion(&self) -> Option<(&Conclusion, &Fingerprint)> {
         match &self.state {
@@ -175,12 +176,12 @@ impl JobRecord {
     }
 }
 
-/// Which jobs to list, newest first.
+/// Filter of a list of jobs, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     /// Only of this kind.
     pub kind: JobKind,
-    /// Only this account's; `None` lists all accounts' (for keys that may).
+    /// Only this account's; `None` lists all accounts' (for keys with that permission).
     pub account: Option<AccountId>,
     /// Only on this scenario.
     pub scenario: Option<ScenarioId>,
@@ -188,29 +189,29 @@ pub struct JobFilter {
     pub status: Option<JobStatus>,
     /// Only with this verdict.
     pub verdict: Option<Verdict>,
-    /// Submissions match `status` and `verdict` by what is published of them by then ([`assay_model::Grid`]); without it,
-    /// by what they are.
+    /// Submissions match `status` and `verdict` by their state published by then ([`assay_model::Grid`]); without it, by their
+    /// actual state.
     pub published_by: Option<Timestamp>,
-    /// Only older than this job.
+    /// Only jobs older than this one.
     pub before: Option<JobId>,
-    /// At most this many.
+    /// Maximum number of jobs.
     pub limit: u32,
-    /// Skip this many.
+    /// Number of jobs to skip.
     pub offset: u32,
 }
 
-/// What became of a wish to cancel.
+/// Result of cancelling a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// It is CANCELLED now; workers on it are fenced.
+    /// It is CANCELLED; its workers are fenced.
     Done,
-    /// It had ended before.
+    /// It had already ended, in this state.
     Already(JobStatus),
     /// There is no such job (of this account).
     NotFound,
 }
 
-/// Jobs by state.
+/// Number of jobs by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the states are described in JobStatus")]
 pub struct JobCounts {
@@ -220,8 +221,43 @@ pub struct JobCounts {
     pub completed: u64,
     pub failed: u64,
     pub cancelled: u64,
-    /// When the oldest job that has not ended was accepted.
+    /// Time at which the oldest job that has not ended was accepted.
     pub oldest_open: Option<Timestamp>,
-    /// When the oldest job that nobody has begun with was accepted.
+    /// Time at which the oldest QUEUED job was accepted.
     pub oldest_queued: Option<Timestamp>,
+}
+
+/// Repository of jobs.
+///
+/// # Errors
+/// As [`crate::Records`].
+#[async_trait]
+pub trait JobRecords {
+    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::CapExceeded`] if it would
+    /// exceed a cap of its account. Returns the number of its shards.
+    async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
+
+    /// Returns the current record of a job; `None` also if `account` is given and is not its owner.
+    async fn job(&self, account: Option<&AccountId>, id: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// Lists a page of jobs. The number is that of all matching jobs, regardless of `before`, `limit` and `offset`.
+    async fn jobs(&self, filter: &JobFilter) -> Result<(Vec<JobRecord>, u64), StoreError>;
+
+    /// Lists a page of a job's results, by index.
+    async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError>;
+
+    /// Counts jobs by state.
+    async fn counts(&self) -> Result<JobCounts, StoreError>;
+
+    /// Cancels a job that has not ended. Its workers are told at their next heartbeat or result. A submission whose end is not
+    /// published ([`assay_model::Grid`]) is cancelled as if it had not ended.
+    async fn cancel_job(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        now: Timestamp,
+    ) -> Result<CancelOutcome, StoreError>;
+
+    /// Ends a job as FAILED, whichever worker holds it. Returns false if it had ended before.
+    async fn fail_job(&self, id: JobId, failure: JobFailure, now: Timestamp) -> Result<bool, StoreError>;
 }

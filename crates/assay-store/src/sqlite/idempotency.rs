@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{all, change, first, micros, time, value};
 use super::{SqliteRecords, jobs, submissions};
 use crate::{

@@ -1,13 +1,11 @@
 //! [`assay_model::Grid`] in SQL: when something of a submission is published.
 
-use assay_model::{JobId, JobStatus};
+use assay_model::JobId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use super::fail::SqlResult;
-use super::jobs::expect_one;
-use super::row::{change, micros, value};
-use super::{conclusions, quotas};
+use super::failure::SqlResult;
+use super::row::{micros, value};
 
 /// When the end of a row of the table of jobs (under the name `jobs`) is published, in microseconds: an expression.
 pub(super) fn at(jobs: &str) -> String {
@@ -48,19 +46,6 @@ pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> SqlRe
                             AND {published_at} > ?2 AND NOT {IS_CLOSED})"
     );
     value(db, &sql, (id.to_string(), micros(now)))
-}
-
-/// Cancels a submission whose end (in the state `from`) is not published: its owner asks for something that goes on, as
-/// far as can be known, and gets what he asks for. Whether it had ended shows neither in the answer nor later.
-pub(super) fn withdraw(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
-    if from == JobStatus::Failed {
-        quotas::take_back(db, id)?;
-    }
-    let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = ?3, verdict = NULL, conclusion = NULL,
-                               fingerprint = NULL, failure = NULL
-               WHERE job_id = ?1 AND status = ?2";
-    expect_one(change(db, sql, (id.to_string(), from.as_str(), micros(now)))?, "an end that is not published")?;
-    conclusions::forget_signed(db, &id.to_string())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What counts in a season, as the ranking wants it.
+//! The entries of a season, as input of its ranking.
 
 use assay_model::{Entrant, EpisodeScore, Verdict, Worlds, round3};
 use jiff::Timestamp;
 
 use crate::{JobRecord, JobState, Records, Season, StoreError};
 
-/// Episodes of a submission: as many as a scenario may ask for.
+/// Maximum number of episodes of a submission: that of a scenario.
 const MAX_EPISODES: u32 = 1000;
 
 /// An account's entry in a season.
@@ -13,24 +13,24 @@ const MAX_EPISODES: u32 = 1000;
 pub struct SeasonEntry {
     /// The submission that counts.
     pub submission: JobRecord,
-    /// It was run again on fresh seeds, and that is what counts since the season is closed.
+    /// Its rerun on fresh seeds, which counts once the season is closed.
     pub rerun: Option<JobRecord>,
 }
 
 impl SeasonEntry {
-    /// The run whose result counts.
+    /// Returns the run whose result counts.
     #[must_use]
     pub fn run(&self) -> &JobRecord {
         self.rerun.as_ref().unwrap_or(&self.submission)
     }
 
-    /// The worlds of that run.
+    /// Returns the kind of worlds of that run.
     #[must_use]
     pub fn worlds(&self) -> Worlds {
         if self.rerun.is_some() { Worlds::Fresh } else { Worlds::Season }
     }
 
-    /// The gravest verdict that was found, on the season's worlds or on fresh ones.
+    /// Returns the gravest of its verdicts, on the season's worlds and on fresh ones.
     #[must_use]
     pub fn gravest_verdict(&self) -> Option<Verdict> {
         let runs = std::iter::once(&self.submission).chain(&self.rerun);
@@ -38,12 +38,12 @@ impl SeasonEntry {
     }
 }
 
-/// What counts in a season, by submission. With `published_by`, and before the season is closed, only what is published
-/// by then.
+/// Returns the entries that count in a season, by submission. With `published_by`, and before the season is closed, only those
+/// published by then.
 ///
 /// # Errors
 /// The records fail.
-pub async fn counted(
+pub async fn season_entries(
     records: &dyn Records,
     season: &Season,
     published_by: Option<Timestamp>,
@@ -52,7 +52,7 @@ pub async fn counted(
         true => records.reruns(&season.scenario, season.number).await?,
         false => Vec::new(),
     };
-    // One that we could not do leaves the season's own result.
+    // A rerun that did not complete leaves the season's own result.
     reruns.retain(|(_, run)| matches!(run.state, JobState::Completed { .. }));
     let published_by = published_by.filter(|_| !season.is_closed());
     let standing = records.season_standing(&season.scenario, season.number, published_by).await?;
@@ -63,34 +63,34 @@ pub async fn counted(
     Ok(standing.into_iter().map(with_rerun).collect())
 }
 
-/// The entrants, in the same order, with the run that counts. Before the season is closed their scores have the 3 digits
-/// that are published, so that an order reveals no more than they do.
+/// Returns the entrants of `entries`, in the same order, with the run that counts. Before the season is closed their scores are
+/// rounded to the 3 published digits, so that the order reveals no more than the scores do.
 ///
 /// # Errors
 /// The records fail.
 pub async fn entrants(
     records: &dyn Records,
     season: &Season,
-    counted: &[SeasonEntry],
+    entries: &[SeasonEntry],
 ) -> Result<Vec<Entrant>, StoreError> {
-    let mut entrants = Vec::with_capacity(counted.len());
-    for entry in counted {
+    let mut entrants = Vec::with_capacity(entries.len());
+    for entry in entries {
         entrants.push(entrant(records, season, entry.run(), entry.worlds()).await?);
     }
     Ok(entrants)
 }
 
-/// The same with everybody's run on the season's own worlds, so that all of them compare, and with the gravest verdict.
+/// Returns the entrants with every run on the season's own worlds, so that all are comparable, and with the gravest verdict.
 ///
 /// # Errors
 /// The records fail.
 pub async fn season_entrants(
     records: &dyn Records,
     season: &Season,
-    counted: &[SeasonEntry],
+    entries: &[SeasonEntry],
 ) -> Result<Vec<Entrant>, StoreError> {
-    let mut entrants = Vec::with_capacity(counted.len());
-    for entry in counted {
+    let mut entrants = Vec::with_capacity(entries.len());
+    for entry in entries {
         let found = entrant(records, season, &entry.submission, Worlds::Season).await?;
         entrants.push(Entrant { verdict: entry.gravest_verdict().unwrap_or(found.verdict), ..found });
     }

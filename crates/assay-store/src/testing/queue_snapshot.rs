@@ -30,9 +30,9 @@ pub(super) async fn tells_how_long_things_take(records: &dyn Records) {
         records.record_episode(claim.fence, episode(index), at(second)).await.unwrap();
     }
     let line = records.queue_snapshot(100, at(20)).await.unwrap();
-    assert_eq!((line.shards.len(), line.paces.len(), line.conclusion_s), (0, 1, None));
-    assert!((line.paces[0].seconds - 3.0).abs() < 1e-9, "the mean of 4, 2 and 3 s: {line:?}");
-    assert!(!line.paces[0].remote && line.paces[0].scenario == claim.header.scenario);
+    assert_eq!((line.shards.len(), line.episode_durations.len(), line.conclusion_s), (0, 1, None));
+    assert!((line.episode_durations[0].seconds - 3.0).abs() < 1e-9, "the mean of 4, 2 and 3 s: {line:?}");
+    assert!(!line.episode_durations[0].remote && line.episode_durations[0].scenario == claim.header.scenario);
     let claim = records.claim_conclusion("w", at(10), LEASE).await.unwrap().unwrap();
     records.complete_job(claim.fence, outcome(&claim.header, &claim.episodes), signed(), at(11)).await.unwrap();
     assert_eq!(

@@ -1,22 +1,21 @@
-//! Whether a failure is a full disk: what passes by itself when space is freed, and is no fault of what was being done.
+//! Recognition of a full disk, a failure that passes when space is freed and is not caused by the failing operation.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// Whether `error`, or what caused it, says that a disk or a quota is full. Finds I/O errors and those of SQLite, however
-/// deep they lie.
+/// Returns whether `error` or one of its causes, however deep, is an I/O error about a full disk or an exhausted disk quota. Storage
+/// engines report a full disk as such an error.
 #[must_use]
 pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let by_system = error.downcast_ref::<io::Error>().is_some_and(is_full);
-        let by_sqlite = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
-        // An error behind a counter is an error of its own, which hides the other one's type.
+        // An `Arc` around an error is an error type of its own, which hides the inner type.
         let by_shared =
             error.downcast_ref::<Arc<dyn Error + Send + Sync>>().is_some_and(|inner| is_disk_full(&**inner))
                 || error.downcast_ref::<Arc<io::Error>>().is_some_and(|inner| is_full(inner));
-        if by_system || by_shared || by_sqlite == Some(rusqlite::ErrorCode::DiskFull) {
+        if by_system || by_shared {
             return true;
         }
         next = error.source();
@@ -25,7 +24,7 @@ pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    // An error that was wrapped in another one is not its source.
+    // The error inside an `io::Error` is not its source.
     let inner = error.get_ref().is_some_and(|inner| is_disk_full(inner));
     inner || matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
@@ -33,7 +32,7 @@ fn is_full(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BlobError, StoreError};
+    use crate::{BlobError, DatabaseProblem, OpenError, StoreError};
 
     fn no_space() -> io::Error {
         io::Error::from_raw_os_error(28)
@@ -41,23 +40,23 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_found_however_it_is_wrapped() {
-        let sqlite = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
-        let database = |code| StoreError::Database { doing: "x", transient: true, source: Arc::new(sqlite(code)) };
+        let database =
+            |problem, source| StoreError::Database { doing: "writing", problem, source: Arc::new(source) as Arc<_> };
         for full in [
             Box::new(no_space()) as Box<dyn Error>,
             Box::new(io::Error::other(no_space())),
             Box::new(io::Error::from_raw_os_error(122)),
             Box::new(BlobError::Io(io::Error::other(BlobError::Io(no_space())))),
             Box::new(BlobError::Store(object_store::Error::Generic { store: "x", source: Box::new(no_space()) })),
-            Box::new(database(rusqlite::ffi::SQLITE_FULL)),
-            Box::new(StoreError::file("write", "/x", no_space())),
+            Box::new(database(DatabaseProblem::DiskFull, io::Error::new(ErrorKind::StorageFull, "full"))),
+            Box::new(OpenError::File { doing: "write", path: "/x".into(), source: Arc::new(no_space()) }),
         ] {
             assert!(is_disk_full(&*full), "{full:?}");
         }
         for other in [
             Box::new(io::Error::from_raw_os_error(5)) as Box<dyn Error>,
             Box::new(BlobError::Missing),
-            Box::new(database(rusqlite::ffi::SQLITE_BUSY)),
+            Box::new(database(DatabaseProblem::Busy, io::Error::from_raw_os_error(11))),
             Box::new(StoreError::Closed),
         ] {
             assert!(!is_disk_full(&*other), "{other:?}");

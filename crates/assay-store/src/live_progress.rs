@@ -1,4 +1,4 @@
-//! What is worth telling while it happens, and not worth keeping.
+//! Live progress of running episodes, which is not stored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -6,30 +6,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_model::JobId;
 
-/// How far an episode is that runs.
+/// Progress of a running episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpisodeProgress {
-    /// Its index.
+    /// Index of the episode.
     pub episode: u32,
     /// Control steps done.
     pub step: u32,
-    /// The most there will be.
-    pub of: u32,
+    /// Maximum number of control steps.
+    pub max_steps: u32,
 }
 
-/// Where workers say how far they are, for those who follow. Nothing depends on it: what is said may be lost.
+/// A channel by which workers report progress to followers. Nothing depends on it: reports may be lost.
 pub trait LiveProgress: Send + Sync + fmt::Debug {
-    /// An episode is this far. Never waits.
-    fn step(&self, job: JobId, step: EpisodeProgress);
+    /// Reports the progress of an episode. Never blocks.
+    fn report(&self, job: JobId, progress: EpisodeProgress);
 
-    /// An episode runs no more.
-    fn ended(&self, job: JobId, episode: u32);
+    /// Reports that an episode no longer runs.
+    fn end(&self, job: JobId, episode: u32);
 
-    /// The episodes of a job that run, as far as is known.
-    fn steps(&self, job: JobId) -> Vec<EpisodeProgress>;
+    /// Returns the progress of the running episodes of a job, as far as known.
+    fn running(&self, job: JobId) -> Vec<EpisodeProgress>;
 }
 
-/// Workers and followers of a single process.
+/// Live progress within a single process.
 #[derive(Debug, Default)]
 pub struct LocalLiveProgress(Mutex<HashMap<JobId, BTreeMap<u32, EpisodeProgress>>>);
 
@@ -40,11 +40,11 @@ impl LocalLiveProgress {
 }
 
 impl LiveProgress for LocalLiveProgress {
-    fn step(&self, job: JobId, step: EpisodeProgress) {
-        self.lock().entry(job).or_default().insert(step.episode, step);
+    fn report(&self, job: JobId, progress: EpisodeProgress) {
+        self.lock().entry(job).or_default().insert(progress.episode, progress);
     }
 
-    fn ended(&self, job: JobId, episode: u32) {
+    fn end(&self, job: JobId, episode: u32) {
         let mut jobs = self.lock();
         if let Some(episodes) = jobs.get_mut(&job) {
             episodes.remove(&episode);
@@ -54,7 +54,7 @@ impl LiveProgress for LocalLiveProgress {
         }
     }
 
-    fn steps(&self, job: JobId) -> Vec<EpisodeProgress> {
+    fn running(&self, job: JobId) -> Vec<EpisodeProgress> {
         self.lock().get(&job).map(|episodes| episodes.values().copied().collect()).unwrap_or_default()
     }
 }
@@ -65,17 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_is_told_until_it_ends() {
+    fn progress_is_reported_until_the_episode_ends() {
         let (live, job) = (LocalLiveProgress::default(), "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap());
-        let step = |episode, step| EpisodeProgress { episode, step, of: 9 };
+        let step = |episode, step| EpisodeProgress { episode, step, max_steps: 9 };
         for step in [step(1, 1), step(0, 1), step(1, 2)] {
-            live.step(job, step);
+            live.report(job, step);
         }
-        assert_eq!(live.steps(job), [step(0, 1), step(1, 2)]);
+        assert_eq!(live.running(job), [step(0, 1), step(1, 2)]);
         for episode in [0, 1, 1] {
-            live.ended(job, episode);
+            live.end(job, episode);
         }
-        assert_eq!(live.steps(job), []);
+        assert_eq!(live.running(job), []);
         assert!(live.lock().is_empty(), "nothing is left of a job");
     }
 }

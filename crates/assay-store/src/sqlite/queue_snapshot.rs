@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
-use super::fail::SqlResult;
+use super::failure::SqlResult;
 use super::row::{Column, all, change, first, micros, parsed, text, time, time_or_null, value};
-use super::{SqliteRecords, published};
+use super::{SqliteRecords, publication};
 use crate::{EpisodeDuration, Fence, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot, StoreError};
 
 /// A pace is a mean over about so many episodes, once there were so many.
@@ -24,14 +24,14 @@ const ROWS_AT_ONCE: usize = 32;
 impl QueueReader for SqliteRecords {
     async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError> {
         // Many rows: not on a thread that others wait for.
-        self.read_apart("looking at the line", move |db| line(db, limit, now)).await
+        self.read_blocking("looking at the line", move |db| line(db, limit, now)).await
     }
 
     async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError> {
         let sql = "SELECT count(*) FROM jobs WHERE status = 'QUEUED' AND job_id > ?1 AND job_id <= ?2
                    AND kind <> 'submission'";
         let after = after.map(|job| job.to_string()).unwrap_or_default();
-        self.ask("counting the jobs ahead", |db| value(db, sql, (after, last.to_string())))
+        self.query("counting the jobs ahead", |db| value(db, sql, (after, last.to_string())))
     }
 }
 
@@ -89,7 +89,7 @@ fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot>
         }
     }
     let conclusion_s = first(db, "SELECT seconds FROM conclusion_pace", [], |row| Ok(row.get(0)?))?;
-    Ok(QueueSnapshot { shards, hidden, later, paces, conclusion_s })
+    Ok(QueueSnapshot { shards, hidden, later, episode_durations: paces, conclusion_s })
 }
 
 /// The submissions whose end is not published.
@@ -99,7 +99,7 @@ fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) ->
                        AS judging_at";
     let longest = SignedDuration::from_secs(i64::from(Grid::STEP_S + Grid::SETTLE_S));
     let since = now.saturating_sub(longest).map_or(i64::MIN, micros);
-    let published_at = published::at("jobs");
+    let published_at = publication::at("jobs");
     let sql = format!(
         "SELECT {columns} FROM jobs INDEXED BY submissions_open
          WHERE kind = 'submission' AND status IN ('QUEUED', 'RUNNING', 'JUDGING')
@@ -125,7 +125,7 @@ fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) ->
 
 /// How long an episode of a scenario takes on which only submissions ran: from their showcases, once those are published.
 fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> SqlResult<Option<EpisodeDuration>> {
-    let published_at = published::at("jobs");
+    let published_at = publication::at("jobs");
     let sql = format!(
         "SELECT avg(seconds) FROM (
              SELECT (SELECT result ->> 'wall_time_s' FROM episodes

@@ -1,0 +1,169 @@
+//! Shards: consecutive ranges of a job's episodes, the unit of queueing, leasing and retry.
+
+use assay_model::{AccountId, AttemptNote, EpisodeResult, JobHeader, JobId, JobKind};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::StoreError;
+
+/// A shard that a worker gave up is retried this many times before its job FAILS.
+pub const MAX_RETRIES: u32 = 3;
+/// Consecutive leases that may expire without one new episode. Far above [`MAX_RETRIES`], because a killed worker says nothing
+/// about the shard; not unlimited, because a shard may kill its worker.
+pub const MAX_LAPSES: u32 = 16;
+
+/// Maximum number of replaced attempts that are noted per episode; further ones are not listed.
+pub const MAX_ATTEMPT_NOTES: u32 = 64;
+
+/// The right to write a shard's results: void as soon as another worker claims the shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// The job.
+    pub job_id: JobId,
+    /// Index of the shard in the job, from 0.
+    pub shard: u32,
+    /// Number of this claim of the shard, from 1.
+    pub attempt: u32,
+}
+
+/// A claimed shard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// To be presented with every result.
+    pub fence: Fence,
+    /// The job's account.
+    pub account: AccountId,
+    /// The job.
+    pub header: JobHeader,
+    /// The archive, relative to the data folder; `None` for a policy server.
+    pub policy_path: Option<String>,
+    /// Episodes still to run, ascending; never empty.
+    pub episodes: Vec<u32>,
+    /// Number of times that workers gave up this shard since its last new episode.
+    pub failures: u32,
+    /// The last reason given.
+    pub last_failure: Option<String>,
+    /// Notes that earlier attempts at these episodes left.
+    pub notes: Vec<AttemptNote>,
+}
+
+impl Claim {
+    /// Returns whether it runs in the secret worlds of a season.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        let counted = self.header.plan.episodes;
+        self.header.kind() == JobKind::Submission && self.episodes.iter().any(|episode| *episode < counted)
+    }
+}
+
+/// Result of recording an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordOutcome {
+    /// It is durable.
+    New {
+        /// Episodes that the shard still lacks; at 0 the shard is done.
+        left_in_shard: u32,
+        /// Episodes that the job still lacks; at 0 the job is JUDGING.
+        left_in_job: u32,
+    },
+    /// The episode already has a result; nothing changed.
+    Duplicate,
+    /// Another worker holds the shard, or the job has ended; nothing changed. The worker must stop working on it.
+    Fenced,
+}
+
+/// Whether a worker still holds its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lease {
+    /// It holds it until the new time.
+    Held,
+    /// It lost it: the work was requeued, is done, or its job has ended. The worker must stop working on it.
+    Lost,
+}
+
+/// Result of returning a shard (or a conclusion).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReturnOutcome {
+    /// It can be claimed again.
+    Requeued,
+    /// Retries are exhausted: the job is FAILED.
+    JobFailed,
+    /// The caller no longer held it; nothing changed.
+    Fenced,
+}
+
+/// Repository of shards and of the results written against them.
+///
+/// # Errors
+/// As [`crate::Records`].
+#[async_trait]
+pub trait ShardRecords {
+    /// Claims a queued shard of a job whose policy runs here, until `now + lease`: the oldest shard of the account that holds the
+    /// fewest such shards.
+    async fn claim_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// Claims as [`Self::claim_shard`], excluding the shards of `accounts`.
+    async fn claim_shard_of_others(
+        &self,
+        worker: &str,
+        accounts: &[AccountId],
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// Claims as [`Self::claim_shard`], but only if the next shard runs in the secret worlds of a season
+    /// ([`Claim::is_secret`]); otherwise returns `None`.
+    async fn claim_secret_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// Claims as [`Self::claim_shard`], of a job whose policy is a server. Such a job has a single shard, so its holder knows of all
+    /// connections to that server.
+    async fn claim_server_shard(
+        &self,
+        worker: &str,
+        now: Timestamp,
+        lease: SignedDuration,
+    ) -> Result<Option<Claim>, StoreError>;
+
+    /// Extends a lease to `now + lease`.
+    async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;
+
+    /// Writes one result. The last one of a shard ends the shard; the last one of a job moves the job to JUDGING. The first failure
+    /// of a certification ([`assay_model::Plan::ends_with`]) becomes its last episode: results after it are deleted, and workers
+    /// running such episodes are fenced.
+    /// [`StoreError::Invalid`] for an episode outside the shard.
+    async fn record_episode(
+        &self,
+        fence: Fence,
+        result: EpisodeResult,
+        now: Timestamp,
+    ) -> Result<RecordOutcome, StoreError>;
+
+    /// Stores a fact about one of the shard's episodes until that episode has its result; see [`AttemptNote`].
+    async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError>;
+
+    /// Returns a shard to the queue, not to be claimed before `not_before`, because something it needs is unreachable (`reason`, for
+    /// the log). Does not count as a failure.
+    async fn postpone_shard(
+        &self,
+        fence: Fence,
+        not_before: Timestamp,
+        reason: &str,
+    ) -> Result<ReturnOutcome, StoreError>;
+
+    /// Returns a shard to the queue because the worker is leaving. Does not count as a failure.
+    async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError>;
+
+    /// Gives up a shard because of an internal error (a lane died). After [`MAX_RETRIES`] retries without a new episode the job is
+    /// FAILED, blame `platform`, with `reason` as its message.
+    async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError>;
+}
