@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use assay_store::StoreError;
 
-pub(crate) use remove::{remove, remove_policy};
+pub(crate) use remove::remove;
 
 use crate::AppState;
 use crate::state::App;

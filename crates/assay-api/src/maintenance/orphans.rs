@@ -1,8 +1,8 @@
 //! Orphaned archives: those that a killed server stored for a job that never got its row.
 
-use super::remove::{RemoveError, remove_policy};
+use super::remove::RemoveError;
 use crate::state::App;
-use crate::upload::POLICIES;
+use crate::upload::{self, POLICIES};
 
 /// Removes the archives that no job needs.
 pub(super) async fn policies(app: &App) -> Result<(), RemoveError> {
@@ -10,7 +10,7 @@ pub(super) async fn policies(app: &App) -> Result<(), RemoveError> {
     while let Some(entry) = entries.next_entry().await? {
         let path = format!("{POLICIES}/{}", entry.file_name().to_string_lossy());
         // Checked again under the lock before removal; until then uploads need not wait.
-        if !app.records.is_policy_needed(&path).await? && remove_policy(app, &path).await? {
+        if !app.records.is_policy_needed(&path).await? && upload::remove_archive(app, &path).await? {
             tracing::info!(path, "removed an archive that no job needs");
         }
     }

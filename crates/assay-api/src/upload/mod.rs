@@ -16,7 +16,7 @@ pub(crate) use folders::POLICIES;
 pub use folders::{PrepareError, prepare_folders};
 pub(crate) use form::{SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
 pub use policy_archives::PolicyArchives;
-pub(crate) use policy_archives::{StoredPolicy, accept, discard, intake_error};
+pub(crate) use policy_archives::{ArchiveRemovalError, StoredPolicy, accept, discard, intake_error, remove_archive};
 pub(crate) use policy_server::PolicyServerRequest;
 pub(crate) use submission::SubmissionRequest;
 pub(crate) use verification::{VerifyRequest, within_archive_budget};

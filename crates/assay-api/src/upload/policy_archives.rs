@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use assay_store::StoreError;
 use tempfile::NamedTempFile;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore};
 
@@ -12,7 +13,6 @@ use super::folders::POLICIES;
 use super::form::UploadForm;
 use crate::disk::disk_error;
 use crate::http::{ApiError, ErrorCode};
-use crate::maintenance;
 use crate::state::App;
 use crate::{CheckedPolicy, IntakeFailure};
 
@@ -36,7 +36,7 @@ impl Default for PolicyArchives {
 
 impl PolicyArchives {
     /// Waits until no job with an archive is being accepted, and holds off others while the guard lives.
-    pub(crate) async fn lock_for_removal(&self) -> OwnedRwLockWriteGuard<()> {
+    async fn lock_for_removal(&self) -> OwnedRwLockWriteGuard<()> {
         Arc::clone(&self.in_use).write_owned().await
     }
 }
@@ -50,6 +50,17 @@ pub(crate) struct StoredPolicy {
     pub(crate) sha256: String,
     pub(crate) size_bytes: u64,
     pub(crate) warnings: Vec<String>,
+}
+
+/// An error while removing a policy archive.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchiveRemovalError {
+    /// The records could not be read.
+    #[error("could not access the records")]
+    Records(#[from] StoreError),
+    /// The file could not be removed.
+    #[error("could not remove a policy archive")]
+    File(#[from] std::io::Error),
 }
 
 /// Checks the form's archive and stores it.
@@ -117,10 +128,23 @@ pub(crate) async fn discard(app: &App, path: Option<String>) {
     let Some(path) = path else { return };
     let app = app.clone();
     let removal = tokio::spawn(async move {
-        if let Err(error) = maintenance::remove_policy(&app, &path).await {
+        if let Err(error) = remove_archive(&app, &path).await {
             tracing::warn!(%error, path, "could not remove the archive of a job that was not accepted");
         }
     });
     // The task logs its own errors.
     let _ = removal.await;
+}
+
+/// Removes an archive unless a job needs it. Returns whether it was removed.
+pub(crate) async fn remove_archive(app: &App, path: &str) -> Result<bool, ArchiveRemovalError> {
+    // No job with this archive may be accepted between the check and the removal.
+    let _guard = app.policy_archives.lock_for_removal().await;
+    if app.records.is_policy_needed(path).await? {
+        return Ok(false);
+    }
+    match tokio::fs::remove_file(app.data.join(path)).await {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(true),
+    }
 }
