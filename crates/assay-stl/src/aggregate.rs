@@ -1,33 +1,9 @@
 //! Aggregates (mean, duration, count) over past samples: columns derived from the signals one sample at a time, so that
 //! offline evaluation and monitors agree to the bit.
-use crate::plan::{EvaluationPlan, OpId};
-use crate::predicate::Predicate;
+use crate::plan::{AggregateSource, DerivedColumn, EvaluationPlan};
 use crate::syntax::Aggregate;
 
-/// A column derived from others.
-#[derive(Debug, Clone)]
-pub(crate) struct DerivedColumn {
-    pub(crate) aggregate: Aggregate,
-    /// Number of samples in the window, including the current one; `None` for all samples so far.
-    pub(crate) width: Option<usize>,
-    pub(crate) source: Source,
-    /// Sample period in seconds.
-    pub(crate) period_s: f64,
-}
-
-/// The input of an aggregate.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    Number(Predicate),
-    /// Operations without temporal operators: one that is positive where a formula holds, one that is positive where
-    /// its negation holds. Neither is where a signal was not measured.
-    Truth {
-        holds: OpId,
-        fails: OpId,
-    },
-}
-
-impl Source {
+impl AggregateSource {
     /// Returns the number, or 1 for true and 0 for false; NaN where a signal was not measured.
     fn at(&self, plan: &EvaluationPlan, sample: &[f64]) -> f64 {
         match self {

@@ -6,7 +6,7 @@ use crate::evaluation::{TraceEnd, TraceEvaluation};
 use crate::lower::lower;
 use crate::monitor::Monitor;
 use crate::offline::Continuation;
-use crate::plan::{EvaluationPlan, Op, OpId};
+use crate::plan::{EvaluationPlan, Op};
 use crate::syntax::Formula;
 
 /// Number of operations up to which [`BoundFormula::at`] keeps the values on the stack.
@@ -133,60 +133,5 @@ impl BoundFormula {
         let derived = self.plan.derive(columns, n);
         let all: Vec<&[f64]> = columns[..width].iter().copied().chain(derived.iter().map(Vec::as_slice)).collect();
         with(&all, n)
-    }
-}
-
-impl EvaluationPlan {
-    /// Evaluates the formula over the first `n` samples of `columns`.
-    pub(crate) fn outcome(&self, columns: &[&[f64]], n: usize, end: TraceEnd) -> TraceEvaluation {
-        if n == 0 {
-            return TraceEvaluation::EMPTY;
-        }
-        let first = |op, after| self.first(op, columns, n, after);
-        let vacuous = self.active.is_some_and(|active| first(active, Continuation::Nothing) < 0.0);
-        let robustness = first(self.root, Continuation::Nothing);
-        match end {
-            TraceEnd::Complete => TraceEvaluation::complete(robustness, vacuous),
-            TraceEnd::Cut => {
-                let interval = (first(self.root, Continuation::Worst), first(self.root, Continuation::Best));
-                TraceEvaluation::cut(robustness, interval, vacuous)
-            }
-        }
-    }
-
-    /// Evaluates the formula at every sample; empty windows get the value that they have at the outermost level.
-    fn each(&self, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
-        let mut table: Vec<Vec<f64>> = vec![Vec::new(); self.root + 1];
-        for op in self.outside(self.root) {
-            table[op] = match &self.ops[op] {
-                Op::Extremum { fold, operands } => (0..n)
-                    .map(|i| operands.iter().fold(f64::NAN, |best, operand| fold.of(best, table[*operand][i])))
-                    .collect(),
-                _ => {
-                    let mut out = self.column(op, columns, n, after);
-                    out.truncate(n);
-                    let empty = self.empty(op);
-                    out.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = empty);
-                    out
-                }
-            };
-        }
-        std::mem::take(&mut table[self.root])
-    }
-
-    /// Returns the value on one sample of an operation without temporal operators; `values` is scratch space for all
-    /// operations up to it.
-    pub(crate) fn instant(&self, op: OpId, sample: &[f64], values: &mut [f64]) -> f64 {
-        for id in 0..=op {
-            values[id] = match &self.ops[id] {
-                Op::Predicate(predicate) => self.predicates[*predicate].at(sample),
-                Op::Fixed(value) => *value,
-                Op::Extremum { fold, operands } => {
-                    operands.iter().fold(f64::NAN, |best, operand| fold.of(best, values[*operand]))
-                }
-                _ => f64::NAN,
-            };
-        }
-        values[op]
     }
 }

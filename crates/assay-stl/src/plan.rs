@@ -1,7 +1,7 @@
 //! A formula ready for evaluation: a table of operations in negation normal form, children before parents.
-use crate::aggregate::DerivedColumn;
 use crate::fold::Fold;
 use crate::predicate::Predicate;
+use crate::syntax::Aggregate;
 
 /// Index of an operation in its plan.
 pub(crate) type OpId = usize;
@@ -151,6 +151,29 @@ impl Facts {
             ..self
         }
     }
+}
+
+/// A column derived from others.
+#[derive(Debug, Clone)]
+pub(crate) struct DerivedColumn {
+    pub(crate) aggregate: Aggregate,
+    /// Number of samples in the window, including the current one; `None` for all samples so far.
+    pub(crate) width: Option<usize>,
+    pub(crate) source: AggregateSource,
+    /// Sample period in seconds.
+    pub(crate) period_s: f64,
+}
+
+/// The input of an aggregate.
+#[derive(Debug, Clone)]
+pub(crate) enum AggregateSource {
+    Number(Predicate),
+    /// Operations without temporal operators: one that is positive where a formula holds, one that is positive where
+    /// its negation holds. Neither is where a signal was not measured.
+    Truth {
+        holds: OpId,
+        fails: OpId,
+    },
 }
 
 /// A bound formula, ready for evaluation.

@@ -1,8 +1,7 @@
 //! Lowering of comparisons and arithmetic to flat programs.
 use super::{Lowering, NodeForm};
-use crate::aggregate::{DerivedColumn, Source};
 use crate::error::BindError;
-use crate::plan::{Op, OpId};
+use crate::plan::{AggregateSource, DerivedColumn, Op, OpId};
 use crate::predicate::{Instruction, Predicate, Semantics};
 use crate::syntax::{Aggregate, Arithmetic, ComparisonOp, Id, Interval, Node};
 
@@ -91,11 +90,11 @@ impl Lowering<'_> {
             Aggregate::Mean => {
                 let mut code = Vec::new();
                 self.number(operand, &mut code)?;
-                Source::Number(Predicate::new(code, Semantics::Quantitative))
+                AggregateSource::Number(Predicate::new(code, Semantics::Quantitative))
             }
             Aggregate::Duration | Aggregate::Count => {
                 let form = NodeForm { positive: true, crisp: true };
-                Source::Truth { holds: self.node(operand, form)?, fails: self.node(operand, form.negated())? }
+                AggregateSource::Truth { holds: self.node(operand, form)?, fails: self.node(operand, form.negated())? }
             }
         };
         let width = self.interval(interval)?.width();

@@ -6,11 +6,10 @@ mod time;
 
 use std::collections::HashMap;
 
-use crate::aggregate::DerivedColumn;
 use crate::error::BindError;
 use crate::fold::Fold;
 use crate::limits::MAX_HORIZON_STEPS;
-use crate::plan::{EvaluationPlan, Facts, Op, OpId, Steps};
+use crate::plan::{DerivedColumn, EvaluationPlan, Facts, Op, OpId, Steps};
 use crate::predicate::Predicate;
 use crate::syntax::{Formula, Id, Logic, Node, Pair, Temporal};
 use activity::ExercisedAt;
