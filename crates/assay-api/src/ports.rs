@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::lane::Fault;
+use assay_model::lane::ScenarioFault;
 use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId, Secret};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
@@ -252,7 +252,7 @@ pub enum DraftFailure {
     Full,
     /// A file in the archive is invalid.
     #[error("{}: {}", .0.file, .0.problem)]
-    Fault(Fault),
+    Fault(ScenarioFault),
     /// An internal error.
     #[error("{0}")]
     Broken(String),

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use assay_model::lane::{Checked, Rendered, Reply};
+use assay_model::lane::{Rendered, Reply, ScenarioCheck};
 use assay_model::{Comparison, EpisodePlots};
 use tokio::runtime::{Builder, Runtime};
 
@@ -29,7 +29,7 @@ pub(crate) fn lane(data: &[u8]) {
     if let Ok(Reply::Done(done)) = serde_json::from_slice::<Reply>(data) {
         serde_json::to_vec(&done.result).expect("a result is JSON");
     }
-    drop(serde_json::from_slice::<Checked>(data));
+    drop(serde_json::from_slice::<ScenarioCheck>(data));
     drop(serde_json::from_slice::<Rendered>(data));
     drop(serde_json::from_slice::<Comparison>(data));
     drop(serde_json::from_slice::<EpisodePlots>(data));

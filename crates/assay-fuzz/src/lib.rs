@@ -23,10 +23,10 @@ mod statement;
 mod text;
 
 /// A function that takes a stranger's bytes.
-type Target = fn(&[u8]);
+type FuzzTarget = fn(&[u8]);
 
 /// All targets by name, each with what it reads.
-pub const TARGETS: [(&str, Target, &str); 17] = [
+pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
     ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),

@@ -24,7 +24,7 @@ const PLACES: [&str; 3] = ["@KEY@", "@JOB@", "@SUBMISSION@"];
 const REQUESTS: usize = 500;
 
 /// A service with a key, and the runtime that it lives on.
-struct Service {
+struct FuzzService {
     router: Router,
     /// What stands at [`PLACES`].
     known: [String; 3],
@@ -32,7 +32,7 @@ struct Service {
     _app: app::TestApp,
 }
 
-impl Service {
+impl FuzzService {
     async fn start() -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
         let app = app::TestApp::on(
@@ -74,14 +74,14 @@ impl Publisher for TakesNothing {
 pub(crate) fn request(data: &[u8]) {
     static RUNTIME: LazyLock<Runtime> =
         LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
-    static SERVICE: LazyLock<tokio::sync::Mutex<Service>> =
-        LazyLock::new(|| tokio::sync::Mutex::new(RUNTIME.block_on(Service::start())));
+    static SERVICE: LazyLock<tokio::sync::Mutex<FuzzService>> =
+        LazyLock::new(|| tokio::sync::Mutex::new(RUNTIME.block_on(FuzzService::start())));
     LazyLock::force(&SERVICE);
     RUNTIME.block_on(async {
         let mut service = SERVICE.lock().await;
         service.asked += 1;
         if service.asked > REQUESTS {
-            *service = Service::start().await;
+            *service = FuzzService::start().await;
         }
         let Some(request) = parse(data, &service.known) else { return };
         let Ok(answer) = service.router.clone().oneshot(request).await;

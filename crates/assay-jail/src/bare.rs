@@ -1,6 +1,6 @@
 //! Starting a jail without namespaces: Landlock where the tier has it, filters and limits, put on between fork and exec.
 //!
-//! Nothing is mounted, so a path in the jail is another one on the host: [`View`] translates the program, its arguments
+//! Nothing is mounted, so a path in the jail is another one on the host: [`PathView`] translates the program, its arguments
 //! and its environment. The program starts by the dynamic loader's name, because the one that its file names is not
 //! there.
 
@@ -16,14 +16,14 @@ use std::process::Command;
 use assay_model::Isolation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::before_exec::Before;
+use crate::before_exec::ChildSetup;
 use crate::namespaces::first_in_need_of_memory;
 use crate::orphans::own_name;
-use crate::output::Output;
+use crate::output::OutputDrain;
 use crate::program::LOADER;
 use crate::spawn::{connect, io};
 use crate::spec::SEAL_VARIABLE;
-use crate::{Bind, Child, Jail, SpawnError, Spec, ruleset};
+use crate::{Bind, Child, Jail, JailSpec, SpawnError, ruleset};
 
 /// Where a runtime that is the jail's whole root has its libraries.
 const ROOT_LIBRARIES: &str = "/lib/x86_64-linux-gnu";
@@ -31,8 +31,8 @@ const ROOT_LIBRARIES: &str = "/lib/x86_64-linux-gnu";
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// Starts the program itself.
-pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
-    let view = View::of(&spec.binds, jail.links_in()).map_err(io("make a view of the jail"))?;
+pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
+    let view = PathView::of(&spec.binds, jail.links_in()).map_err(io("make a view of the jail"))?;
     let loader = view.outside(Path::new(LOADER));
     let is_landlocked = jail.isolation() == Isolation::Landlock;
     let landlock = |made: std::io::Result<Option<OwnedFd>>| made.map_err(io("make a Landlock ruleset"));
@@ -53,8 +53,8 @@ pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
     command.envs(environment(&spec, &view)).envs(seal_fd.map(|fd| (SEAL_VARIABLE, fd.to_string())));
     die_with(&mut command, std::process::id());
     // Without a pid namespace of its own no call may act on a process.
-    let filters = jail.filters().stack(spec.profile, false).map(Program::of);
-    Before::of(&spec, [seal_fd, None, None, None])?.add_to(&mut command);
+    let filters = jail.filters().stack(spec.profile, false).map(FilterProgram::of);
+    ChildSetup::of(&spec, [seal_fd, None, None, None])?.add_to(&mut command);
     restrict(&mut command, start.as_ref().map(AsRawFd::as_raw_fd), filters);
     connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
     let child = command.spawn().map_err(io("start the program"))?;
@@ -66,12 +66,12 @@ pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
     let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("pidfd_open")(error.into()));
     let (monitor, program, watched) = (open()?, open()?, open()?);
     first_in_need_of_memory(pid);
-    let output = Output::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
+    let output = OutputDrain::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
     Ok(Child::new((pid, monitor), (pid, Some(program)), output).with(view.folder))
 }
 
 /// Of the loader: where libraries lie, the program, its arguments.
-fn arguments(spec: &Spec, view: &View<'_>) -> Vec<OsString> {
+fn arguments(spec: &JailSpec, view: &PathView<'_>) -> Vec<OsString> {
     let own = spec.env.iter().find(|(name, _)| name == LIBRARIES).map(|(_, place)| place.as_str());
     let libraries = view.outside(Path::new(own.unwrap_or(ROOT_LIBRARIES)));
     let mut words = vec!["--library-path".into(), libraries.into_os_string()];
@@ -79,7 +79,7 @@ fn arguments(spec: &Spec, view: &View<'_>) -> Vec<OsString> {
     words
 }
 
-fn environment(spec: &Spec, view: &View<'_>) -> Vec<(String, OsString)> {
+fn environment(spec: &JailSpec, view: &PathView<'_>) -> Vec<(String, OsString)> {
     let others = spec.env.iter().filter(|(name, _)| name != LIBRARIES);
     others.map(|(name, value)| (name.clone(), view.word(value.as_ref()))).collect()
 }
@@ -97,14 +97,14 @@ fn die_with(command: &mut Command, owner: u32) {
 }
 
 /// The last thing before exec: no new privileges, Landlock, the filters.
-fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [Program; 2]) {
+fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgram; 2]) {
     let prepare = move || {
         rustix::thread::set_no_new_privs(true)?;
         if let Some(ruleset) = ruleset {
             // SAFETY: takes a descriptor that the parent holds across the fork, and no flags.
             check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) })?;
         }
-        filters.iter().try_for_each(Program::load)
+        filters.iter().try_for_each(FilterProgram::load)
     };
     // SAFETY: `prepare` makes system calls on plain data only: no allocation, no lock.
     unsafe { command.pre_exec(prepare) };
@@ -112,9 +112,9 @@ fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [Program; 2]
 
 /// A compiled filter, aligned as the kernel reads it.
 #[derive(Debug)]
-struct Program(Vec<u64>);
+struct FilterProgram(Vec<u64>);
 
-impl Program {
+impl FilterProgram {
     fn of(bytes: &[u8]) -> Self {
         Self(bytes.chunks_exact(8).map(|line| u64::from_ne_bytes(line.try_into().unwrap_or_default())).collect())
     }
@@ -133,13 +133,13 @@ fn check(result: libc::c_long) -> std::io::Result<()> {
 
 /// Where the jail's paths are on the host.
 #[derive(Debug)]
-struct View<'a> {
+struct PathView<'a> {
     binds: &'a [Bind],
     /// Links for folders of the jail that no bind is, but that binds lie in.
     folder: Option<tempfile::TempDir>,
 }
 
-impl<'a> View<'a> {
+impl<'a> PathView<'a> {
     fn of(binds: &'a [Bind], links_in: &Path) -> std::io::Result<Self> {
         let is_whole = binds.iter().any(|bind| bind.inside == Path::new("/"));
         let files = binds.iter().filter(|bind| bind.host.is_file());
@@ -190,7 +190,7 @@ mod tests {
     fn paths_of_the_jail_become_paths_of_the_host() {
         let binds =
             [Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy"), Bind::read_only("/r", "/run")];
-        let view = View::of(&binds, &std::env::temp_dir()).unwrap();
+        let view = PathView::of(&binds, &std::env::temp_dir()).unwrap();
         for (inside, outside) in [
             ("/py/bin/python3", "/srv/python/py/bin/python3"),
             ("/policy", "/srv/p"),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_folder_of_bound_files_is_a_folder_of_links() {
         let binds = [Bind::read_only("/bin/true", "/assay/lib/a"), Bind::read_only("/bin/sh", "/assay/lib/b")];
-        let view = View::of(&binds, &std::env::temp_dir()).unwrap();
+        let view = PathView::of(&binds, &std::env::temp_dir()).unwrap();
         assert_eq!(view.outside(Path::new("/assay/lib/a")), Path::new("/bin/true"));
         let folder = view.outside(Path::new("/assay/lib"));
         assert_eq!(std::fs::read_link(folder.join("b")).unwrap(), Path::new("/bin/sh"));

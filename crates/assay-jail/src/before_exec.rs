@@ -9,22 +9,22 @@ use std::process::Command;
 use rustix::thread::CpuSet;
 
 use crate::spawn::io;
-use crate::{Limits, SpawnError, Spec, clocks, jail_uid};
+use crate::{JailSpec, ProcessLimits, SpawnError, clocks, jail_uid};
 
 /// Descriptors that the child may keep, beside the first three.
 pub(crate) type Kept = [Option<RawFd>; 4];
 
 /// User, processor, niceness, limits and descriptors of a child.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct ChildSetup {
     core: Option<CpuSet>,
     nice: i32,
-    limits: Limits,
+    limits: ProcessLimits,
     keep: Kept,
 }
 
-impl Before {
-    pub(crate) fn of(spec: &Spec, keep: Kept) -> Result<Self, SpawnError> {
+impl ChildSetup {
+    pub(crate) fn of(spec: &JailSpec, keep: Kept) -> Result<Self, SpawnError> {
         let core = spec.core.map(clocks::core_set).transpose().map_err(io("pin"))?;
         Ok(Self { core, nice: spec.nice, limits: spec.limits, keep })
     }

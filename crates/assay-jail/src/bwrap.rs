@@ -1,10 +1,10 @@
-//! bubblewrap's command line for a [`Spec`].
+//! bubblewrap's command line for a [`JailSpec`].
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::spec::SEAL_VARIABLE;
-use crate::{Bind, Profile, Spec};
+use crate::{Bind, JailSpec, Profile};
 
 /// The user inside: nobody.
 const INSIDE_ID: &str = "65534";
@@ -24,7 +24,7 @@ pub(crate) struct Descriptors {
 }
 
 /// bubblewrap's arguments.
-pub(crate) fn arguments(spec: &Spec, descriptors: &Descriptors) -> Vec<OsString> {
+pub(crate) fn arguments(spec: &JailSpec, descriptors: &Descriptors) -> Vec<OsString> {
     let mut args = Args(Vec::with_capacity(96));
     args.namespaces(spec.profile);
     if spec.profile.sees_system() {
@@ -98,14 +98,14 @@ impl Args {
 mod tests {
     use super::*;
 
-    fn line(spec: &Spec) -> String {
+    fn line(spec: &JailSpec) -> String {
         let args = arguments(spec, &Descriptors { filters: [3, 4], info: 5, seal: None });
         args.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_policy_is_alone_and_its_root_is_the_runtime() {
-        let mut spec = Spec::new(Profile::Policy, ["/py", "x"]);
+        let mut spec = JailSpec::new(Profile::Policy, ["/py", "x"]);
         spec.binds = vec![Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy")];
         let line = line(&spec);
         assert!(line.contains("--unshare-pid --as-pid-1") && line.contains("--unshare-net"));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_stepping_lane_shares_pids_and_nothing_else() {
-        let line = line(&Spec::new(Profile::Step, ["/lane"]));
+        let line = line(&JailSpec::new(Profile::Step, ["/lane"]));
         assert!(!line.contains("pid-1") && !line.contains("unshare-pid") && !line.contains("/usr"));
         assert!(line.contains("--unshare-user --unshare-ipc --unshare-net") && line.contains("--remount-ro /"));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use crate::output::Output;
+use crate::output::OutputDrain;
 use crate::{Activity, Exit, ExitReason, clocks, priority};
 
 /// After the program is killed, bubblewrap gets this long to report it, then it is killed too.
@@ -26,7 +26,7 @@ pub struct Child {
     program: Pid,
     /// `None` when it had ended before we could take hold of it.
     program_fd: Option<OwnedFd>,
-    output: Output,
+    output: OutputDrain,
     killed: bool,
     exit: Option<Exit>,
     /// Links that the program finds its files by; dropped after its end.
@@ -36,7 +36,7 @@ pub struct Child {
 }
 
 impl Child {
-    pub(crate) fn new(monitor: (Pid, OwnedFd), program: (Pid, Option<OwnedFd>), output: Output) -> Self {
+    pub(crate) fn new(monitor: (Pid, OwnedFd), program: (Pid, Option<OwnedFd>), output: OutputDrain) -> Self {
         let ((monitor, monitor_fd), (program, program_fd)) = (monitor, program);
         Self {
             monitor,

@@ -2,7 +2,7 @@
 //! supervision until nothing of it is left. Where user namespaces are switched off there is a weaker tier without them
 //! ([`Isolation`](assay_model::Isolation)), in the same type.
 //!
-//! [`Jail::spawn`] takes a [`Spec`] and gives a [`Child`]. What the child may do follows from its [`Profile`]: the
+//! [`Jail::spawn`] takes a [`JailSpec`] and gives a [`Child`]. What the child may do follows from its [`Profile`]: the
 //! system calls are data in `filters/*.json`, one reason a line. What a jailed program does wrong is told by its
 //! [`Exit`], never by an error.
 //!
@@ -40,13 +40,13 @@ pub use exit::{Exit, ExitReason};
 pub use filter::FilterError;
 pub use inspect::can_nest_user_namespace;
 pub use jail::{Jail, JailError, Strongest};
-pub use limits::Limits;
+pub use limits::ProcessLimits;
 pub use memory::{InMemory, MEMORY_VARIABLE, MemoryError, stage_in_memory};
 pub use orphans::sweep_orphans;
 pub use output::{FLOOD_BYTES, TAIL_BYTES};
-pub use probe::{Check, probe};
+pub use probe::{HostCheck, probe};
 pub use profile::Profile;
 pub use program::{Program, ProgramError, library_closure, native_program};
 pub use spawn::{SpawnError, jail_uid};
-pub use spec::{Bind, SEAL_VARIABLE, Spec};
+pub use spec::{Bind, JailSpec, SEAL_VARIABLE};
 pub use stage::{Closed, StageError, check_reachable, default_cache_root, give_to_jail, stage_readable};

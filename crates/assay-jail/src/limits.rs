@@ -6,7 +6,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// What a jailed process may use. Soft and hard limit are the same; a lower limit of our own process wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Address space in bytes. numpy needs 160 MiB, MuJoCo 1 GiB.
     pub address_space_bytes: u64,
     /// CPU time in seconds, all threads, from the start of the process: the last resort behind the lane's budgets.
@@ -19,7 +19,7 @@ pub struct Limits {
     pub stack_bytes: u64,
 }
 
-impl Limits {
+impl ProcessLimits {
     /// Limits that fit the profile.
     #[must_use]
     pub fn of(profile: Profile) -> Self {

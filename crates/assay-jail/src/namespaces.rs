@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::before_exec::Before;
+use crate::before_exec::ChildSetup;
 use crate::bwrap::{Descriptors, arguments};
 use crate::child::wait_readable;
 use crate::orphans::{kill_children, own_name};
-use crate::output::Output;
+use crate::output::OutputDrain;
 use crate::spawn::{connect, io};
-use crate::{Child, Jail, SpawnError, Spec, ruleset};
+use crate::{Child, Jail, JailSpec, SpawnError, ruleset};
 
 /// bubblewrap takes 5 ms; more than this is a broken machine.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 const MAX_INFO_BYTES: usize = 4096;
 
 /// Starts bubblewrap, which starts the program.
-pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
+pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     let [kill, allow] = jail.filters().stack(spec.profile, spec.profile.has_pid_namespace()).map(memory_file);
     let (kill, allow) = (kill?, allow?);
     let seal = match spec.seals_itself {
@@ -40,7 +40,7 @@ pub(crate) fn spawn(jail: &Jail, spec: Spec) -> Result<Child, SpawnError> {
     let mut command = Command::new(jail.bubblewrap().unwrap_or("bwrap".as_ref()));
     command.arg0(own_name()).args(arguments(&spec, &used)).env_clear().current_dir("/");
     let [kill, allow] = used.filters;
-    Before::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
+    ChildSetup::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
     connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
     // Ctrl-C on a terminal is for us to answer: it must not look like the end of a policy.
     command.process_group(0);
@@ -73,7 +73,7 @@ fn attend(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, 
     };
     let watched = program_fd.as_ref().and_then(|fd| fd.try_clone().ok());
     first_in_need_of_memory(program);
-    let output = Output::drain(log, watched).map_err(io("start the log's thread"))?;
+    let output = OutputDrain::drain(log, watched).map_err(io("start the log's thread"))?;
     Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
 }
 

@@ -17,7 +17,7 @@ const READ_BYTES: usize = 16 * 1024;
 const STACK_BYTES: usize = 128 * 1024;
 
 #[derive(Debug, Default)]
-struct Log {
+struct CapturedOutput {
     tail: VecDeque<u8>,
     total: u64,
     flooded: bool,
@@ -25,19 +25,19 @@ struct Log {
 
 /// The log of one process.
 #[derive(Debug)]
-pub(crate) struct Output {
-    log: Arc<Mutex<Log>>,
+pub(crate) struct OutputDrain {
+    log: Arc<Mutex<CapturedOutput>>,
     /// Closed to tell the thread that no more will come.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Output {
+impl OutputDrain {
     /// Starts draining `pipe`; `process` is the pidfd to kill on a flood.
     pub(crate) fn drain(pipe: PipeReader, process: Option<OwnedFd>) -> std::io::Result<Self> {
         let (stopped, stop) = std::io::pipe()?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        let log = Arc::new(Mutex::new(Log::default()));
+        let log = Arc::new(Mutex::new(CapturedOutput::default()));
         let shared = Arc::clone(&log);
         let thread = std::thread::Builder::new()
             .name("jail-log".to_owned())
@@ -67,18 +67,18 @@ impl Output {
         self.lock().flooded
     }
 
-    fn lock(&self) -> MutexGuard<'_, Log> {
+    fn lock(&self) -> MutexGuard<'_, CapturedOutput> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputDrain {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-fn run(mut pipe: PipeReader, stopped: &PipeReader, process: Option<&OwnedFd>, log: &Mutex<Log>) {
+fn run(mut pipe: PipeReader, stopped: &PipeReader, process: Option<&OwnedFd>, log: &Mutex<CapturedOutput>) {
     let mut buffer = [0; READ_BYTES];
     loop {
         let mut fds = [PollFd::new(&pipe, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
@@ -103,7 +103,7 @@ fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted)
 }
 
-fn keep(bytes: &[u8], log: &Mutex<Log>, process: Option<&OwnedFd>) {
+fn keep(bytes: &[u8], log: &Mutex<CapturedOutput>, process: Option<&OwnedFd>) {
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     log.total += bytes.len() as u64;
     let excess = (log.tail.len() + bytes.len()).saturating_sub(TAIL_BYTES);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use assay_model::Isolation;
 
-use crate::{Jail, Limits, Profile, Spec, default_cache_root, jail_uid, native_program, ruleset};
+use crate::{Jail, JailSpec, ProcessLimits, Profile, default_cache_root, jail_uid, native_program, ruleset};
 
 const TRUE: &str = "/bin/true";
 const TRY_LIMIT: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const APT: &str = "apt-get install bubblewrap";
 
 /// One thing that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct HostCheck {
     /// Short name.
     pub name: &'static str,
     /// Whether it works.
@@ -34,7 +34,7 @@ pub struct Check {
 
 /// Tries everything that jails need.
 #[must_use]
-pub fn probe() -> Vec<Check> {
+pub fn probe() -> Vec<HostCheck> {
     let (version, jail) = bubblewrap();
     let mut checks = vec![user(), version];
     if let Some(jail) = jail {
@@ -46,7 +46,7 @@ pub fn probe() -> Vec<Check> {
 }
 
 /// One more layer inside a jail, and the one that the weaker tier stands on.
-fn landlock() -> Check {
+fn landlock() -> HostCheck {
     let found = match ruleset::abi() {
         0 => Err(("this kernel has none; jails stand on namespaces and filters".to_owned(), LANDLOCK_REMEDY)),
         abi => Ok(format!("ABI {abi}: {}", LANDLOCK_RIGHTS[..(abi as usize).min(LANDLOCK_RIGHTS.len())].join(", "))),
@@ -54,21 +54,21 @@ fn landlock() -> Check {
     check("Landlock", false, found)
 }
 
-fn weaker_tier() -> Check {
+fn weaker_tier() -> HostCheck {
     let tried = Jail::of(Isolation::Landlock).map_err(|error| chain(&error));
     let found = tried.and_then(|jail| try_jail(&jail, Profile::Policy));
     let told = "works; used only where namespaces don't, and for policies only with --accept-weaker-isolation landlock";
     check("jail without namespaces", false, found.map(|_| told.to_owned()).map_err(|why| (why, LANDLOCK_REMEDY)))
 }
 
-fn check(name: &'static str, required: bool, found: Result<String, (String, &str)>) -> Check {
+fn check(name: &'static str, required: bool, found: Result<String, (String, &str)>) -> HostCheck {
     match found {
-        Ok(detail) => Check { name, holds: true, required, detail, remedy: String::new() },
-        Err((detail, remedy)) => Check { name, holds: false, required, detail, remedy: remedy.to_owned() },
+        Ok(detail) => HostCheck { name, holds: true, required, detail, remedy: String::new() },
+        Err((detail, remedy)) => HostCheck { name, holds: false, required, detail, remedy: remedy.to_owned() },
     }
 }
 
-fn user() -> Check {
+fn user() -> HostCheck {
     let uid = rustix::process::geteuid().as_raw();
     let detail = match jail_uid() {
         Some(nobody) => format!("running as root: jails run as uid {nobody}"),
@@ -77,7 +77,7 @@ fn user() -> Check {
     check("user", false, Ok(detail))
 }
 
-fn bubblewrap() -> (Check, Option<Jail>) {
+fn bubblewrap() -> (HostCheck, Option<Jail>) {
     let jail = match Jail::find() {
         Ok(jail) => jail,
         Err(error) => {
@@ -102,7 +102,7 @@ fn is_recent(version: &str) -> bool {
 }
 
 /// bubblewrap alone, without filter or limits, to tell their faults from those of namespaces.
-fn namespaces(jail: &Jail) -> Check {
+fn namespaces(jail: &Jail) -> HostCheck {
     let mut command = Command::new(jail.bubblewrap().unwrap_or(Path::new("bwrap")));
     command.args(["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]);
     command.args(["--ro-bind", "/", "/", TRUE]).env_clear().current_dir("/");
@@ -133,7 +133,7 @@ fn namespaces_remedy() -> &'static str {
 }
 
 /// A whole jail, as used: namespaces, filters, limits.
-fn whole_jail(jail: &Jail, profile: Profile) -> Check {
+fn whole_jail(jail: &Jail, profile: Profile) -> HostCheck {
     let name = match profile {
         Profile::Policy => "jail for policies",
         Profile::Step => "jail for simulators",
@@ -147,7 +147,7 @@ fn whole_jail(jail: &Jail, profile: Profile) -> Check {
 pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
     let program = native_program(Path::new(TRUE), None, Path::new("/program"), &default_cache_root());
     let program = program.map_err(|error| chain(&error))?;
-    let mut spec = Spec::new(profile, [program.path]);
+    let mut spec = JailSpec::new(profile, [program.path]);
     spec.binds = program.binds;
     spec.env = program.env;
     let mut child = jail.spawn(spec).map_err(|error| chain(&error))?;
@@ -165,8 +165,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn limits() -> Check {
-    let wanted = Limits::of(Profile::Render).address_space_bytes;
+fn limits() -> HostCheck {
+    let wanted = ProcessLimits::of(Profile::Render).address_space_bytes;
     let found = match rustix::process::getrlimit(rustix::process::Resource::As).maximum {
         Some(most) if most < wanted => {
             Err((format!("the address space of our own processes is limited to {most} bytes"), "ulimit -v unlimited"))
@@ -177,7 +177,7 @@ fn limits() -> Check {
 }
 
 /// Not needed: a jail is one process, so resource limits bound all of it. Told because a host may want to know.
-fn cgroups() -> Check {
+fn cgroups() -> HostCheck {
     let is_v2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
     let is_writable = rustix::fs::access("/sys/fs/cgroup", rustix::fs::Access::WRITE_OK).is_ok();
     let version = if is_v2 { "v2" } else { "v1 or none" };

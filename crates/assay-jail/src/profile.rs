@@ -1,6 +1,6 @@
 //! The four kinds of process that run in a jail.
 
-/// What a jailed process is for; decides its namespaces, its system calls and its default [`crate::Limits`].
+/// What a jailed process is for; decides its namespaces, its system calls and its default [`crate::ProcessLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Somebody's Python. Its own pid namespace, no sockets but the one given, nothing writable.

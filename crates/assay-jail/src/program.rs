@@ -10,7 +10,7 @@ pub(crate) const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// Where libraries lie in the jail: an own folder, because with `Profile::Render` the host's are there too.
 const LIBRARY_FOLDER: &str = "/assay/lib";
 
-/// A native program with what it needs, ready to be put into a [`crate::Spec`].
+/// A native program with what it needs, ready to be put into a [`crate::JailSpec`].
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Its path in the jail.

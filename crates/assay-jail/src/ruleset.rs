@@ -16,7 +16,7 @@ use landlock::{
     RulesetCreatedAttr, Scope, make_bitflags,
 };
 
-use crate::Spec;
+use crate::JailSpec;
 use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
 
 /// The version whose rights are asked for. Later ones bring rights that nothing in a jail has without them either.
@@ -44,12 +44,12 @@ pub(crate) fn abi() -> u32 {
 
 /// What a jailed program may still do with files once it runs: read what is bound, write where that is allowed, execute
 /// nothing. `None` where the kernel has no Landlock.
-pub(crate) fn running(spec: &Spec) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn running(spec: &JailSpec) -> io::Result<Option<OwnedFd>> {
     made(|| rules(spec, None))
 }
 
 /// The same before it runs: it may execute `loader` too, which starts it.
-pub(crate) fn starting(spec: &Spec, loader: &Path) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn starting(spec: &JailSpec, loader: &Path) -> io::Result<Option<OwnedFd>> {
     made(|| rules(spec, Some(loader)))
 }
 
@@ -57,7 +57,7 @@ fn made(rules: impl FnOnce() -> Result<RulesetCreated, landlock::RulesetError>) 
     rules().map(Into::into).map_err(io::Error::other)
 }
 
-fn rules(spec: &Spec, loader: Option<&Path>) -> Result<RulesetCreated, landlock::RulesetError> {
+fn rules(spec: &JailSpec, loader: Option<&Path>) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(WANTED))?
         .handle_access(AccessNet::from_all(WANTED))?

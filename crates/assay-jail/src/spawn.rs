@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use assay_model::Isolation;
 
 use crate::stage::{Closed, check_reachable};
-use crate::{Child, Jail, Spec, bare, namespaces};
+use crate::{Child, Jail, JailSpec, bare, namespaces};
 
 /// A host user without rights, for when we are root: limits and namespaces do not hold root.
 const NOBODY: u32 = 65534;
@@ -56,7 +56,7 @@ impl Jail {
     ///
     /// # Errors
     /// [`SpawnError`]. A program that can't be executed is no error: it shows in the child's exit and log.
-    pub fn spawn(&self, spec: Spec) -> Result<Child, SpawnError> {
+    pub fn spawn(&self, spec: JailSpec) -> Result<Child, SpawnError> {
         check_sources(&spec)?;
         match self.isolation() {
             Isolation::Namespaces => namespaces::spawn(self, spec),
@@ -80,7 +80,7 @@ pub(crate) fn connect(
     Ok(())
 }
 
-fn check_sources(spec: &Spec) -> Result<(), SpawnError> {
+fn check_sources(spec: &JailSpec) -> Result<(), SpawnError> {
     for bind in &spec.binds {
         if !bind.host.exists() {
             return Err(SpawnError::NoSource { path: bind.host.clone() });

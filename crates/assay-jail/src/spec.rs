@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use crate::{Limits, Profile};
+use crate::{ProcessLimits, Profile};
 
 /// A file or folder of the host that the jail sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Bind {
 
 /// One process to run in a jail.
 #[derive(Debug)]
-pub struct Spec {
+pub struct JailSpec {
     /// Namespaces and system calls.
     pub profile: Profile,
     /// The program, by its path in the jail, and its arguments.
@@ -41,7 +41,7 @@ pub struct Spec {
     /// Its whole environment. A value that begins with `/` is a path in the jail.
     pub env: Vec<(String, String)>,
     /// Its resource limits.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// Becomes its descriptor 0; `/dev/null` without. Nothing else of ours is inherited; 2 is its log.
     pub stdin: Option<OwnedFd>,
     /// Becomes its descriptor 1; its log without.
@@ -58,7 +58,7 @@ pub struct Spec {
 /// Names the descriptor of the ruleset that a program has to put on itself; not set where the kernel has no Landlock.
 pub const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
-impl Spec {
+impl JailSpec {
     /// A spec with the profile's limits and nothing bound.
     #[must_use]
     pub fn new(profile: Profile, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
@@ -69,7 +69,7 @@ impl Spec {
             argv: argv.into_iter().map(Into::into).collect(),
             binds: Vec::new(),
             env: Vec::new(),
-            limits: Limits::of(profile),
+            limits: ProcessLimits::of(profile),
             stdin: None,
             stdout: None,
             core: None,

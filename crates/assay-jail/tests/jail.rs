@@ -10,26 +10,26 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use assay_jail::{
-    Activity, Bind, Child, Exit, ExitReason, FLOOD_BYTES, Jail, Profile, Spec, TAIL_BYTES, default_cache_root,
+    Activity, Bind, Child, Exit, ExitReason, FLOOD_BYTES, Jail, JailSpec, Profile, TAIL_BYTES, default_cache_root,
     give_to_jail, native_program, probe, sweep_orphans,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-fn spec(profile: Profile, program: &str, args: &[&str]) -> Spec {
+fn spec(profile: Profile, program: &str, args: &[&str]) -> JailSpec {
     let program = native_program(Path::new(program), None, Path::new("/program"), &default_cache_root()).unwrap();
-    let mut spec = Spec::new(profile, [program.path.as_os_str()]);
+    let mut spec = JailSpec::new(profile, [program.path.as_os_str()]);
     spec.argv.extend(args.iter().map(Into::into));
     spec.binds = program.binds;
     spec.env = program.env;
     spec
 }
 
-fn shell(profile: Profile, script: &str) -> Spec {
+fn shell(profile: Profile, script: &str) -> JailSpec {
     spec(profile, "/bin/sh", &["-c", script])
 }
 
-fn spawn(spec: Spec) -> Child {
+fn spawn(spec: JailSpec) -> Child {
     Jail::find().unwrap().spawn(spec).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn end(child: &mut Child) -> (Exit, String) {
     (exit, String::from_utf8_lossy(&child.output_tail()).into_owned())
 }
 
-fn run(spec: Spec) -> (Exit, String) {
+fn run(spec: JailSpec) -> (Exit, String) {
     end(&mut spawn(spec))
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use assay_jail::{Bind, Jail, Profile, SpawnError, Spec, check_reachable, jail_uid, stage_readable};
+use assay_jail::{Bind, Jail, JailSpec, Profile, SpawnError, check_reachable, jail_uid, stage_readable};
 
 fn folder(mode: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn a_source_that_the_jail_can_not_reach_is_named() {
     let source = closed.path().join("file");
     fs::write(&source, "").unwrap();
     fs::set_permissions(&source, Permissions::from_mode(0o644)).unwrap();
-    let mut spec = Spec::new(Profile::Step, ["/x"]);
+    let mut spec = JailSpec::new(Profile::Step, ["/x"]);
     spec.binds = vec![Bind::read_only(&source, "/x")];
     let spawned = Jail::find().unwrap().spawn(spec);
     if jail_uid().is_none() {

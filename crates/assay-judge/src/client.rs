@@ -44,7 +44,7 @@ pub struct Judge {
 
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct JudgeAnswer {
     /// The opinion, or why there is none.
     pub opinion: Result<Opinion, String>,
     /// Tokens that the endpoint counted for all tries.
@@ -52,7 +52,7 @@ pub struct Answered {
 }
 
 /// A try that failed.
-struct Fault {
+struct AttemptError {
     reason: String,
     /// Whether another may succeed, and what the endpoint says when.
     again: Option<Option<Duration>>,
@@ -91,7 +91,7 @@ impl Judge {
     /// Puts a question while `wanted` and as long as no more than `tokens` are used. Never fails: a judge that does not
     /// answer is a judge without an opinion.
     #[must_use]
-    pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> Answered {
+    pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> JudgeAnswer {
         let body = Arc::from(question.body(&self.options.model).to_string());
         let (mut used, mut pause, mut reason) = (0, self.pause, "nobody waits for the answer".to_owned());
         for attempt in 1..=TRIES {
@@ -106,7 +106,7 @@ impl Judge {
             // The endpoint's own count, which may be anything.
             used = tokens.saturating_add(used);
             let fault = match opinion {
-                Ok(opinion) => return Answered { opinion: Ok(opinion), tokens: used },
+                Ok(opinion) => return JudgeAnswer { opinion: Ok(opinion), tokens: used },
                 Err(fault) => fault,
             };
             reason = sanitise(&fault.reason, MAX_REASON_BYTES);
@@ -117,12 +117,12 @@ impl Judge {
                 pause *= 2;
             }
         }
-        Answered { opinion: Err(reason), tokens: used }
+        JudgeAnswer { opinion: Err(reason), tokens: used }
     }
 
     /// One try; `None` as soon as nobody wants the answer any more. The question is then still put, by a thread that ends
     /// with the endpoint's patience.
-    fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, Fault>, u64)> {
+    fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, AttemptError>, u64)> {
         let (answer, answered) = channel();
         let (judge, body) = (self.clone(), Arc::clone(body));
         thread::spawn(move || {
@@ -140,8 +140,8 @@ impl Judge {
         }
     }
 
-    fn try_once(&self, body: &str, used: &mut u64) -> Result<Opinion, Fault> {
-        let again = |reason: String| Fault { reason, again: Some(None) };
+    fn try_once(&self, body: &str, used: &mut u64) -> Result<Opinion, AttemptError> {
+        let again = |reason: String| AttemptError { reason, again: Some(None) };
         let mut request = self.agent.post(self.options.endpoint()).header("Content-Type", "application/json");
         if let Some(key) = &self.options.key {
             request = request.header("Authorization", format!("Bearer {}", key.reveal()));
@@ -159,7 +159,7 @@ impl Judge {
         // What an endpoint says of its error may repeat the key; its status says enough.
         let reason = format!("the endpoint answered {status}");
         let later = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-        Err(Fault { reason, again: later.then_some(wish) })
+        Err(AttemptError { reason, again: later.then_some(wish) })
     }
 }
 

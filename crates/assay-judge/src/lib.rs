@@ -14,6 +14,6 @@ pub mod fuzzing {
     pub use crate::answer::read as answer;
 }
 
-pub use client::{Answered, Judge, JudgeError};
+pub use client::{Judge, JudgeAnswer, JudgeError};
 pub use options::{JudgeOptions, OptionsError};
-pub use question::{Frame, Question, Rule};
+pub use question::{JudgeFrame, Question, Rule};

@@ -21,7 +21,7 @@ pub struct Question {
     /// What it must not do.
     pub rules: Vec<Rule>,
     /// What happened.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<JudgeFrame>,
 }
 
 /// A safety rule in words.
@@ -35,7 +35,7 @@ pub struct Rule {
 
 /// A picture of an episode.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct JudgeFrame {
     /// Simulated time in s.
     pub time_s: f64,
     /// The picture, PNG.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_judge::{Answered, Frame, Judge, JudgeOptions, Question, Rule};
+use assay_judge::{Judge, JudgeAnswer, JudgeFrame, JudgeOptions, Question, Rule};
 use assay_model::Secret;
 use assay_testkit::{FakeVision, Saying};
 
@@ -15,7 +15,7 @@ fn question() -> Question {
     Question {
         task: "Reach the ball.".into(),
         rules: vec![Rule { id: "force".into(), text: "contact force below 50 N".into() }],
-        frames: vec![Frame { time_s: 0.5, png: vec![1, 2, 3] }, Frame { time_s: 1.0, png: vec![4] }],
+        frames: vec![JudgeFrame { time_s: 0.5, png: vec![1, 2, 3] }, JudgeFrame { time_s: 1.0, png: vec![4] }],
     }
 }
 
@@ -26,7 +26,7 @@ fn judge(fake: &FakeVision) -> Judge {
     Judge::new(options).unwrap().pausing(Duration::from_millis(10))
 }
 
-fn ask(fake: &FakeVision) -> Answered {
+fn ask(fake: &FakeVision) -> JudgeAnswer {
     judge(fake).ask(&question(), 10_000, &|| true)
 }
 

@@ -4,9 +4,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use assay_model::lane::{Checked, Fault, Figures, files};
+use assay_model::lane::{Figures, ScenarioCheck, ScenarioFault, files};
 use assay_scenario::Scenario;
-use assay_sim::{Simulation, World, WorldError};
+use assay_sim::{World, Simulation, WorldError};
 
 use crate::Places;
 use crate::cpu_clock::CpuClock;
@@ -23,13 +23,13 @@ const SMOKE: Duration = Duration::from_millis(1500);
 /// The answer can't be written.
 pub fn check(places: &Places) -> std::io::Result<()> {
     let checked = match examine(places) {
-        Ok(figures) => Checked { fault: None, figures: Some(figures) },
-        Err(fault) => Checked { fault: Some(fault), figures: None },
+        Ok(figures) => ScenarioCheck { fault: None, figures: Some(figures) },
+        Err(fault) => ScenarioCheck { fault: Some(fault), figures: None },
     };
     fs::write(places.scratch.join(files::CHECKED), serde_json::to_vec(&checked)?)
 }
 
-fn examine(places: &Places) -> Result<Figures, Fault> {
+fn examine(places: &Places) -> Result<Figures, ScenarioFault> {
     let began = Instant::now();
     let world = load(places).map_err(|error| fault_of(&error))?;
     let compile_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -44,7 +44,7 @@ fn examine(places: &Places) -> Result<Figures, Fault> {
 }
 
 /// A clause that is violated before the policy did anything says nothing of the policy.
-fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Result<(), Fault> {
+fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Result<(), ScenarioFault> {
     let columns: Vec<[f64; 1]> = simulation.sample().iter().map(|x| [*x]).collect();
     let columns: Vec<&[f64]> = columns.iter().map(<[f64; 1]>::as_slice).collect();
     for (index, clause) in scenario.clauses.iter().enumerate() {
@@ -70,7 +70,7 @@ struct Smoke {
 
 /// Runs an episode with an action of zeros. Its cost is counted in CPU time, which other work on the machine does not
 /// change.
-fn smoke(world: &World) -> Result<Smoke, Fault> {
+fn smoke(world: &World) -> Result<Smoke, ScenarioFault> {
     let scenario = world.scenario();
     let mut simulation = world.simulation(0).map_err(|error| world_fault(&error))?;
     let action = vec![0.0; scenario.control.action.len()];
@@ -91,7 +91,7 @@ fn smoke(world: &World) -> Result<Smoke, Fault> {
                      shorten the timestep",
                     simulation.time_s()
                 );
-                Fault { file: scenario.world.scene.clone(), key: None, problem }
+                ScenarioFault { file: scenario.world.scene.clone(), key: None, problem }
             })?;
         }
         most_contacts = simulation.contacts().count().max(most_contacts);
@@ -104,23 +104,23 @@ fn smoke(world: &World) -> Result<Smoke, Fault> {
     Ok(Smoke { sim_s, real_time_factor: sim_s / cpu_s.max(f64::MIN_POSITIVE), most_contacts })
 }
 
-fn in_toml(key: String, problem: String) -> Fault {
-    Fault { file: "scenario.toml".to_owned(), key: Some(key), problem }
+fn in_toml(key: String, problem: String) -> ScenarioFault {
+    ScenarioFault { file: "scenario.toml".to_owned(), key: Some(key), problem }
 }
 
-fn fault_of(error: &LoadError) -> Fault {
+fn fault_of(error: &LoadError) -> ScenarioFault {
     match error {
         LoadError::Scenario(error) => error.fault(),
         LoadError::World(error) => world_fault(error),
     }
 }
 
-fn world_fault(error: &WorldError) -> Fault {
+fn world_fault(error: &WorldError) -> ScenarioFault {
     let (file, key) = error.place();
     let told = error.to_string();
     // What file and key say already is not said again.
     let mut problem = told.strip_prefix(&format!("{file}: ")).unwrap_or(&told);
     problem = key.as_ref().and_then(|key| problem.strip_prefix(&format!("{key}: "))).unwrap_or(problem);
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    Fault { file, key, problem: format!("{problem}{cause}") }
+    ScenarioFault { file, key, problem: format!("{problem}{cause}") }
 }

@@ -4,7 +4,7 @@ use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use assay_model::lane::{Command, MAX_MESSAGE_BYTES, Reply};
+use assay_model::lane::{LaneCommand, MAX_MESSAGE_BYTES, Reply};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 /// The connection to the worker.
@@ -18,7 +18,7 @@ impl ControlSocket {
 
     /// The next command, and the descriptors that came with it: what is written to a policy, what is read from
     /// it. `None` when the worker hung up.
-    pub(crate) fn receive(&mut self) -> io::Result<Option<(Command, Option<[OwnedFd; 2]>)>> {
+    pub(crate) fn receive(&mut self) -> io::Result<Option<(LaneCommand, Option<[OwnedFd; 2]>)>> {
         let mut length = [0; 4];
         let Some(descriptors) = self.receive_start(&mut length)? else { return Ok(None) };
         let length = u32::from_le_bytes(length);

@@ -4,18 +4,18 @@ use std::io;
 use std::time::Duration;
 
 use assay_model::frame::{Dtype, Init};
-use assay_model::lane::{Done, Probe, Probed, Run};
+use assay_model::lane::{Done, Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
 use assay_scenario::Scenario;
-use assay_sim::{Simulation, TraceHash, Unstable, World};
+use assay_sim::{World, Simulation, TraceHash, Unstable};
 use assay_stl::TraceEnd;
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
-use crate::inputs::Recorder;
+use crate::inputs::InputRecorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
-use crate::policy_link::{Answered, Fault, LinkError, PolicyLink, WaitEvents};
+use crate::policy_link::{LinkError, PolicyLink, PolicyReply, PolicyTermination, WaitEvents};
 use crate::step::StepError;
 use crate::watch::ClauseWatch;
 
@@ -33,7 +33,7 @@ enum Ending {
     Success,
     TimeLimit,
     TerminalClause,
-    Policy(Fault),
+    Policy(PolicyTermination),
     Unstable(Unstable),
 }
 
@@ -48,13 +48,13 @@ pub(crate) struct Rollout {
 }
 
 /// Everything that changes while an episode runs.
-struct Running<'a> {
+struct EpisodeRun<'a> {
     scenario: &'a Scenario,
     simulation: Simulation,
     watch: TaskWatch<'a>,
     clauses: ClauseWatch<'a>,
     trace: Trace,
-    inputs: Recorder,
+    inputs: InputRecorder,
     start_state: Vec<f64>,
     hash: TraceHash,
     latencies: Latencies,
@@ -72,7 +72,7 @@ struct Running<'a> {
 pub(crate) fn run(
     world: &World,
     mut simulation: Simulation,
-    run: &Run,
+    run: &RunEpisode,
     link: &mut PolicyLink,
     meter: Meter,
     events: &mut dyn EpisodeEvents,
@@ -87,10 +87,10 @@ pub(crate) fn run(
     };
     let rows = scenario.control_steps() as usize * scenario.decimation() as usize;
     let trace = Trace::new(&simulation, &scenario.signal_names(), rows);
-    let mut running = Running {
+    let mut running = EpisodeRun {
         watch: TaskWatch::new(scenario),
         hash: simulation.start_hash(),
-        inputs: Recorder::new(&simulation),
+        inputs: InputRecorder::new(&simulation),
         start_state: simulation.integration_state().to_vec(),
         scenario,
         simulation,
@@ -114,7 +114,7 @@ pub(crate) fn run(
     Ok(running.conclude(run, ending, (misses, policy_cpu), events)?)
 }
 
-impl Running<'_> {
+impl EpisodeRun<'_> {
     fn play(&mut self, link: &mut PolicyLink, events: &mut dyn EpisodeEvents) -> Result<Ending, StepError> {
         let mut observation = Vec::new();
         let mut action = vec![0.0; self.scenario.control.action.len()];
@@ -171,7 +171,7 @@ impl Running<'_> {
         }
     }
 
-    fn note(&mut self, answered: Answered, action: &[f64]) {
+    fn note(&mut self, answered: PolicyReply, action: &[f64]) {
         if self.probe.is_some() {
             self.probed.actions.push(action.to_vec());
             self.probed.latency_ms.push(ms(answered.latency));
@@ -224,7 +224,7 @@ impl Running<'_> {
 
     fn conclude(
         mut self,
-        run: &Run,
+        run: &RunEpisode,
         ending: Ending,
         (misses, policy_cpu): (u32, Duration),
         events: &mut dyn EpisodeEvents,
@@ -290,8 +290,10 @@ fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>)
         Ending::Success => (EpisodeStatus::Completed, Termination::Success, None),
         Ending::TimeLimit => (EpisodeStatus::Completed, Termination::TimeLimit, None),
         Ending::TerminalClause => (EpisodeStatus::Completed, Termination::TerminalClause, None),
-        Ending::Policy(Fault::Error(error)) => (EpisodeStatus::PolicyError, Termination::PolicyError, Some(error)),
-        Ending::Policy(Fault::Timeout(error)) => {
+        Ending::Policy(PolicyTermination::Error(error)) => {
+            (EpisodeStatus::PolicyError, Termination::PolicyError, Some(error))
+        }
+        Ending::Policy(PolicyTermination::Timeout(error)) => {
             (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout, Some(error))
         }
         Ending::Unstable(unstable) => {
@@ -302,7 +304,7 @@ fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>)
     }
 }
 
-fn facts(scenario: &Scenario, run: &Run, simulation: &Simulation) -> Vec<(String, String)> {
+fn facts(scenario: &Scenario, run: &RunEpisode, simulation: &Simulation) -> Vec<(String, String)> {
     let draws = simulation.draw().parameters.iter().map(|(name, value)| (format!("draw.{name}"), value.to_string()));
     let own = [
         ("scenario", scenario.id.to_string()),

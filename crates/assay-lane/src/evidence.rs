@@ -11,7 +11,7 @@ use assay_scenario::Scenario;
 use crate::TraceFileError;
 use crate::episode::Rollout;
 use crate::inputs::Changes;
-use crate::npy::{self, Array};
+use crate::npy::{self, NpyArray};
 use crate::plots::plots;
 
 /// Largest trace that is written plainly, in bytes of its doubles: beyond 64 MiB a file is not packed, and would stay large.
@@ -66,7 +66,7 @@ fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     let columns = rollout.trace.group("action");
     let rows = rollout.trace.control_rows();
     let values: Vec<f64> = rows.iter().flat_map(|row| columns.iter().map(|column| column[*row])).collect();
-    fs::write(path, Array::F64(&values, &[rows.len(), columns.len()]).bytes())
+    fs::write(path, NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes())
 }
 
 /// For each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]` which of the
@@ -79,9 +79,9 @@ fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
         .zip(&shapes)
         .flat_map(|(c, (values, index, step))| {
             [
-                (c.group.clone(), Array::F64(&c.values, values)),
-                (format!("{}_index", c.group), Array::I64(&c.index, index)),
-                (format!("{}_step", c.group), Array::I64(&c.step, step)),
+                (c.group.clone(), NpyArray::F64(&c.values, values)),
+                (format!("{}_index", c.group), NpyArray::I64(&c.index, index)),
+                (format!("{}_step", c.group), NpyArray::I64(&c.step, step)),
             ]
         })
         .collect();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 use assay_model::frame::Init;
-use assay_model::lane::Run;
+use assay_model::lane::RunEpisode;
 use assay_model::{Comparison, EpisodeSeeds};
 use assay_scenario::Budget;
 
@@ -19,9 +19,9 @@ const ACTION_DIM: usize = 2;
 /// Most answers that are asked for.
 const MAX_STEPS: usize = 64;
 
-struct Unheard;
+struct NoWaitEvents;
 
-impl WaitEvents for Unheard {
+impl WaitEvents for NoWaitEvents {
     fn waiting(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -42,7 +42,7 @@ pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
     let bytes = &bytes[..bytes.len().min(65_536)];
     policy.write_all(bytes)?;
     drop(policy);
-    let run = Run {
+    let run = RunEpisode {
         episode: 0,
         seeds: EpisodeSeeds { world: 0, policy: 0 },
         nonce: NONCE,
@@ -60,10 +60,10 @@ pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
         observation: Vec::new(),
         action_dim: u32::try_from(ACTION_DIM).unwrap_or(0),
     };
-    if link.start(&init, &mut Unheard).is_ok() {
+    if link.start(&init, &mut NoWaitEvents).is_ok() {
         let mut action = [0.0; ACTION_DIM];
         for _ in 0..MAX_STEPS {
-            if link.ask(&[0; 16], &mut action, &mut Unheard).is_err() {
+            if link.ask(&[0; 16], &mut action, &mut NoWaitEvents).is_err() {
                 break;
             }
             assert!(action.iter().all(|x| x.is_finite()), "an action that is not finite was accepted");

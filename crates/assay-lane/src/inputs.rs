@@ -16,7 +16,7 @@ pub struct Inputs {
 
 /// Fills [`Inputs`] while an episode runs.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct InputRecorder {
     names: Vec<String>,
     /// Values at the start, which a number without a column still has.
     start: Vec<f64>,
@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
     rows: usize,
 }
 
-impl Recorder {
+impl InputRecorder {
     pub(crate) fn new(simulation: &Simulation) -> Self {
         let names = simulation.input_names();
         let mut start = vec![0.0; names.len()];

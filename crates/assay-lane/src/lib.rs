@@ -42,7 +42,7 @@ pub use compare::{CompareError, compare};
 pub use evidence::EvidenceError;
 pub use inputs::Inputs;
 pub use log::LogError;
-pub use render::{RenderError, draw_once, render};
+pub use render::{EpisodeRenderError, draw_once, render};
 pub use rerun::RerunError;
 pub use seal::seal;
 pub use sheet::sheet;

@@ -14,12 +14,12 @@ const PREFIX: usize = 10;
 
 /// An array to write: row-major.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Array<'a> {
+pub(crate) enum NpyArray<'a> {
     F64(&'a [f64], &'a [usize]),
     I64(&'a [i64], &'a [usize]),
 }
 
-impl Array<'_> {
+impl NpyArray<'_> {
     /// The NPY file's bytes.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let (kind, shape) = match self {
@@ -46,7 +46,7 @@ impl Array<'_> {
 }
 
 /// Writes named arrays as an NPZ archive. The same arrays give the same bytes.
-pub(crate) fn write_npz<W: Write + Seek>(writer: W, arrays: &[(String, Array<'_>)]) -> Result<(), ZipError> {
+pub(crate) fn write_npz<W: Write + Seek>(writer: W, arrays: &[(String, NpyArray<'_>)]) -> Result<(), ZipError> {
     let mut archive = ZipWriter::new(writer);
     // Doubles hardly shrink, and deflating them would take longer than the rest of the evidence.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
@@ -68,19 +68,19 @@ pub(crate) fn io_error(error: ZipError) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::Array;
+    use super::NpyArray;
 
     #[test]
     fn a_header_is_as_numpy_writes_it() {
         // np.save of np.arange(6.0).reshape(2, 3), numpy 2.4.
         let values: Vec<f64> = (0..6).map(f64::from).collect();
-        let bytes = Array::F64(&values, &[2, 3]).bytes();
+        let bytes = NpyArray::F64(&values, &[2, 3]).bytes();
         let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
         let mut expected = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         expected.extend(format!("{text:<117}\n").into_bytes());
         assert_eq!(&bytes[..128], expected);
         assert_eq!(bytes.len(), 128 + 48);
-        let one = Array::I64(&[7], &[1]).bytes();
+        let one = NpyArray::I64(&[7], &[1]).bytes();
         assert!(one.len() == 136 && one.windows(12).any(|w| w == b"'shape': (1,"), "a comma makes it a tuple");
     }
 }

@@ -6,13 +6,13 @@
 //!
 //! The tables are those of Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use them.
 
-use Kind::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
+use FieldType::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
 
 /// Longest page, in bytes: the reader makes room for what is announced. Those of a trace have one MiB.
 const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 /// A field's type.
-enum Kind {
+enum FieldType {
     Bool,
     I8,
     I16,
@@ -22,11 +22,11 @@ enum Kind {
     PageBytes,
     Bytes,
     Struct(Fields),
-    List(&'static Kind),
+    List(&'static FieldType),
 }
 
 /// The fields of a structure by their numbers.
-type Fields = &'static [(i16, Kind)];
+type Fields = &'static [(i16, FieldType)];
 
 const KEY_VALUE: Fields = &[(1, Bytes), (2, Bytes)];
 const LOGICAL_TYPE: Fields = &[(1, Struct(&[])), (10, Struct(&[(1, I8), (2, Bool)]))];
@@ -112,7 +112,7 @@ impl Input<'_> {
     }
 
     /// A value that is said to have the type `wire`.
-    fn value(&mut self, kind: &Kind, wire: u8) -> Option<()> {
+    fn value(&mut self, kind: &FieldType, wire: u8) -> Option<()> {
         match (kind, wire) {
             (Bool, 1 | 2) => Some(()),
             (I8, 3) => self.byte().map(drop),
@@ -133,7 +133,7 @@ impl Input<'_> {
         }
     }
 
-    fn list(&mut self, element: &Kind) -> Option<()> {
+    fn list(&mut self, element: &FieldType) -> Option<()> {
         let header = self.byte()?;
         let length = match header >> 4 {
             15 => self.number()?,

@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault};
-use assay_model::lane::{Run, WAIT_REPEAT, WAIT_TICK};
+use assay_model::frame::{self, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault};
+use assay_model::lane::{RunEpisode, WAIT_REPEAT, WAIT_TICK};
 use assay_model::{EpisodeError, sanitise};
 use assay_scenario::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,7 +25,7 @@ const MAX_ERROR_BYTES: usize = 4096;
 
 /// How a policy ends an episode early.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum PolicyTermination {
     /// It crashed or sent what is no action.
     Error(EpisodeError),
     /// It used up its CPU time.
@@ -36,13 +36,13 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// The policy's fault.
-    Policy(Fault),
+    Policy(PolicyTermination),
     /// The worker that the wait was to be reported to is gone.
     Control(io::Error),
 }
 
-impl From<Fault> for LinkError {
-    fn from(fault: Fault) -> Self {
+impl From<PolicyTermination> for LinkError {
+    fn from(fault: PolicyTermination) -> Self {
         Self::Policy(fault)
     }
 }
@@ -101,7 +101,7 @@ pub(crate) struct PolicyLink {
 
 /// An answered observation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered {
+pub(crate) struct PolicyReply {
     /// By the wall, from sending to the whole action.
     pub(crate) latency: Duration,
     /// CPU time of the policy's process since its last answer; `None` for a policy server.
@@ -110,7 +110,7 @@ pub(crate) struct Answered {
 
 impl PolicyLink {
     /// Over the descriptors that are written to and read from, for the policy of `run`.
-    pub(crate) fn new((to, from): (OwnedFd, OwnedFd), run: &Run, budget: Budget) -> io::Result<Self> {
+    pub(crate) fn new((to, from): (OwnedFd, OwnedFd), run: &RunEpisode, budget: Budget) -> io::Result<Self> {
         // A policy that does not read must not hold the lane.
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
         let (to, from) = (File::from(to), File::from(from));
@@ -147,12 +147,12 @@ impl PolicyLink {
         if self.import_ends_at.is_some_and(|end| self.cpu_at_start > end) {
             let message = "the policy used up its import's CPU time between the end of its import and the episode: a \
                            thread that it had started went on working";
-            return Err(Fault::Timeout(error("import_timeout", message, "")).into());
+            return Err(PolicyTermination::Timeout(error("import_timeout", message, "")).into());
         }
         let payload = serde_json::to_vec(init).map_err(|e| broken(&e.to_string()))?;
         let limit = self.budget.first_cpu_ms;
-        self.send(Kind::Init, 0, &payload, limit, events)?;
-        self.receive(Kind::Ready, 0, 0, limit, events)?;
+        self.send(FrameKind::Init, 0, &payload, limit, events)?;
+        self.receive(FrameKind::Ready, 0, 0, limit, events)?;
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl PolicyLink {
         observation: &[u8],
         action: &mut [f64],
         events: &mut dyn WaitEvents,
-    ) -> Result<Answered, LinkError> {
+    ) -> Result<PolicyReply, LinkError> {
         let began = Instant::now();
         let seq = self.seq;
         let (soft_ms, hard_ms) = if seq == 0 {
@@ -170,8 +170,8 @@ impl PolicyLink {
         } else {
             (self.budget.step_cpu_ms, self.budget.hard_cpu_ms)
         };
-        self.send(Kind::Observation, seq, observation, hard_ms, events)?;
-        let used = self.receive(Kind::Action, seq, action.len() * 8, hard_ms, events)?;
+        self.send(FrameKind::Observation, seq, observation, hard_ms, events)?;
+        let used = self.receive(FrameKind::Action, seq, action.len() * 8, hard_ms, events)?;
         let latency = began.elapsed();
         // A server's latency is reported, not judged: it depends on the network, and on this machine's load.
         self.misses += u32::from(self.clock.is_some() && used.as_secs_f64() * 1e3 > soft_ms);
@@ -181,19 +181,19 @@ impl PolicyLink {
         }
         if let Some(index) = action.iter().position(|x| !x.is_finite()) {
             let message = format!("action[{index}] is {}: every number of an action must be finite", action[index]);
-            return Err(Fault::Error(error("bad_action", &message, "")).into());
+            return Err(PolicyTermination::Error(error("bad_action", &message, "")).into());
         }
-        Ok(Answered { latency, cpu: self.clock.map(|_| used) })
+        Ok(PolicyReply { latency, cpu: self.clock.map(|_| used) })
     }
 
     /// Announces the end of the episode; the policy may be gone already, or not read any more.
     pub(crate) fn close(mut self) {
-        let _ = self.to.write(&frame::frame(Kind::Close, self.seq, self.nonce, &[]));
+        let _ = self.to.write(&frame::frame(FrameKind::Close, self.seq, self.nonce, &[]));
     }
 
     fn send(
         &mut self,
-        kind: Kind,
+        kind: FrameKind,
         seq: u32,
         payload: &[u8],
         hard_ms: f64,
@@ -222,7 +222,7 @@ impl PolicyLink {
     /// policy used since its last answer.
     fn receive(
         &mut self,
-        kind: Kind,
+        kind: FrameKind,
         seq: u32,
         length: usize,
         hard_ms: f64,
@@ -250,7 +250,7 @@ impl PolicyLink {
             }
         };
         wait.end(events)?;
-        if header.kind == Kind::Error && header.nonce == self.nonce {
+        if header.kind == FrameKind::Error && header.nonce == self.nonce {
             return Err(self.policy_fault().into());
         }
         if header != (Header { kind, seq, length: u32::try_from(length).unwrap_or(u32::MAX), nonce: self.nonce }) {
@@ -265,7 +265,7 @@ impl PolicyLink {
         Ok(used)
     }
 
-    fn header(&self) -> Result<Header, Fault> {
+    fn header(&self) -> Result<Header, PolicyTermination> {
         let mut bytes = [0; HEADER_BYTES];
         bytes.copy_from_slice(&self.buffer[..HEADER_BYTES]);
         Header::decode(&bytes, MAX_REPLY_BYTES).map_err(|e| broken(&e.to_string()))
@@ -273,7 +273,7 @@ impl PolicyLink {
 
     /// Reads towards `wanted` bytes; `false` when nothing came within a tick. Reading no more than the expected frame
     /// leaves whatever was sent too early to be found (and refused) by the next read.
-    fn read_more(&mut self, wanted: usize) -> Result<bool, Fault> {
+    fn read_more(&mut self, wanted: usize) -> Result<bool, PolicyTermination> {
         if !is_ready(&self.from, PollFlags::IN, TICK) {
             return Ok(false);
         }
@@ -299,16 +299,16 @@ impl PolicyLink {
             }
             _ if self.clock.is_none() && wait.began.elapsed() > RELAY_WATCHDOG => {
                 let message = format!("the policy gave no answer for {} s", RELAY_WATCHDOG.as_secs());
-                Err(Fault::Timeout(error("timeout", &message, "")).into())
+                Err(PolicyTermination::Timeout(error("timeout", &message, "")).into())
             }
             _ => wait.goes_on(events),
         }
     }
 
-    fn over_budget(&self, hard_ms: f64) -> Fault {
+    fn over_budget(&self, hard_ms: f64) -> PolicyTermination {
         let which = if self.seq == 0 { "the first call".to_owned() } else { format!("step {}", self.seq) };
         let message = format!("{which} took more than {hard_ms} ms of CPU time, the scenario's hard limit");
-        Fault::Timeout(error("timeout", &message, ""))
+        PolicyTermination::Timeout(error("timeout", &message, ""))
     }
 
     fn cpu(&self) -> Option<Duration> {
@@ -317,24 +317,26 @@ impl PolicyLink {
 
     /// Looks for an ERROR frame of a policy that hung up.
     fn last_words(&mut self, events: &mut dyn WaitEvents) -> LinkError {
-        match self.receive(Kind::Error, self.seq, 0, self.budget.hard_cpu_ms, events) {
+        match self.receive(FrameKind::Error, self.seq, 0, self.budget.hard_cpu_ms, events) {
             Err(error) => error,
             Ok(_) => gone().into(),
         }
     }
 
-    fn policy_fault(&self) -> Fault {
+    fn policy_fault(&self) -> PolicyTermination {
         let payload = &self.buffer[HEADER_BYTES..];
         if self.clock.is_some() {
             return PolicyFault::of_runner(payload).map_or_else(
                 || broken("an error frame that is not the runner's"),
-                |fault| Fault::Error(error(&fault.code, &fault.message, &fault.traceback)),
+                |fault| PolicyTermination::Error(error(&fault.code, &fault.message, &fault.traceback)),
             );
         }
         // Without a process it is our relay that speaks: it keeps the deadlines of its policy server.
         match serde_json::from_slice::<PolicyFault>(payload) {
-            Ok(fault) if fault.code == "timeout" => Fault::Timeout(error("timeout", &fault.message, &fault.traceback)),
-            Ok(fault) => Fault::Error(error(&sanitise(&fault.code, 32), &fault.message, &fault.traceback)),
+            Ok(fault) if fault.code == "timeout" => {
+                PolicyTermination::Timeout(error("timeout", &fault.message, &fault.traceback))
+            }
+            Ok(fault) => PolicyTermination::Error(error(&sanitise(&fault.code, 32), &fault.message, &fault.traceback)),
             Err(_) => broken("an error frame that is no JSON"),
         }
     }
@@ -355,10 +357,14 @@ fn error(code: &str, message: &str, log: &str) -> EpisodeError {
     }
 }
 
-fn gone() -> Fault {
-    Fault::Error(error("exited", "the policy's process ended in the middle of the episode", ""))
+fn gone() -> PolicyTermination {
+    PolicyTermination::Error(error("exited", "the policy's process ended in the middle of the episode", ""))
 }
 
-fn broken(what: &str) -> Fault {
-    Fault::Error(error("protocol", &format!("the policy's process sent something that is no answer: {what}"), ""))
+fn broken(what: &str) -> PolicyTermination {
+    PolicyTermination::Error(error(
+        "protocol",
+        &format!("the policy's process sent something that is no answer: {what}"),
+        "",
+    ))
 }

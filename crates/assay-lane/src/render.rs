@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
-use assay_sim::{Simulation, World};
+use assay_sim::{World, Simulation};
 
 use crate::caption::caption;
 use crate::log::{EpisodeLog, ImageLog};
@@ -20,7 +20,7 @@ const MAX_FPS: u32 = 100;
 
 /// Why there is no video.
 #[derive(Debug, thiserror::Error)]
-pub enum RenderError {
+pub enum EpisodeRenderError {
     /// The job's file can't be read, or the answer can't be written.
     #[error("the order or the answer")]
     Job(#[source] std::io::Error),
@@ -50,7 +50,7 @@ pub enum RenderError {
     Video(#[from] VideoError),
 }
 
-impl From<LoadError> for RenderError {
+impl From<LoadError> for EpisodeRenderError {
     fn from(error: LoadError) -> Self {
         Self::Scenario(error.to_string())
     }
@@ -60,8 +60,8 @@ impl From<LoadError> for RenderError {
 /// `log.mcap`, or `video.mp4` and `images.mcap`, and then `rendered.json`.
 ///
 /// # Errors
-/// [`RenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.
-pub fn render(places: &Places) -> Result<(), RenderError> {
+/// [`EpisodeRenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.
+pub fn render(places: &Places) -> Result<(), EpisodeRenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
     let rendered = match job.part {
@@ -71,11 +71,11 @@ pub fn render(places: &Places) -> Result<(), RenderError> {
         }
         RenderPart::Video => images(places, &job, &trace)?,
     };
-    let text = serde_json::to_vec(&rendered).map_err(|e| RenderError::Senseless(e.to_string()))?;
-    fs::write(places.scratch.join(files::RENDERED), text).map_err(RenderError::Job)
+    let text = serde_json::to_vec(&rendered).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
+    fs::write(places.scratch.join(files::RENDERED), text).map_err(EpisodeRenderError::Job)
 }
 
-fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, RenderError> {
+fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, EpisodeRenderError> {
     let world = load_to_draw(places, job.width, job.height)?;
     let (seen, mut cameras_dropped) = look(places, job, trace)?;
     let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
@@ -87,7 +87,7 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, R
     let images_dropped = match drawn {
         Ok(true) => None,
         Ok(false) => Some(too_many(job)),
-        Err(RenderError::Draw(error)) => {
+        Err(EpisodeRenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
             Some("they could not be drawn on this machine".to_owned())
         }
@@ -101,7 +101,7 @@ fn too_many(job: &RenderJob) -> String {
 }
 
 /// What the policy saw, if it has eyes, or why that is left out.
-fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option<String>), RenderError> {
+fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option<String>), EpisodeRenderError> {
     let world = load(places)?;
     if !world.scenario().has_images() {
         return Ok((Seen::default(), None));
@@ -109,7 +109,7 @@ fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option
     match Seen::draw(&world, job.world_seed, trace, job.max_image_bytes) {
         Ok(Some(seen)) => Ok((seen, None)),
         Ok(None) => Ok((Seen::default(), Some(too_many(job)))),
-        Err(RenderError::Draw(error)) => {
+        Err(EpisodeRenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
             Ok((Seen::default(), Some("they could not be drawn on this machine".to_owned())))
         }
@@ -123,7 +123,7 @@ fn begins(trace: &Trace, row: usize) -> bool {
 }
 
 /// Runs the episode again and writes its log into `folder`.
-fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), RenderError> {
+fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let path = folder.join(files::LOG);
     let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, &job.result)?;
@@ -143,7 +143,13 @@ fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(
 }
 
 /// Runs the episode again and writes its images into `folder`; false as soon as there are too many bytes of them.
-fn draw(world: &World, job: &RenderJob, trace: &Trace, folder: &Path, seen: &Seen) -> Result<bool, RenderError> {
+fn draw(
+    world: &World,
+    job: &RenderJob,
+    trace: &Trace,
+    folder: &Path,
+    seen: &Seen,
+) -> Result<bool, EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let mut drawing = Drawing::start(&mut rerun.simulation, world, job, folder)?;
     let mut log = ImageLog::create(&folder.join(files::IMAGES), world.scenario(), trace, seen)?;
@@ -186,14 +192,19 @@ impl<'a> Drawing<'a> {
         world: &World,
         job: &'a RenderJob,
         folder: &Path,
-    ) -> Result<Self, RenderError> {
+    ) -> Result<Self, EpisodeRenderError> {
         let renderer = assay_sim::Renderer::new(simulation, job.width, job.height)?;
         let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
         Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
     }
 
     /// The frame at `time_s`, encoded, if one is due; the last row is always drawn.
-    fn frame(&mut self, simulation: &mut Simulation, time_s: f64, last: bool) -> Result<Option<Vec<u8>>, RenderError> {
+    fn frame(
+        &mut self,
+        simulation: &mut Simulation,
+        time_s: f64,
+        last: bool,
+    ) -> Result<Option<Vec<u8>>, EpisodeRenderError> {
         if time_s + 1e-9 < self.next_s && !last {
             return Ok(None);
         }
@@ -213,26 +224,26 @@ impl<'a> Drawing<'a> {
 /// Draws the scenario's start once, which shows that drawing works here.
 ///
 /// # Errors
-/// [`RenderError`]; a picture of one colour is an error too.
-pub fn draw_once(places: &Places) -> Result<(), RenderError> {
+/// [`EpisodeRenderError`]; a picture of one colour is an error too.
+pub fn draw_once(places: &Places) -> Result<(), EpisodeRenderError> {
     const SIZE: (u32, u32) = (320, 240);
     let world = load_to_draw(places, SIZE.0, SIZE.1)?;
-    let mut simulation = world.simulation(0).map_err(|e| RenderError::Scenario(e.to_string()))?;
+    let mut simulation = world.simulation(0).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
     let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE.0, SIZE.1)?;
     let frame = renderer.draw(&mut simulation)?;
     if frame.windows(2).all(|pair| pair[0] == pair[1]) {
-        return Err(RenderError::Blank);
+        return Err(EpisodeRenderError::Blank);
     }
     Ok(())
 }
 
-fn read_job(scratch: &Path) -> Result<RenderJob, RenderError> {
-    let text = fs::read(scratch.join(files::RENDER_JOB)).map_err(RenderError::Job)?;
-    let job: RenderJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
+fn read_job(scratch: &Path) -> Result<RenderJob, EpisodeRenderError> {
+    let text = fs::read(scratch.join(files::RENDER_JOB)).map_err(EpisodeRenderError::Job)?;
+    let job: RenderJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
     let even = |side: u32| (16..=MAX_SIDE).contains(&side) && side.is_multiple_of(2);
     if !(even(job.width) && even(job.height) && (1..=MAX_FPS).contains(&job.fps)) {
         let message = format!("{}x{} at {} frames a second", job.width, job.height, job.fps);
-        return Err(RenderError::Senseless(message));
+        return Err(EpisodeRenderError::Senseless(message));
     }
     Ok(job)
 }

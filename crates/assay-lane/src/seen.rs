@@ -5,7 +5,7 @@ use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
 use assay_sim::World;
 
 use crate::Trace;
-use crate::render::RenderError;
+use crate::render::EpisodeRenderError;
 use crate::rerun::Rerun;
 use crate::sheet::encode_png;
 
@@ -36,7 +36,7 @@ impl Seen {
         world_seed: u64,
         trace: &Trace,
         max_bytes: u64,
-    ) -> Result<Option<Self>, RenderError> {
+    ) -> Result<Option<Self>, EpisodeRenderError> {
         let mut rerun = Rerun::new(world, world_seed, trace)?;
         let mut seen = Self { cameras: cameras(world.scenario()), ..Self::default() };
         let mut counts = vec![0; seen.cameras.len()];

@@ -6,7 +6,7 @@ use std::io;
 use assay_model::lane::{SheetJob, files};
 
 use crate::Places;
-use crate::render::RenderError;
+use crate::render::EpisodeRenderError;
 use crate::step::load_to_draw;
 
 /// Largest side of one picture in pixels.
@@ -17,22 +17,22 @@ const MAX_PIXELS: u64 = 64 << 20;
 /// Draws what `sheet.json` asks for into `sheet.png`.
 ///
 /// # Errors
-/// [`RenderError`] says what is missing.
-pub fn sheet(places: &Places) -> Result<(), RenderError> {
-    let text = fs::read(places.scratch.join(files::SHEET_JOB)).map_err(RenderError::Job)?;
-    let job: SheetJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
+/// [`EpisodeRenderError`] says what is missing.
+pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
+    let text = fs::read(places.scratch.join(files::SHEET_JOB)).map_err(EpisodeRenderError::Job)?;
+    let job: SheetJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
     let count = u32::try_from(job.worlds.len()).unwrap_or(u32::MAX);
     let (columns, rows) = (job.columns, count.div_ceil(job.columns.max(1)));
     let sides = (1..=MAX_SIDE).contains(&job.width) && (1..=MAX_SIDE).contains(&job.height);
     let pixels = u64::from(columns) * u64::from(job.width) * u64::from(rows) * u64::from(job.height);
     if !sides || pixels == 0 || pixels > MAX_PIXELS {
-        return Err(RenderError::Senseless(format!("{count} pictures of {}x{}", job.width, job.height)));
+        return Err(EpisodeRenderError::Senseless(format!("{count} pictures of {}x{}", job.width, job.height)));
     }
     let world = load_to_draw(places, job.width, job.height)?;
     let line = columns as usize * job.width as usize * 3;
     let mut picture = vec![0xff; line * rows as usize * job.height as usize];
     for (index, seed) in job.worlds.iter().enumerate() {
-        let mut simulation = world.simulation(*seed).map_err(|e| RenderError::Scenario(e.to_string()))?;
+        let mut simulation = world.simulation(*seed).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
         // Each world has sizes of its own, which a renderer takes over when it is made.
         let frame = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?.draw(&mut simulation)?;
         let (row, column) = (index / columns as usize, index % columns as usize);
@@ -42,19 +42,20 @@ pub fn sheet(places: &Places) -> Result<(), RenderError> {
             picture[at..at + width].copy_from_slice(pixels);
         }
     }
-    let file = fs::File::create(places.scratch.join(files::SHEET)).map_err(RenderError::Job)?;
-    write_png(file, columns * job.width, rows * job.height, &picture).map_err(|e| RenderError::Job(io::Error::other(e)))
+    let file = fs::File::create(places.scratch.join(files::SHEET)).map_err(EpisodeRenderError::Job)?;
+    write_png(file, columns * job.width, rows * job.height, &picture)
+        .map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))
 }
 
 /// A picture in memory; quick rather than small.
-pub(crate) fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, EpisodeRenderError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Fast);
     let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(rgb));
-    written.map_err(|e| RenderError::Job(io::Error::other(e)))?;
+    written.map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))?;
     Ok(bytes)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_model::Violation;
-use assay_model::lane::{Command, Reply, Run};
+use assay_model::lane::{LaneCommand, Reply, RunEpisode};
 use assay_scenario::{Scenario, ScenarioError};
 use assay_sim::{World, WorldError};
 
@@ -65,7 +65,7 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
         }
     };
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
-    while let Some((Command::Run(run), descriptors)) = control.receive()? {
+    while let Some((LaneCommand::Run(run), descriptors)) = control.receive()? {
         let [to, from] = descriptors.ok_or(StepError::Command("no policy stream"))?;
         let mut link = PolicyLink::new((to, from), &run, world.scenario().budget)?;
         let mut rollout = roll_out(&world, &run, &mut link, &mut control)?;
@@ -100,7 +100,7 @@ fn stdin_socket() -> io::Result<UnixStream> {
 
 fn roll_out(
     world: &World,
-    run: &Run,
+    run: &RunEpisode,
     link: &mut PolicyLink,
     control: &mut ControlSocket,
 ) -> Result<Rollout, StepError> {
@@ -143,7 +143,7 @@ impl EpisodeEvents for Reporter<'_> {
     fn violated(&mut self, violation: Violation) -> io::Result<()> {
         self.control.send(&Reply::Violated(violation))?;
         match self.control.receive()? {
-            Some((Command::Noted, _)) => Ok(()),
+            Some((LaneCommand::Noted, _)) => Ok(()),
             _ => Err(io::Error::other("the worker did not confirm a violation")),
         }
     }

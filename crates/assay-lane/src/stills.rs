@@ -5,7 +5,7 @@ use std::io;
 
 use assay_model::lane::{StillsJob, files};
 
-use crate::render::RenderError;
+use crate::render::EpisodeRenderError;
 use crate::rerun::Rerun;
 use crate::sheet::write_png;
 use crate::step::load_to_draw;
@@ -19,14 +19,14 @@ const MAX_SIDE: u32 = 1920;
 /// Draws what `stills.json` asks for of `trace.parquet`: `still-00.png` and so on.
 ///
 /// # Errors
-/// [`RenderError`] says what is missing.
-pub fn stills(places: &Places) -> Result<(), RenderError> {
-    let text = fs::read(places.scratch.join(files::STILLS_JOB)).map_err(RenderError::Job)?;
-    let job: StillsJob = serde_json::from_slice(&text).map_err(|e| RenderError::Senseless(e.to_string()))?;
+/// [`EpisodeRenderError`] says what is missing.
+pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
+    let text = fs::read(places.scratch.join(files::STILLS_JOB)).map_err(EpisodeRenderError::Job)?;
+    let job: StillsJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
     let sides = (1..=MAX_SIDE).contains(&job.width) && (1..=MAX_SIDE).contains(&job.height);
     if !sides || job.times_s.len() > MAX_STILLS {
         let message = format!("{} pictures of {}x{}", job.times_s.len(), job.width, job.height);
-        return Err(RenderError::Senseless(message));
+        return Err(EpisodeRenderError::Senseless(message));
     }
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
     let world = load_to_draw(places, job.width, job.height)?;
@@ -37,8 +37,8 @@ pub fn stills(places: &Places) -> Result<(), RenderError> {
         rerun.step(row)?;
         for index in (0..rows.len()).filter(|index| rows[*index] == row) {
             let frame = renderer.draw(&mut rerun.simulation)?;
-            let file = fs::File::create(places.scratch.join(files::still(index))).map_err(RenderError::Job)?;
-            write_png(file, job.width, job.height, &frame).map_err(|e| RenderError::Job(io::Error::other(e)))?;
+            let file = fs::File::create(places.scratch.join(files::still(index))).map_err(EpisodeRenderError::Job)?;
+            write_png(file, job.width, job.height, &frame).map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))?;
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ pub(crate) fn open_column(group: &dyn RowGroupReader, index: usize) -> Result<Co
         return Err(ParquetError::General("a column of lists".to_owned()));
     }
     let is_full_of_doubles = descriptor.physical_type() == Type::DOUBLE && descriptor.max_def_level() == 0;
-    let pages = Checked { pages: group.get_column_page_reader(index)?, has_dictionary: false, is_full_of_doubles };
+    let pages = CheckedPages { pages: group.get_column_page_reader(index)?, has_dictionary: false, is_full_of_doubles };
     Ok(get_column_reader(descriptor, Box::new(pages)))
 }
 
@@ -33,14 +33,14 @@ fn has_place(chunk: &ColumnChunkMetaData) -> bool {
 }
 
 /// Pages of the kinds that recordings have: of the first version, with an encoding that we write.
-struct Checked {
+struct CheckedPages {
     pages: Box<dyn PageReader>,
     has_dictionary: bool,
     /// Every row has a double.
     is_full_of_doubles: bool,
 }
 
-impl Checked {
+impl CheckedPages {
     fn check(&mut self, page: Page) -> Result<Page> {
         let problem = match &page {
             Page::DictionaryPage { .. } if self.has_dictionary => "a second dictionary",
@@ -71,7 +71,7 @@ impl Checked {
     }
 }
 
-impl Iterator for Checked {
+impl Iterator for CheckedPages {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Result<Page>> {
@@ -79,7 +79,7 @@ impl Iterator for Checked {
     }
 }
 
-impl PageReader for Checked {
+impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         self.pages.get_next_page()?.map(|page| self.check(page)).transpose()
     }

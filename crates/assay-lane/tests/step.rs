@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use assay_model::frame::{self, HEADER_BYTES, Header, Init, Kind};
-use assay_model::lane::{Command, Done, Probe, Reply, Run};
+use assay_model::frame::{self, FrameKind, HEADER_BYTES, Header, Init};
+use assay_model::lane::{Done, LaneCommand, Probe, Reply, RunEpisode};
 use assay_model::{ClauseStatus, EpisodeSeeds, EpisodeStatus, Level, Termination, Violation};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -55,7 +55,7 @@ impl Lane {
         serde_json::from_slice(&body).unwrap()
     }
 
-    fn send(&mut self, command: &Command) {
+    fn send(&mut self, command: &LaneCommand) {
         let body = serde_json::to_vec(command).unwrap();
         self.control.write_all(&u32::try_from(body.len()).unwrap().to_le_bytes()).unwrap();
         self.control.write_all(&body).unwrap();
@@ -88,7 +88,7 @@ impl Lane {
     ) -> JoinHandle<()> {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let thread = thread::spawn(move || policy(ours));
-        let run = Run {
+        let run = RunEpisode {
             episode,
             seeds: EpisodeSeeds::derive(7, episode),
             nonce: NONCE,
@@ -98,7 +98,7 @@ impl Lane {
             evidence: Some(format!("{episode:03}")),
             probe,
         };
-        let body = serde_json::to_vec(&Command::Run(run)).unwrap();
+        let body = serde_json::to_vec(&LaneCommand::Run(run)).unwrap();
         let mut message = u32::try_from(body.len()).unwrap().to_le_bytes().to_vec();
         message.extend(body);
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -128,7 +128,7 @@ impl Lane {
                 Reply::Progress { .. } | Reply::Waiting | Reply::Answered => {}
                 Reply::Violated(violation) => {
                     self.violations.push(violation);
-                    self.send(&Command::Noted);
+                    self.send(&LaneCommand::Noted);
                 }
                 other => panic!("{other:?}"),
             }
@@ -165,16 +165,16 @@ fn obedient(act: impl Fn(&[f64]) -> Vec<f64> + Send + 'static) -> impl FnOnce(Un
     move |mut stream| {
         while let Some((header, payload)) = read_frame(&mut stream) {
             let answer = match header.kind {
-                Kind::Init => {
+                FrameKind::Init => {
                     let init: Init = serde_json::from_slice(&payload).unwrap();
                     assert_eq!(init.action_dim, 1);
-                    frame::frame(Kind::Ready, 0, header.nonce, &[])
+                    frame::frame(FrameKind::Ready, 0, header.nonce, &[])
                 }
-                Kind::Observation => {
+                FrameKind::Observation => {
                     let action: Vec<u8> = act(&doubles(&payload)).iter().flat_map(|x| x.to_le_bytes()).collect();
-                    frame::frame(Kind::Action, header.seq, header.nonce, &action)
+                    frame::frame(FrameKind::Action, header.seq, header.nonce, &action)
                 }
-                Kind::Close => return,
+                FrameKind::Close => return,
                 other => panic!("{other:?}"),
             };
             if stream.write_all(&answer).is_err() {
@@ -243,7 +243,7 @@ fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
     // The lane waits, however long it takes to confirm.
     thread::sleep(Duration::from_millis(200));
     assert_eq!(asked.load(Ordering::SeqCst), before);
-    lane.send(&Command::Noted);
+    lane.send(&LaneCommand::Noted);
     let result = lane.until_done().result;
     assert!(asked.load(Ordering::SeqCst) > before);
     let recorded = result.violations.iter().find(|v| v.clause == "keep_in").unwrap();
@@ -286,7 +286,7 @@ fn what_a_policy_does_wrong_is_a_result() {
     let ready_then = |bytes: fn(&Header) -> Vec<u8>| -> Policy {
         Box::new(move |mut stream| {
             let (init, _) = read_frame(&mut stream).unwrap();
-            stream.write_all(&frame::frame(Kind::Ready, 0, init.nonce, &[])).unwrap();
+            stream.write_all(&frame::frame(FrameKind::Ready, 0, init.nonce, &[])).unwrap();
             let (observation, _) = read_frame(&mut stream).unwrap();
             let _ = stream.write_all(&bytes(&observation));
             let _ = read_frame(&mut stream);
@@ -300,18 +300,20 @@ fn what_a_policy_does_wrong_is_a_result() {
         ("two numbers", Box::new(obedient(|_| vec![0.0, 0.0])), "protocol"),
         ("no number", Box::new(obedient(|_| vec![])), "protocol"),
         ("rubbish", ready_then(|_| vec![0x41; 64]), "protocol"),
-        ("wrong nonce", ready_then(|h| frame::frame(Kind::Action, h.seq, h.nonce + 1, &[0; 8])), "protocol"),
-        ("early answer", ready_then(|h| frame::frame(Kind::Action, h.seq + 1, h.nonce, &[0; 8])), "protocol"),
+        ("wrong nonce", ready_then(|h| frame::frame(FrameKind::Action, h.seq, h.nonce + 1, &[0; 8])), "protocol"),
+        ("early answer", ready_then(|h| frame::frame(FrameKind::Action, h.seq + 1, h.nonce, &[0; 8])), "protocol"),
         (
             "huge",
-            ready_then(|h| Header { kind: Kind::Action, seq: h.seq, length: 1 << 30, nonce: h.nonce }.encode().into()),
+            ready_then(|h| {
+                Header { kind: FrameKind::Action, seq: h.seq, length: 1 << 30, nonce: h.nonce }.encode().into()
+            }),
             "protocol",
         ),
         (
             "an error frame",
             ready_then(|h| {
                 frame::frame(
-                    Kind::Error,
+                    FrameKind::Error,
                     h.seq,
                     h.nonce,
                     br#"{"code":"exception","message":"boom","traceback":"policy.py:3"}"#,

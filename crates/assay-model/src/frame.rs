@@ -20,7 +20,7 @@ pub const MAX_REPLY_BYTES: u32 = 64 * 1024;
 /// What a frame is for. `R` = runner (policy side), `W` = worker, `L` = lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// R to W: the interpreter is warm. Payload: [`Hello`] as JSON.
     Hello = 1,
     /// W to R: import the policy. Payload: [`Load`] as JSON. Sets the connection's nonce.
@@ -41,7 +41,7 @@ pub enum Kind {
     Close = 9,
 }
 
-impl Kind {
+impl FrameKind {
     fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::Hello,
@@ -62,7 +62,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// What the payload is.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Counts observations from 0; an action carries its observation's.
     pub seq: u32,
     /// Payload bytes.
@@ -114,7 +114,7 @@ impl Header {
         if bytes[..4] != MAGIC {
             return Err(FrameError::Magic);
         }
-        let kind = Kind::from_byte(bytes[4]).ok_or(FrameError::Kind(bytes[4]))?;
+        let kind = FrameKind::from_byte(bytes[4]).ok_or(FrameError::Kind(bytes[4]))?;
         if bytes[5..8] != [0; 3] {
             return Err(FrameError::Reserved);
         }
@@ -130,7 +130,7 @@ impl Header {
 
 /// A whole frame: header and payload in one buffer, ready to write.
 #[must_use]
-pub fn frame(kind: Kind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     let mut out = Vec::with_capacity(HEADER_BYTES + payload.len());
     out.extend_from_slice(&Header { kind, seq, length, nonce }.encode());
@@ -138,7 +138,7 @@ pub fn frame(kind: Kind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Payload of [`Kind::Hello`].
+/// Payload of [`FrameKind::Hello`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`] of the runner.
@@ -152,7 +152,7 @@ pub struct Hello {
     pub sealed: bool,
 }
 
-/// Payload of [`Kind::Load`].
+/// Payload of [`FrameKind::Load`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Seeds `random` and `numpy.random` before the import.
@@ -163,7 +163,7 @@ pub struct Load {
     pub memory_bytes: u64,
 }
 
-/// Payload of [`Kind::Loaded`].
+/// Payload of [`FrameKind::Loaded`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
     /// CPU time of the import, in milliseconds, as the runner says (not trusted, shown to the author only).
@@ -191,7 +191,7 @@ pub enum Dtype {
     U8,
 }
 
-/// Payload of [`Kind::Init`].
+/// Payload of [`FrameKind::Init`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
     /// The policy's seed.
@@ -209,7 +209,7 @@ pub struct Init {
 /// Codes that the runner has. What is seen from outside has others, which a policy that writes frames may not use.
 const RUNNER_CODES: [&str; 6] = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];
 
-/// Payload of [`Kind::Error`]: untrusted text, to be sanitised at capture.
+/// Payload of [`FrameKind::Error`]: untrusted text, to be sanitised at capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyFault {
     /// One of the runner's: `import_error | syntax_error | no_policy | exception | bad_action | memory`.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        let header = Header { kind: Kind::Action, seq: 9, length: 56, nonce: 0x0123_4567_89ab_cdef };
+        let header = Header { kind: FrameKind::Action, seq: 9, length: 56, nonce: 0x0123_4567_89ab_cdef };
         assert_eq!(Header::decode(&header.encode(), 64), Ok(header));
         assert_eq!(Header::decode(&header.encode(), 55), Err(FrameError::TooLong { length: 56, limit: 55 }));
     }

@@ -1,5 +1,5 @@
 //! What the worker and a lane say to each other over the control socket: a u32 little-endian length, then JSON. A
-//! policy's socket rides beside a [`Command::Run`] as an `SCM_RIGHTS` descriptor.
+//! policy's socket rides beside a [`LaneCommand::Run`] as an `SCM_RIGHTS` descriptor.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub const DISK_FULL_STATUS: u8 = 75;
 /// Worker to lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "command")]
-pub enum Command {
+pub enum LaneCommand {
     /// Run one episode with the policy behind the descriptor that comes with this message.
-    Run(Run),
+    Run(RunEpisode),
     /// The violation that the lane sent last is on record; it may go on.
     Noted,
     /// End.
@@ -34,7 +34,7 @@ pub enum Command {
 
 /// One episode to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunEpisode {
     /// Index in the job.
     pub episode: u32,
     /// Its seeds.
@@ -115,7 +115,7 @@ pub enum Reply {
     /// The policy has answered, after a [`Reply::Waiting`].
     Answered,
     /// A critical clause was violated for the first time in the episode. The lane goes on when it is told
-    /// [`Command::Noted`], so the violation is on record before the policy is asked for another action.
+    /// [`LaneCommand::Noted`], so the violation is on record before the policy is asked for another action.
     Violated(Violation),
     /// An episode ended.
     Done(Box<Done>),
@@ -219,16 +219,16 @@ pub struct Rendered {
 
 /// What a check of a scenario found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct ScenarioCheck {
     /// The first thing that is wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<ScenarioFault>,
     /// What was measured, where nothing is wrong.
     pub figures: Option<Figures>,
 }
 
 /// Something wrong with a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct ScenarioFault {
     /// The file at fault, relative to the scenario's folder or its robot's.
     pub file: String,
     /// The key in it; `null` where it has none, or the whole file is meant.
@@ -312,7 +312,7 @@ pub mod files {
     pub const FRAMES: &str = "frames";
     /// What a stepping lane leaves.
     pub const STEPPED: [&str; 6] = [ACTIONS, INPUTS, MODEL, PLOTS, STATE, TRACE];
-    /// What a check found: a [`Checked`](super::Checked).
+    /// What a check found: a [`ScenarioCheck`](super::Checked).
     pub const CHECKED: &str = "checked.json";
     /// Tells a renderer which worlds to draw: a [`SheetJob`](super::SheetJob).
     pub const SHEET_JOB: &str = "sheet.json";

@@ -61,13 +61,13 @@ pub struct Place {
 
 /// What the order goes by.
 #[derive(Debug, Clone, Copy)]
-struct Key {
+struct RankKey {
     class: u8,
     worlds: Worlds,
     score: f64,
 }
 
-impl Key {
+impl RankKey {
     /// Best first.
     fn order(&self, other: &Self) -> Ordering {
         let classes = self.class.cmp(&other.class).then(self.worlds.cmp(&other.worlds));
@@ -82,8 +82,8 @@ impl Entrant {
         self.progress > idle_progress
     }
 
-    fn key(&self) -> Key {
-        Key { class: self.verdict.gravity(), worlds: self.worlds, score: round4(self.score) }
+    fn key(&self) -> RankKey {
+        RankKey { class: self.verdict.gravity(), worlds: self.worlds, score: round4(self.score) }
     }
 
     fn contributions(&self) -> Vec<f64> {
@@ -96,7 +96,7 @@ impl Entrant {
 #[must_use]
 pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     let ranked: Vec<usize> = (0..entrants.len()).filter(|index| entrants[*index].exceeds(idle_progress)).collect();
-    let keys: Vec<Key> = entrants.iter().map(Entrant::key).collect();
+    let keys: Vec<RankKey> = entrants.iter().map(Entrant::key).collect();
     let contributions: Vec<Vec<f64>> = entrants.iter().map(Entrant::contributions).collect();
     let leads = |a: usize, b: usize, error: f64| {
         if keys[a].worlds != keys[b].worlds {
@@ -105,7 +105,7 @@ pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
         }
         certainly_leads(&[(&contributions[a], &contributions[b])], error)
     };
-    let place = |(key, contributions): (&Key, &Vec<f64>)| {
+    let place = |(key, contributions): (&RankKey, &Vec<f64>)| {
         let score = key.score;
         let (score_low, score_high) = score_interval(score, &[contributions]);
         Place { rank: None, rank_low: None, rank_high: None, score, score_low, score_high }
@@ -143,8 +143,8 @@ pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize
         together(scores.sum(), &samples, boards.len())
     });
     let mut places: Vec<Place> = places.collect();
-    let key = |place: &Place| Key { class: 0, worlds: Worlds::Season, score: place.score };
-    let keys: Vec<Key> = places.iter().map(key).collect();
+    let key = |place: &Place| RankKey { class: 0, worlds: Worlds::Season, score: place.score };
+    let keys: Vec<RankKey> = places.iter().map(key).collect();
     let ranked: Vec<usize> = (0..members.len()).filter(|member| counted[*member].iter().any(Option::is_some)).collect();
     let leads = |a: usize, b: usize, error: f64| leads_together(&counted[a], &counted[b], of, error);
     fill_in_ranks(&mut places, &ranked, &keys, leads);
@@ -186,7 +186,7 @@ fn leads_together<'a>(
 }
 
 /// Fills in the ranks of those that have one. `leads(a, b, error)` tells whether `a` is certainly better than `b`.
-fn fill_in_ranks(places: &mut [Place], ranked: &[usize], keys: &[Key], leads: impl Fn(usize, usize, f64) -> bool) {
+fn fill_in_ranks(places: &mut [Place], ranked: &[usize], keys: &[RankKey], leads: impl Fn(usize, usize, f64) -> bool) {
     // Each entry is compared with all others, in both directions, and all of it has to be true together.
     let error = ERROR / (2.0 * amount(ranked.len().saturating_sub(1).max(1)));
     let mut bounds = vec![(1_u32, 0_u32, 0_u32); places.len()];

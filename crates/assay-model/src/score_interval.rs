@@ -44,7 +44,7 @@ impl EpisodeScore {
 /// The interval of a score that is the mean over scenarios, from the contributions of each one's episodes. All of [0, 1]
 /// where a scenario has none.
 pub(crate) fn score_interval(score: f64, scenarios: &[&[f64]]) -> (f64, f64) {
-    let Some(pool) = Pool::of(scenarios.iter().map(|values| values.len())) else { return (0.0, 1.0) };
+    let Some(pool) = PooledSample::of(scenarios.iter().map(|values| values.len())) else { return (0.0, 1.0) };
     let bound = |of: &dyn Fn(f64) -> f64| {
         let values = scenarios.iter().map(|values| values.iter().map(|x| of(*x)).collect());
         pool.largest * mean_lower_bound(&pool.weighted(values), ERROR / 2.0)
@@ -70,7 +70,7 @@ pub(crate) fn certainly_leads(pairs: &[(&[f64], &[f64])], error: f64) -> bool {
     if pairs.iter().any(|(a, b)| a.len() != b.len()) {
         return false;
     }
-    let Some(pool) = Pool::of(pairs.iter().map(|(a, _)| a.len())) else { return false };
+    let Some(pool) = PooledSample::of(pairs.iter().map(|(a, _)| a.len())) else { return false };
     let leads = pairs.iter().map(|(a, b)| a.iter().zip(*b).map(|(a, b)| f64::midpoint(1.0, a - b)).collect());
     // The lead has to be larger than all that consistencies of 0 and 1 could make up for.
     let level = f64::midpoint(1.0, CONSISTENCY_PART / MEAN_PART);
@@ -79,7 +79,7 @@ pub(crate) fn certainly_leads(pairs: &[(&[f64], &[f64])], error: f64) -> bool {
 
 /// Episodes of several scenarios as one sample. Each scenario counts the same, so where one has fewer episodes they weigh
 /// more.
-struct Pool {
+struct PooledSample {
     weights: Vec<f64>,
     /// The largest weight; the average of all episodes' is 1.
     largest: f64,
@@ -88,7 +88,7 @@ struct Pool {
     mean_square: f64,
 }
 
-impl Pool {
+impl PooledSample {
     /// Of so many episodes each; `None` if there is none, or none of one of them.
     #[expect(clippy::cast_precision_loss, reason = "episodes are counted in thousands")]
     fn of(counts: impl Iterator<Item = usize>) -> Option<Self> {

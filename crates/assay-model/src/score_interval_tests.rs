@@ -149,7 +149,7 @@ fn scenarios_with_fewer_episodes_weigh_more() {
     let (good, bad) = ([1.0; 20], [0.0; 10]);
     let (low, high) = score_interval(0.5, &[&good, &bad]);
     assert!(low < 0.5 && high > 0.5 && high - low < 0.8, "{low} to {high}");
-    let pool = Pool::of([20, 10].into_iter()).unwrap();
+    let pool = PooledSample::of([20, 10].into_iter()).unwrap();
     let sum: f64 = pool.weighted([good.to_vec(), bad.to_vec()].into_iter()).iter().sum();
     assert!((pool.largest * sum / 30.0 - 0.5).abs() < 1e-12, "the mean of the scenarios' means");
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
-use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Init, Kind, frame};
-use assay_policy::{Load, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
+use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
+use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -70,8 +70,8 @@ fn one_core() -> rustix::thread::CpuSet {
 
 fn ready(pool: &Pool, dir: &Path) -> Outcome<Box<PolicyProcess>> {
     match pool.take(dir, 1, Some(0))? {
-        Load::Ready(process) => Ok(process),
-        Load::Failed(failure) => Err(format!("{failure:?}").into()),
+        LoadOutcome::Ready(process) => Ok(process),
+        LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
     }
 }
 
@@ -88,16 +88,16 @@ fn steps(mut process: Box<PolicyProcess>, observation: Vec<ArraySpec>) -> Outcom
     };
     let payload = vec![0; 16 + observation.iter().map(bytes).sum::<usize>()];
     let init = Init { seed: 1, scenario: "s".to_owned(), instruction: None, observation, action_dim: ACTION_DIM };
-    stream.write_all(&frame(Kind::Init, 0, nonce, &serde_json::to_vec(&init)?))?;
+    stream.write_all(&frame(FrameKind::Init, 0, nonce, &serde_json::to_vec(&init)?))?;
     stream.read_exact(&mut [0; HEADER_BYTES])?;
     let mut times = Vec::new();
     for seq in 0..STEPS {
         let start = Instant::now();
-        stream.write_all(&frame(Kind::Observation, seq, nonce, &payload))?;
+        stream.write_all(&frame(FrameKind::Observation, seq, nonce, &payload))?;
         stream.read_exact(&mut [0; HEADER_BYTES + 8 * ACTION_DIM as usize])?;
         times.push(start.elapsed());
     }
-    stream.write_all(&frame(Kind::Close, 0, nonce, &[]))?;
+    stream.write_all(&frame(FrameKind::Close, 0, nonce, &[]))?;
     process.finish();
     Ok(times)
 }

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
-use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Init, Kind, frame};
-use assay_policy::{Load, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, Runtime};
+use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
+use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, Runtime};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -92,8 +92,8 @@ fn one_core() -> rustix::thread::CpuSet {
 
 fn ready(pool: &Pool, dir: &Path) -> Outcome<Box<PolicyProcess>> {
     match pool.take(dir, 1, Some(0))? {
-        Load::Ready(process) => Ok(process),
-        Load::Failed(failure) => Err(format!("{failure:?}").into()),
+        LoadOutcome::Ready(process) => Ok(process),
+        LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
     }
 }
 
@@ -123,13 +123,13 @@ impl Jailed {
         let (nonce, payload) = (process.nonce(), vec![0; bytes_of(&arrays)]);
         let init =
             Init { seed: 1, scenario: "s".to_owned(), instruction: None, observation: arrays, action_dim: ACTION_DIM };
-        stream.write_all(&frame(Kind::Init, 0, nonce, &serde_json::to_vec(&init)?))?;
+        stream.write_all(&frame(FrameKind::Init, 0, nonce, &serde_json::to_vec(&init)?))?;
         stream.read_exact(&mut [0; HEADER_BYTES])?;
         Ok(Self { process, stream, nonce, seq: 0, payload })
     }
 
     fn step(&mut self) -> Outcome<()> {
-        self.stream.write_all(&frame(Kind::Observation, self.seq, self.nonce, &self.payload))?;
+        self.stream.write_all(&frame(FrameKind::Observation, self.seq, self.nonce, &self.payload))?;
         // As a lane does, which looks at the policy's clock while it waits.
         if !self.stream.is_readable(PATIENCE) {
             return Err("no answer".into());
@@ -140,7 +140,7 @@ impl Jailed {
     }
 
     fn end(mut self) -> Outcome<()> {
-        self.stream.write_all(&frame(Kind::Close, 0, self.nonce, &[]))?;
+        self.stream.write_all(&frame(FrameKind::Close, 0, self.nonce, &[]))?;
         self.process.finish();
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, MAX_REPLY_BYTES, frame};
+use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, MAX_REPLY_BYTES, frame};
 
 use crate::stream::PolicyStream;
 
@@ -35,7 +35,7 @@ pub(crate) fn receive<W>(
 }
 
 /// Sends one small frame: the pipe's buffer takes it at once.
-pub(crate) fn send(stream: &mut PolicyStream, kind: Kind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
+pub(crate) fn send(stream: &mut PolicyStream, kind: FrameKind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
     stream.write_all(&frame(kind, 0, nonce, payload))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use assay_model::frame::{Hello, Kind, Loaded, PolicyFault};
+use assay_model::frame::{FrameKind, Hello, Loaded, PolicyFault};
 
 use crate::PolicyFailure;
 use crate::frames::{ReceiveError, receive};
@@ -22,9 +22,9 @@ pub fn runner_frames(bytes: &[u8]) -> std::io::Result<()> {
     loop {
         match receive(&mut stream, || None::<()>) {
             Ok((header, payload)) => match header.kind {
-                Kind::Hello => drop(serde_json::from_slice::<Hello>(&payload)),
-                Kind::Loaded => drop(serde_json::from_slice::<Loaded>(&payload)),
-                Kind::Error => {
+                FrameKind::Hello => drop(serde_json::from_slice::<Hello>(&payload)),
+                FrameKind::Loaded => drop(serde_json::from_slice::<Loaded>(&payload)),
+                FrameKind::Error => {
                     drop(serde_json::from_slice::<PolicyFault>(&payload).map(|fault| PolicyFailure::told(&fault)));
                 }
                 _ => {}

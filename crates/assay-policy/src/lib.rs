@@ -1,7 +1,7 @@
 //! A policy's way in, and its life: taking in an archive, folder or file ([`intake`]), and running it in a jail from a
 //! pool of warm interpreters ([`Pool`]); or reaching it as a server elsewhere ([`remote`]).
 //!
-//! Begin with [`Pool::take`]: it yields a [`Load`], which is either a [`PolicyProcess`] that speaks frames on its
+//! Begin with [`Pool::take`]: it yields a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames on its
 //! stream (hand it to a lane) or the author's own mistake as a [`PolicyFailure`]. Errors are only ever ours.
 
 pub mod attacks;
@@ -22,10 +22,10 @@ mod stream;
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
 pub use intake::{
-    Content, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
+    ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_SCENARIO_ARCHIVE_BYTES, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, check_archive, intake,
 };
-pub use pool::{Allowance, Load, LoadLimits, Order, Pool, PoolConfig, PoolError, Prepared, TakeError};
+pub use pool::{LoadLimits, LoadOutcome, Order, PolicyBudget, Pool, PoolConfig, PoolError, Prepared, TakeError};
 pub use process::PolicyProcess;
 pub use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

@@ -17,12 +17,12 @@ pub struct Runtime {
     /// The folder to mount as the jail's root.
     pub root: PathBuf,
     /// What is in it.
-    pub manifest: Manifest,
+    pub manifest: RuntimeManifest,
 }
 
 /// `manifest.json` of a runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Manifest {
+pub struct RuntimeManifest {
     /// Version of the interpreter.
     pub python: String,
     /// Version of numpy.

@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use assay_policy::remote::guard::{DialError, Guard, Resolve, Resolver, Standing, standing};
-use assay_policy::remote::{Endpoint, EndpointError};
+use assay_policy::remote::guard::{AddressClass, AddressGuard, DialError, Resolve, Resolver, standing};
+use assay_policy::remote::{EndpointError, ServerEndpoint};
 
 /// A name service with a few names, and a machine with one public address.
 #[derive(Debug, Default)]
@@ -46,8 +46,8 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// `ok`, or the kind of refusal.
-fn verdict(guard: &Guard, url: &str) -> &'static str {
-    let endpoint = match Endpoint::parse(url) {
+fn verdict(guard: &AddressGuard, url: &str) -> &'static str {
+    let endpoint = match ServerEndpoint::parse(url) {
         Ok(endpoint) => endpoint,
         Err(EndpointError::Scheme) => return "scheme",
         Err(_) => return "no url",
@@ -65,7 +65,7 @@ fn verdict(guard: &Guard, url: &str) -> &'static str {
 
 #[test]
 fn every_form_of_an_address_is_judged_as_what_it_is() {
-    let guard = Guard::with_resolver(Vec::new(), Arc::new(Names::default()));
+    let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
     let table = [
         // Loopback in every dress.
         ("http://127.0.0.1:8000", "closed"),
@@ -169,7 +169,7 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
 
 #[test]
 fn a_name_that_changes_is_judged_at_every_connection() {
-    let guard = Guard::with_resolver(Vec::new(), Arc::new(Names::default()));
+    let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
     assert_eq!(verdict(&guard, "ws://turns.test"), "ok");
     assert_eq!(verdict(&guard, "ws://turns.test"), "closed");
 }
@@ -177,7 +177,7 @@ fn a_name_that_changes_is_judged_at_every_connection() {
 #[test]
 fn a_literal_address_never_reaches_the_name_service() {
     let names = Arc::new(Names::default());
-    let guard = Guard::with_resolver(Vec::new(), Arc::clone(&names) as Arc<dyn Resolver>);
+    let guard = AddressGuard::with_resolver(Vec::new(), Arc::clone(&names) as Arc<dyn Resolver>);
     for url in ["http://8.8.8.8", "http://134744072", "http://0x08.8.8.8", "http://[2606:4700::1111]"] {
         assert_eq!(verdict(&guard, url), "ok", "{url}");
     }
@@ -187,7 +187,7 @@ fn a_literal_address_never_reaches_the_name_service() {
 #[test]
 fn an_operator_opens_networks_but_never_the_metadata_services() {
     let open = ["127.0.0.0/8", "0.0.0.0/0", "::/0"].map(|text| text.parse().unwrap());
-    let everything = Guard::with_resolver(open[1..].to_vec(), Arc::new(Names::default()));
+    let everything = AddressGuard::with_resolver(open[1..].to_vec(), Arc::new(Names::default()));
     for url in ["ws://127.0.0.1", "ws://10.0.0.1", "ws://[::1]", "ws://own.test", "ws://mixed.test"] {
         assert_eq!(verdict(&everything, url), "ok", "{url}");
     }
@@ -206,7 +206,7 @@ fn an_operator_opens_networks_but_never_the_metadata_services() {
         assert_eq!(verdict(&everything, &format!("ws://{host}")), "never", "{host}");
     }
     assert_eq!(verdict(&everything, "ws://127.0.0.1:22"), "port");
-    let loopback = Guard::with_resolver(open[..1].to_vec(), Arc::new(Names::default()));
+    let loopback = AddressGuard::with_resolver(open[..1].to_vec(), Arc::new(Names::default()));
     assert_eq!(verdict(&loopback, "ws://127.0.0.1"), "ok");
     assert_eq!(verdict(&loopback, "ws://[::ffff:127.0.0.1]"), "ok");
     assert_eq!(verdict(&loopback, "ws://10.0.0.1"), "closed");
@@ -215,8 +215,8 @@ fn an_operator_opens_networks_but_never_the_metadata_services() {
 
 #[test]
 fn a_client_is_told_the_same_whatever_the_reason() {
-    let guard = Guard::with_resolver(Vec::new(), Arc::new(Names::default()));
-    let refusal = |url: &str| runtime().block_on(guard.vet(&Endpoint::parse(url).unwrap())).unwrap_err();
+    let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
+    let refusal = |url: &str| runtime().block_on(guard.vet(&ServerEndpoint::parse(url).unwrap())).unwrap_err();
     let told: Vec<_> =
         ["ws://private.test", "ws://unknown.test", "ws://own.test"].map(|url| guard.told(&refusal(url))).to_vec();
     assert!(
@@ -232,12 +232,12 @@ fn a_client_is_told_the_same_whatever_the_reason() {
 fn a_connection_goes_to_the_judged_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let SocketAddr::V4(address) = listener.local_addr().unwrap() else { panic!("IPv4") };
-    let endpoint = Endpoint::parse(&format!("ws://{address}")).unwrap();
+    let endpoint = ServerEndpoint::parse(&format!("ws://{address}")).unwrap();
     runtime().block_on(async {
-        let open = Guard::new(vec!["127.0.0.0/8".parse().unwrap()]);
+        let open = AddressGuard::new(vec!["127.0.0.0/8".parse().unwrap()]);
         let stream = open.dial(&endpoint).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), SocketAddr::V4(address));
-        assert!(matches!(Guard::new(Vec::new()).dial(&endpoint).await, Err(DialError::Closed(..))));
+        assert!(matches!(AddressGuard::new(Vec::new()).dial(&endpoint).await, Err(DialError::Closed(..))));
     });
     // The refused one never arrived.
     listener.set_nonblocking(true).unwrap();
@@ -249,12 +249,12 @@ fn a_connection_goes_to_the_judged_address() {
 fn the_system_knows_its_own_address() {
     let system = assay_policy::remote::guard::SystemResolver;
     assert!(system.is_own("127.0.0.1".parse().unwrap()));
-    assert_eq!(standing("127.0.0.1".parse().unwrap()), Standing::Closed("a loopback address"));
+    assert_eq!(standing("127.0.0.1".parse().unwrap()), AddressClass::Closed("a loopback address"));
 }
 
 #[test]
 fn an_address_prints_without_its_secrets() {
-    let endpoint = Endpoint::parse("https://user:pass@policy.test/base?token=t#f").unwrap();
+    let endpoint = ServerEndpoint::parse("https://user:pass@policy.test/base?token=t#f").unwrap();
     assert_eq!(endpoint.to_string(), "https://policy.test:443/base");
     assert_eq!(format!("{endpoint:?}"), "Endpoint(https://policy.test:443/base)");
     assert_eq!(endpoint.in_full(), "https://policy.test:443/base?token=t");

@@ -13,7 +13,7 @@ pub struct ClauseSummary<'a> {
     /// The clause's facts, as its first episode reports them.
     pub clause: &'a ClauseResult,
     /// Where it came closest to its limit, or furthest beyond it; `None` when no margin is finite.
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstMargin>,
     /// Episodes with each status.
     pub satisfied: Vec<u32>,
     /// It was broken.
@@ -30,7 +30,7 @@ pub struct ClauseSummary<'a> {
 
 /// The least margin of a clause, with its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Worst {
+pub struct WorstMargin {
     /// Margin in the clause's unit, negative beyond the limit.
     pub robustness: f64,
     /// The measured quantity there, in the clause's unit; `None` where the formula is no comparison with a limit.
@@ -86,7 +86,7 @@ impl<'a> ClauseSummary<'a> {
         let Some(robustness) = clause.robustness else { return };
         if self.worst.is_none_or(|worst| robustness < worst.robustness) {
             let value = clause.worst_value;
-            self.worst = Some(Worst { robustness, value, episode: index, time_s: clause.worst_time_s });
+            self.worst = Some(WorstMargin { robustness, value, episode: index, time_s: clause.worst_time_s });
         }
     }
 

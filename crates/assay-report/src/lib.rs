@@ -25,5 +25,5 @@ mod statistics;
 pub mod terminal;
 mod words;
 
-pub use clauses::{ClauseSummary, Worst};
+pub use clauses::{ClauseSummary, WorstMargin};
 pub use replay::ReplayReport;

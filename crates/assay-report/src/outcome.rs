@@ -184,7 +184,7 @@ fn verify(report: &JobReport, program: &str, policy: &str, scenario: &str) -> St
 
 /// An error of the policy, with every episode it ended.
 #[derive(Debug)]
-pub(crate) struct PolicyFailure<'a> {
+pub(crate) struct PolicyErrorGroup<'a> {
     pub(crate) episodes: Vec<u32>,
     pub(crate) code: &'a str,
     pub(crate) message: &'a str,
@@ -192,13 +192,13 @@ pub(crate) struct PolicyFailure<'a> {
 }
 
 /// The errors of a job; the same error in many episodes is told once, with the first one's log.
-pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyFailure<'_>> {
-    let mut failures: Vec<PolicyFailure<'_>> = Vec::new();
+pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyErrorGroup<'_>> {
+    let mut failures: Vec<PolicyErrorGroup<'_>> = Vec::new();
     for episode in episodes {
         let Some(error) = &episode.error else { continue };
         match failures.iter_mut().find(|f| f.code == error.code && f.message == error.message) {
             Some(same) => same.episodes.push(episode.episode),
-            None => failures.push(PolicyFailure {
+            None => failures.push(PolicyErrorGroup {
                 episodes: vec![episode.episode],
                 code: &error.code,
                 message: &error.message,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_model::lane::Fault;
+use assay_model::lane::ScenarioFault;
 
 /// A scenario or robot that is not usable as written.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl ScenarioError {
 
     /// File, key and problem apart.
     #[must_use]
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> ScenarioFault {
         let named = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let (file, key) = match self {
             Self::Value { file, key, .. } => ((*file).to_owned(), Some(key.clone())),
@@ -100,6 +100,6 @@ impl ScenarioError {
             Self::TooLarge { .. } => format!("is larger than {} bytes; shorten it", crate::MAX_TEXT_BYTES),
             Self::Read { source, .. } => format!("can't be read: {source}"),
         };
-        Fault { file, key, problem }
+        ScenarioFault { file, key, problem }
     }
 }

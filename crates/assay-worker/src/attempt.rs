@@ -6,18 +6,18 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::lane::{Run, SLEEP_LIMIT};
+use assay_model::lane::{RunEpisode, SLEEP_LIMIT};
 use assay_model::{
     AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, ReplacedAttempt, ReplacementReason, Termination, Violation,
 };
 use assay_policy::{PolicyConnection, SleepWatch, random_number};
 
 use crate::evidence;
-use crate::finisher::{Finished, PolicyState, Written};
+use crate::finisher::{Finished, LaneOutput, PolicyState};
 use crate::lane_process::{LaneError, LaneEvents, LaneProcess, TICK, nanos};
 use crate::policy::{Arrived, Upcoming};
 use crate::results::not_started;
-use crate::session::{Session, SessionEvents};
+use crate::session::{LaneSession, SessionEvents};
 
 /// How often an import that is under way is looked at: an episode begins at most this much later than it could.
 const IMPORT_TICK: Duration = Duration::from_micros(100);
@@ -115,7 +115,7 @@ impl Supervisor<'_> {
     }
 }
 
-impl Session<'_> {
+impl LaneSession<'_> {
     /// Begins `episode` with `prepared` and runs it to its end, or until it has to be replaced.
     pub(crate) fn attempt(
         &mut self,
@@ -151,7 +151,7 @@ impl Session<'_> {
         let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
         let folder = format!("{episode:03}");
         let destination = job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
-        let run = Run {
+        let run = RunEpisode {
             episode,
             seeds,
             nonce: policy.nonce(),
@@ -185,9 +185,10 @@ impl Session<'_> {
             cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
             "an episode ended"
         );
-        let written = destination.map(|destination| Written { scratch: lane.scratch(), inside: folder, destination });
+        let written =
+            destination.map(|destination| LaneOutput { scratch: lane.scratch(), inside: folder, destination });
         self.lane = Some(lane);
-        let ended = Ended { episode, world_seed: seeds.world, result: done.result, written, policy };
+        let ended = EndedEpisode { episode, world_seed: seeds.world, result: done.result, written, policy };
         Ok(ended.judge(ended_by, self.engine.wall_budget().of(&job.scenario)))
     }
 
@@ -205,15 +206,15 @@ impl Session<'_> {
 }
 
 /// An episode that the lane has ended, with its policy.
-struct Ended {
+struct EndedEpisode {
     episode: u32,
     world_seed: u64,
     result: EpisodeResult,
-    written: Option<Written>,
+    written: Option<LaneOutput>,
     policy: Box<dyn PolicyConnection>,
 }
 
-impl Ended {
+impl EndedEpisode {
     /// The result, or the evidence on which the attempt is replaced. `wall_budget` is the episode's.
     fn judge(mut self, ended_by: Option<EndedBy>, wall_budget: Duration) -> Attempted {
         // A policy that ended well before its process was killed is not touched by the reason for that.
@@ -268,8 +269,8 @@ impl Ended {
     }
 }
 
-fn replaced(episode: u32, reason: ReplacementReason, written: Option<Written>, evidence: &str) -> Attempted {
-    written.iter().for_each(Written::forget);
+fn replaced(episode: u32, reason: ReplacementReason, written: Option<LaneOutput>, evidence: &str) -> Attempted {
+    written.iter().for_each(LaneOutput::forget);
     Attempted::Replaced(ReplacedAttempt::new(episode, reason, evidence))
 }
 

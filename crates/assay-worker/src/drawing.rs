@@ -13,7 +13,7 @@ use assay_report::attest::{Envelope, Evidence, RenderingStatement};
 use assay_scenario::Scenario;
 
 use crate::statement::sha256_of;
-use crate::video::{self, Recording, Urgency, VideoError};
+use crate::video::{self, Recording, RendererError, Urgency};
 use crate::{Cancel, Engine, Keyring, SignError, evidence};
 
 /// What it takes to draw.
@@ -51,7 +51,7 @@ pub struct Drawn {
 
 /// Why a part was not drawn.
 #[derive(Debug, thiserror::Error)]
-pub enum DrawError {
+pub enum RenderingError {
     /// The recording is not the one that the result speaks of.
     #[error("the recording is not the one of the result")]
     OtherRecording,
@@ -69,8 +69,8 @@ pub enum DrawError {
     Sign(#[from] SignError),
 }
 
-impl From<VideoError> for DrawError {
-    fn from(error: VideoError) -> Self {
+impl From<RendererError> for RenderingError {
+    fn from(error: RendererError) -> Self {
         Self::Render(crate::session::platform(&error).to_string())
     }
 }
@@ -98,11 +98,11 @@ pub(crate) fn draw(
     (result, part, drawn_bytes): (&EpisodeResult, RenderPart, u64),
     folder: &Path,
     (urgency, cancel, frames): (Urgency, &Cancel, &dyn Fn(u32)),
-) -> Result<Drawn, DrawError> {
+) -> Result<Drawn, RenderingError> {
     let recording = result.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
-    let recording = recording.ok_or(DrawError::OtherRecording)?;
+    let recording = recording.ok_or(RenderingError::OtherRecording)?;
     if sha256_of(&folder.join(files::TRACE))? != recording.sha256 {
-        return Err(DrawError::OtherRecording);
+        return Err(RenderingError::OtherRecording);
     }
     let used: u64 = result.evidence.iter().map(|file| file.size_bytes).sum::<u64>() + drawn_bytes;
     let staged = tools.engine.staged(job.scenario)?;
@@ -158,7 +158,7 @@ pub trait DrawEvents: Sync {
     /// So many frames of an episode are drawn.
     fn frames(&self, episode: u32, frames: u32);
     /// A part of an episode is there, or given up.
-    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, DrawError>);
+    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>);
 }
 
 /// Most frames of an episode's video.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use assay_jail::{Jail, Program, Strongest, default_cache_root, native_program, stage_readable};
 use assay_model::{Fingerprint, Isolation, ScenarioId};
-use assay_policy::remote::{Guard, Remote, RemoteLimits};
+use assay_policy::remote::{AddressGuard, Remote, RemoteLimits};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
@@ -185,7 +185,7 @@ impl Engine {
             jail,
             lane,
             pools,
-            remote: remote(Guard::new(Vec::new())).map_err(EngineError::Remote)?,
+            remote: remote(AddressGuard::new(Vec::new())).map_err(EngineError::Remote)?,
             _work: work,
             scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
@@ -201,7 +201,7 @@ impl Engine {
     ///
     /// # Errors
     /// The system gives no threads.
-    pub fn guarded_by(self, guard: Guard) -> Result<Self, EngineError> {
+    pub fn guarded_by(self, guard: AddressGuard) -> Result<Self, EngineError> {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
     }
 
@@ -321,7 +321,7 @@ fn reasons(missing: &[(Isolation, String)]) -> String {
     missing.iter().map(|(tier, why)| format!("{tier}: {why}")).collect::<Vec<_>>().join("; ")
 }
 
-fn remote(guard: Guard) -> io::Result<Remote> {
+fn remote(guard: AddressGuard) -> io::Result<Remote> {
     Remote::new(guard, RemoteLimits::default())
 }
 

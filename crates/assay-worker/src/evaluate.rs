@@ -8,7 +8,7 @@ use std::thread;
 use assay_model::{EpisodeResult, Plan};
 
 use crate::engine::core_of;
-use crate::session::{Session, SessionEvents, platform};
+use crate::session::{LaneSession, SessionEvents, platform};
 use crate::{Cancel, Engine, Job, SessionError, evidence};
 
 /// What an evaluation tells while it runs; called from several threads.
@@ -79,7 +79,7 @@ pub fn evaluate(
     };
     let lanes = job.policy.lanes(*lanes, plan.episodes as usize);
     let outcome = thread::scope(|scope| {
-        let run = |lane: usize| Session::new(engine, job, core_of(lane), cancel)?.run(next, &collector);
+        let run = |lane: usize| LaneSession::new(engine, job, core_of(lane), cancel)?.run(next, &collector);
         let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
         let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)

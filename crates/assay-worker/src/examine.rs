@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Exit, ExitReason, SpawnError, Spec, StageError, give_to_jail};
+use assay_jail::{Exit, ExitReason, JailSpec, SpawnError, StageError, give_to_jail};
 use assay_model::EpisodeSeeds;
-use assay_model::lane::{Checked, Fault, SheetJob, files};
+use assay_model::lane::{ScenarioCheck, ScenarioFault, SheetJob, files};
 use assay_scenario::Scenario;
 use rustix::process::Signal;
 
 use crate::engine::Staged;
 use crate::lane_process::stepping;
-use crate::video::{VideoError, finish, finish_within};
+use crate::video::{RendererError, finish, finish_within};
 use crate::{Cancel, Engine, evidence};
 
 /// A scenario that needs more to be compiled and tried is refused.
@@ -40,7 +40,7 @@ pub(crate) struct ExamineLimits {
 }
 
 impl ExamineLimits {
-    pub(crate) fn put(self, spec: &mut Spec) {
+    pub(crate) fn put(self, spec: &mut JailSpec) {
         spec.limits.cpu_s = self.cpu_s;
         spec.limits.address_space_bytes = spec.limits.address_space_bytes.min(ADDRESS_SPACE_BYTES);
     }
@@ -73,10 +73,10 @@ pub enum ExamineError {
 ///
 /// # Errors
 /// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.
-pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<Checked, ExamineError> {
+pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<ScenarioCheck, ExamineError> {
     match Scenario::load_named(folder, robots) {
         Ok(scenario) => check_worlds(engine, &scenario, LIMITS),
-        Err(error) => Ok(Checked { fault: Some(error.fault()), figures: None }),
+        Err(error) => Ok(ScenarioCheck { fault: Some(error.fault()), figures: None }),
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn check_worlds(
     engine: &Engine,
     scenario: &Scenario,
     limits: ExamineLimits,
-) -> Result<Checked, ExamineError> {
+) -> Result<ScenarioCheck, ExamineError> {
     let staged = engine.staged(scenario)?;
     let scratch = engine.scratch("check")?;
     give_to_jail(scratch.path())?;
@@ -101,7 +101,7 @@ pub(crate) fn check_worlds(
         }
     };
     if exit.is_success() {
-        let mut checked: Checked =
+        let mut checked: ScenarioCheck =
             serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?;
         // What is wrong with the compiled world as a whole is wrong with the scene.
         if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
@@ -121,7 +121,10 @@ pub(crate) fn check_worlds(
     };
     let said = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
     let problem = format!("{what}{said}; make the world smaller");
-    Ok(Checked { fault: Some(Fault { file: scenario.world.scene.clone(), key: None, problem }), figures: None })
+    Ok(ScenarioCheck {
+        fault: Some(ScenarioFault { file: scenario.world.scene.clone(), key: None, problem }),
+        figures: None,
+    })
 }
 
 /// Whether a process ended before it had what it may use: it only computes, so its time by the wall passes only where the
@@ -166,14 +169,14 @@ fn picture(
     engine: &Engine,
     scenario: &Scenario,
     job: &SheetJob,
-    finish: impl FnOnce(&Staged, &Path) -> Result<(), VideoError>,
+    finish: impl FnOnce(&Staged, &Path) -> Result<(), RendererError>,
 ) -> Result<Vec<u8>, ExamineError> {
     let staged = engine.staged(scenario)?;
     let scratch = engine.scratch("sheet")?;
     fs::write(scratch.path().join(files::SHEET_JOB), serde_json::to_vec(job)?)?;
     give_to_jail(scratch.path())?;
     finish(&staged, scratch.path()).map_err(|error| match error {
-        VideoError::TooLong(_) => ExamineError::Busy,
+        RendererError::TooLong(_) => ExamineError::Busy,
         other => ExamineError::Draw(crate::session::platform(&other).to_string()),
     })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)

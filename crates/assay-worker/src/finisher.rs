@@ -22,7 +22,7 @@ pub(crate) struct Finished {
     pub(crate) result: EpisodeResult,
     pub(crate) world_seed: u64,
     /// What the lane wrote, if evidence is kept.
-    pub(crate) written: Option<Written>,
+    pub(crate) written: Option<LaneOutput>,
     pub(crate) policy: PolicyState,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum PolicyState {
 }
 
 /// Evidence as the lane wrote it. It is not to be trusted: see [`evidence`].
-pub(crate) struct Written {
+pub(crate) struct LaneOutput {
     /// The lane's folder, which may outlive the lane.
     pub(crate) scratch: Arc<TempDir>,
     /// The episode's folder in it.
@@ -46,7 +46,7 @@ pub(crate) struct Written {
     pub(crate) destination: PathBuf,
 }
 
-impl Written {
+impl LaneOutput {
     /// Copies the files and has them kept, side by side: the disk works on one while others are copied.
     fn take(&self, result: &mut EpisodeResult, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let episode = result.episode;
@@ -89,7 +89,7 @@ impl Finisher<'_> {
                 return Ok(());
             }
             events.finished(result).map_err(SessionError::Rejected)?;
-            written.iter().for_each(Written::forget);
+            written.iter().for_each(LaneOutput::forget);
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Finisher<'_> {
     fn finish(
         &self,
         (mut result, world_seed): (EpisodeResult, u64),
-        written: Option<&Written>,
+        written: Option<&LaneOutput>,
         policy: PolicyState,
         events: &dyn SessionEvents,
     ) -> Result<EpisodeResult, SessionError> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_jail::{SpawnError, give_to_jail};
-use assay_judge::{Frame, Judge, Question, Rule};
+use assay_judge::{Judge, JudgeFrame, Question, Rule};
 use assay_model::lane::{StillsJob, files};
 use assay_model::{Artifact, EpisodeResult, Judgement, SeedSource, moments};
 use assay_scenario::Scenario;
@@ -29,7 +29,7 @@ enum FramesError {
     #[error(transparent)]
     Stage(#[from] assay_jail::StageError),
     #[error(transparent)]
-    Draw(#[from] video::VideoError),
+    Draw(#[from] video::RendererError),
 }
 
 /// A judge at work on the episodes of one job.
@@ -97,7 +97,7 @@ impl<'a> Judging<'a> {
         trace: &Path,
         folder: &Path,
         cancel: &Cancel,
-    ) -> Result<(Vec<Frame>, Vec<Artifact>), FramesError> {
+    ) -> Result<(Vec<JudgeFrame>, Vec<Artifact>), FramesError> {
         let scratch = self.engine.scratch("stills")?;
         let inside = scratch.path();
         fs::copy(trace, inside.join(files::TRACE))?;
@@ -113,13 +113,13 @@ impl<'a> Judging<'a> {
             let png = evidence::read(folder, &artifact.name, MAX_FRAME_BYTES)?;
             artifact.name = format!("{}/{}", evidence::folder_of(episode.episode), artifact.name);
             artifacts.push(artifact);
-            frames.push(Frame { time_s: *time_s, png });
+            frames.push(JudgeFrame { time_s: *time_s, png });
         }
         Ok((frames, artifacts))
     }
 }
 
-fn question(scenario: &Scenario, frames: Vec<Frame>) -> Question {
+fn question(scenario: &Scenario, frames: Vec<JudgeFrame>) -> Question {
     let task = scenario.instruction.clone().unwrap_or_else(|| scenario.description.clone());
     let rule = |clause: &assay_scenario::Clause| Rule { id: clause.id.clone(), text: clause.title.clone() };
     Question { task, rules: scenario.clauses.iter().map(rule).collect(), frames }

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Activity, Bind, Child, ExitReason, Profile, Spec, give_to_jail};
+use assay_jail::{Activity, Bind, Child, ExitReason, JailSpec, Profile, give_to_jail};
 use assay_model::Violation;
-use assay_model::lane::{Command, DISK_FULL_STATUS, Done, MAX_MESSAGE_BYTES, Reply, Run};
+use assay_model::lane::{DISK_FULL_STATUS, Done, LaneCommand, MAX_MESSAGE_BYTES, Reply, RunEpisode};
 use assay_scenario::Scenario;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
@@ -49,9 +49,9 @@ pub(crate) trait LaneEvents {
 }
 
 /// For episodes of which only the end matters.
-pub(crate) struct Unheard;
+pub(crate) struct IgnoredEvents;
 
-impl LaneEvents for Unheard {
+impl LaneEvents for IgnoredEvents {
     fn progress(&mut self, _step: u32, _of: u32) {}
 
     fn waiting(&mut self) {}
@@ -137,12 +137,12 @@ impl LaneProcess {
         if self.ready {
             return Ok(());
         }
-        match self.receive(0, cancel, &mut Unheard)? {
+        match self.receive(0, cancel, &mut IgnoredEvents)? {
             Reply::Sealed { landlock } if landlock || !self.has_landlock => {}
             Reply::Sealed { .. } => return Err(LaneError::Failed("it did not seal itself with Landlock".to_owned())),
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
-        match self.receive(0, cancel, &mut Unheard)? {
+        match self.receive(0, cancel, &mut IgnoredEvents)? {
             Reply::Ready { .. } => self.ready = true,
             Reply::Refused { message } => return Err(LaneError::Refused(message)),
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
@@ -153,13 +153,13 @@ impl LaneProcess {
     /// Runs an episode with the policy behind `policy` (what is written to it, what is read from it).
     pub(crate) fn run(
         &mut self,
-        run: Run,
+        run: RunEpisode,
         policy: [BorrowedFd<'_>; 2],
         cancel: &Cancel,
         events: &mut dyn LaneEvents,
     ) -> Result<Done, LaneError> {
         self.ready(cancel)?;
-        self.send(&Command::Run(run), &policy).map_err(|_| self.died(0))?;
+        self.send(&LaneCommand::Run(run), &policy).map_err(|_| self.died(0))?;
         let mut last_step = 0;
         loop {
             match self.receive(last_step, cancel, events)? {
@@ -171,7 +171,7 @@ impl LaneProcess {
                 Reply::Answered => events.answered(),
                 Reply::Violated(violation) => {
                     events.violated(violation).map_err(LaneError::Unrecorded)?;
-                    self.send(&Command::Noted, &[]).map_err(|_| self.died(last_step))?;
+                    self.send(&LaneCommand::Noted, &[]).map_err(|_| self.died(last_step))?;
                 }
                 Reply::Done(done) => return Ok(*done),
                 Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
@@ -187,7 +187,7 @@ impl LaneProcess {
     }
 
     /// Sends a command, with descriptors beside it if there are any.
-    fn send(&self, command: &Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn send(&self, command: &LaneCommand, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = serde_json::to_vec(command)?;
         let mut message = u32::try_from(body.len()).map_err(io::Error::other)?.to_le_bytes().to_vec();
         message.extend_from_slice(&body);
@@ -307,9 +307,9 @@ pub(crate) fn arguments(program: &Path, mode: &str) -> [String; 5] {
 
 impl Engine {
     /// The jail of a lane program in mode `mode` (`step` or `render`).
-    pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, staged: &Staged, scratch: &Path) -> Spec {
+    pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, staged: &Staged, scratch: &Path) -> JailSpec {
         let program = self.lane_program();
-        let mut spec = Spec::new(profile, arguments(&program.path, mode));
+        let mut spec = JailSpec::new(profile, arguments(&program.path, mode));
         spec.seals_itself = true;
         spec.binds.extend(program.binds.iter().cloned());
         spec.binds.extend(places(staged, scratch));

@@ -1,6 +1,6 @@
 //! Runs evaluations: lanes and policies in their jails, results recorded, jobs concluded.
 //!
-//! Two ways in share everything below them: [`evaluate`] runs one job to its end for the command line; [`Service`]
+//! Two ways in share everything below them: [`evaluate`] runs one job to its end for the command line; [`WorkerService`]
 //! leases shards from the records, episode by episode, for the server.
 //!
 //! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one
@@ -33,7 +33,7 @@ mod vet;
 mod video;
 
 pub use cancel::Cancel;
-pub use drawing::{DrawError, DrawEvents, DrawJob, DrawTools, Drawn, draw_all, drawn_in, frames_of, undrawn};
+pub use drawing::{DrawEvents, DrawJob, DrawTools, Drawn, RenderingError, draw_all, drawn_in, frames_of, undrawn};
 pub use engine::{Engine, EngineError, EngineOptions, NotIsolated, WallBudget};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use evidence::{DEFAULT_JOB_BYTES, episode_share};
@@ -45,7 +45,7 @@ pub use policy::PolicySource;
 pub use preflight::{PreflightJob, preflight};
 pub use replay::{Replay, ReplayError, replay};
 pub use scenario_versions::ScenarioGone;
-pub use service::{Service, ServiceOptions};
+pub use service::{ServiceOptions, WorkerService};
 pub use session::{Job, SessionError};
 pub use statement::{STATEMENT_FILE, SignError, evidence_in, sha256_of, sign};
 pub use vet::{Vetted, vet};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{Allowance, Load, Order, PolicyConnection, PolicyFailure, Prepared, TakeError};
+use assay_policy::{LoadOutcome, Order, PolicyBudget, PolicyConnection, PolicyFailure, Prepared, TakeError};
 use assay_scenario::Scenario;
 
 use crate::Engine;
@@ -58,9 +58,9 @@ impl PolicySource {
 }
 
 /// What a policy may use in an episode of the scenario.
-fn allowance(scenario: &Scenario) -> Allowance {
+fn allowance(scenario: &Scenario) -> PolicyBudget {
     let budget = &scenario.budget;
-    Allowance {
+    PolicyBudget {
         import_cpu: Duration::from_secs_f64(budget.import_cpu_ms / 1e3),
         cpu_s: budget.most_cpu_s(scenario.control_steps()),
         memory_bytes: u64::from(budget.memory_mib) << 20,
@@ -105,8 +105,8 @@ impl Upcoming {
     pub(crate) fn wait(self) -> Result<Arrived, SessionError> {
         match self {
             Self::Jailed(prepared) => match prepared.wait() {
-                Ok(Load::Ready(policy)) => Ok(Arrived::Ready(policy)),
-                Ok(Load::Failed(failure)) => Ok(Arrived::Failed(failure)),
+                Ok(LoadOutcome::Ready(policy)) => Ok(Arrived::Ready(policy)),
+                Ok(LoadOutcome::Failed(failure)) => Ok(Arrived::Failed(failure)),
                 Err(TakeError::Disturbed(evidence)) => Ok(Arrived::Disturbed(evidence)),
                 Err(TakeError::GivenUp { cpu }) => Ok(Arrived::GivenUp(cpu)),
                 Err(error) => Err(platform(&error)),

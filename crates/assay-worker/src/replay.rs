@@ -10,7 +10,7 @@ use assay_model::lane::files;
 use assay_model::{Comparison, EpisodeResult, Record};
 
 use crate::engine::core_of;
-use crate::session::{Session, SessionEvents, platform};
+use crate::session::{LaneSession, SessionEvents, platform};
 use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError, evidence, video};
 
 /// Longest answer of a comparison, in bytes.
@@ -83,7 +83,7 @@ pub fn replay(
     let job = Job { record: Record::None, folder: Some(again.path().to_owned()), ..job };
     let one = One { result: Mutex::new(None), events };
     let mut episodes = Some(recorded.episode);
-    let mut session = Session::new(engine, &job, core_of(0), cancel)?;
+    let mut session = LaneSession::new(engine, &job, core_of(0), cancel)?;
     session.run(|| episodes.take(), &one)?;
     if cancel.is_cancelled() {
         return Err(SessionError::Cancelled.into());

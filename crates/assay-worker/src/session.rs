@@ -104,7 +104,7 @@ pub(crate) trait SessionEvents: Sync {
 }
 
 /// One lane's work on a job.
-pub(crate) struct Session<'a> {
+pub(crate) struct LaneSession<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) job: &'a Job,
     pub(crate) core: usize,
@@ -121,7 +121,7 @@ pub(crate) struct Session<'a> {
     stopping: Cancel,
 }
 
-impl<'a> Session<'a> {
+impl<'a> LaneSession<'a> {
     pub(crate) fn new(engine: &'a Engine, job: &'a Job, core: usize, cancel: &'a Cancel) -> Result<Self, SessionError> {
         let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
         let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());

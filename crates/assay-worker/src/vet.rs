@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_model::lane::{Fault, Figures};
+use assay_model::lane::{Figures, ScenarioFault};
 use assay_scenario::Scenario;
 
 use crate::examine::{ExamineLimits, check_worlds, thumbnail};
@@ -35,14 +35,14 @@ pub struct Vetted {
 ///
 /// # Errors
 /// [`ExamineError`]: it could not be looked at.
-pub fn vet(engine: &Engine, scenario: &Scenario) -> Result<Result<Vetted, Fault>, ExamineError> {
+pub fn vet(engine: &Engine, scenario: &Scenario) -> Result<Result<Vetted, ScenarioFault>, ExamineError> {
     let fault = |file: &str, key: Option<&str>, problem| {
         let (file, key) = (file.to_owned(), key.map(str::to_owned));
-        Ok(Err(Fault { file, key, problem }))
+        Ok(Err(ScenarioFault { file, key, problem }))
     };
     let (began, scene) = (Instant::now(), scenario.world.scene.as_str());
     let figures = match check_worlds(engine, scenario, CHECK)? {
-        assay_model::lane::Checked { fault: Some(fault), .. } => return Ok(Err(fault)),
+        assay_model::lane::ScenarioCheck { fault: Some(fault), .. } => return Ok(Err(fault)),
         checked => checked.figures.ok_or_else(|| ExamineError::Draw("the checker measured nothing".to_owned()))?,
     };
     if figures.real_time_factor < LEAST_REAL_TIME {

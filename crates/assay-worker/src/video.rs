@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Child, Exit, Profile, SpawnError, Spec, give_to_jail};
+use assay_jail::{Child, Exit, JailSpec, Profile, SpawnError, give_to_jail};
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_model::{Artifact, EpisodeResult};
 
@@ -21,7 +21,7 @@ const MAX_FRAMES: u32 = 5001;
 /// A process that looks at a scenario or a recording for a moment is killed after this.
 const LIMIT: Duration = Duration::from_secs(300);
 /// A renderer may take as long as it likes by the wall, since it comes after everything else; one that used no CPU time for
-/// this long hangs. How much it may use in all, its jail limits ([`assay_jail::Limits`]).
+/// this long hangs. How much it may use in all, its jail limits ([`assay_jail::ProcessLimits`]).
 const HANGS: Duration = Duration::from_secs(600);
 /// Niceness of a renderer that nobody waits for.
 const LAST: i32 = 19;
@@ -36,7 +36,7 @@ const LOG_BYTES: usize = 1000;
 
 /// Why there is no log or video.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum VideoError {
+pub(crate) enum RendererError {
     #[error("a renderer can't be started")]
     Spawn(#[from] SpawnError),
     #[error("a renderer's files")]
@@ -96,7 +96,7 @@ pub(crate) fn finish(
     staged: &Staged,
     scratch: &Path,
     cancel: &Cancel,
-) -> Result<(), VideoError> {
+) -> Result<(), RendererError> {
     finish_in(engine, Profile::Render, mode, (staged, scratch), cancel)
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn finish_within(
     staged: &Staged,
     scratch: &Path,
     limits: ExamineLimits,
-) -> Result<(), VideoError> {
+) -> Result<(), RendererError> {
     let mut spec = engine.lane_spec(Profile::Render, mode, staged, scratch);
     limits.put(&mut spec);
     wait(engine, spec, &Cancel::new(), limits.wall)
@@ -119,11 +119,11 @@ fn finish_in(
     mode: &str,
     (staged, scratch): (&Staged, &Path),
     cancel: &Cancel,
-) -> Result<(), VideoError> {
+) -> Result<(), RendererError> {
     wait(engine, engine.lane_spec(profile, mode, staged, scratch), cancel, LIMIT)
 }
 
-fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result<(), VideoError> {
+fn wait(engine: &Engine, spec: JailSpec, cancel: &Cancel, limit: Duration) -> Result<(), RendererError> {
     let mut child = engine.jail().spawn(spec)?;
     let until = Instant::now() + limit;
     let exit = loop {
@@ -132,7 +132,7 @@ fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result
             None if cancel.is_cancelled() => break child.kill(),
             None if Instant::now() > until => {
                 child.kill();
-                return Err(VideoError::TooLong(limit));
+                return Err(RendererError::TooLong(limit));
             }
             None => {}
         }
@@ -142,7 +142,7 @@ fn wait(engine: &Engine, spec: Spec, cancel: &Cancel, limit: Duration) -> Result
 
 /// What a renderer wrote.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct RenderOutput {
     /// Named by their files alone.
     pub(crate) files: Vec<Artifact>,
     /// What is missing, and why.
@@ -167,7 +167,7 @@ pub(crate) fn render(
     recording: &Recording<'_>,
     part: RenderPart,
     (urgency, cancel, drawn): (Urgency, &Cancel, &dyn Fn(u32)),
-) -> Result<Written, VideoError> {
+) -> Result<RenderOutput, RendererError> {
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
     fs::copy(recording.folder.join(files::TRACE), inside.join(files::TRACE))?;
@@ -205,7 +205,7 @@ pub(crate) fn render(
         (RenderPart::Video, Some(_)) => &[],
     };
     let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
-    Ok(Written { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
+    Ok(RenderOutput { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
 }
 
 /// Frames that the renderer says it has drawn.
@@ -215,7 +215,7 @@ fn read_count(inside: &Path) -> u32 {
 }
 
 /// Waits for a renderer's end, or kills it when it is not wanted any more, or hangs.
-fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), VideoError> {
+fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), RendererError> {
     let mut busy = (Instant::now(), Duration::ZERO);
     let exit = loop {
         if let Some(exit) = child.wait_deadline(TICK) {
@@ -223,26 +223,26 @@ fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), Video
         }
         if cancel.is_cancelled() {
             child.kill();
-            return Err(VideoError::Cancelled);
+            return Err(RendererError::Cancelled);
         }
         let used = child.cpu_time().unwrap_or(busy.1);
         if used > busy.1 {
             busy = (Instant::now(), used);
         } else if busy.0.elapsed() > HANGS {
             child.kill();
-            return Err(VideoError::Hangs(HANGS));
+            return Err(RendererError::Hangs(HANGS));
         }
         look();
     };
     succeeded(&exit, &child)
 }
 
-fn succeeded(exit: &Exit, child: &Child) -> Result<(), VideoError> {
+fn succeeded(exit: &Exit, child: &Child) -> Result<(), RendererError> {
     if exit.is_success() {
         return Ok(());
     }
     let log = String::from_utf8_lossy(&child.output_tail()).into_owned();
-    Err(VideoError::Failed(format!("{exit} {}", assay_model::sanitise(&log, LOG_BYTES))))
+    Err(RendererError::Failed(format!("{exit} {}", assay_model::sanitise(&log, LOG_BYTES))))
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::commands::stl::evaluate_csv;
-use crate::settings::{Effective, Sources};
+use crate::settings::{Effective, SettingSources};
 
 /// Reads a file of settings.
 pub fn settings(text: &str) {
-    let sources = Sources::of_file(PathBuf::from("assay.toml"), text.to_owned());
+    let sources = SettingSources::of_file(PathBuf::from("assay.toml"), text.to_owned());
     drop(Effective::load(&sources));
 }
 

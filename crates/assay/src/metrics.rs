@@ -15,16 +15,16 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// The recorder of this process.
 #[derive(Debug)]
-pub(crate) struct Recorder(PrometheusHandle);
+pub(crate) struct PrometheusMetrics(PrometheusHandle);
 
-impl Metrics for Recorder {
+impl Metrics for PrometheusMetrics {
     fn render(&self) -> String {
         self.0.render()
     }
 }
 
 /// Begins to count. Once a process, in its runtime.
-pub(crate) fn install() -> anyhow::Result<Recorder> {
+pub(crate) fn install() -> anyhow::Result<PrometheusMetrics> {
     let builder = PrometheusBuilder::new()
         .set_buckets(&SHORT)
         .and_then(|builder| {
@@ -41,7 +41,7 @@ pub(crate) fn install() -> anyhow::Result<Recorder> {
             counting.run_upkeep();
         }
     });
-    Ok(Recorder(handle))
+    Ok(PrometheusMetrics(handle))
 }
 
 fn describe() {

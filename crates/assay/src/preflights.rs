@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::Preflight;
-use assay_policy::remote::{Endpoint, PolicyServer};
+use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
 
@@ -46,7 +46,7 @@ impl EnginePreflights {
         folder: &Path,
     ) -> Result<(PolicySource, Option<String>), PreflightFailure> {
         if let Some((call, replan_steps)) = &request.server {
-            let endpoint = Endpoint::parse(call.url.reveal());
+            let endpoint = ServerEndpoint::parse(call.url.reveal());
             let endpoint = endpoint.map_err(|error| PreflightFailure::Broken(error.to_string()))?;
             let server = PolicyServer { endpoint, api_key: call.api_key.clone(), replan_steps: *replan_steps };
             return Ok((PolicySource::Server { server, concurrency: 1 }, None));

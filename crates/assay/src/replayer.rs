@@ -63,9 +63,9 @@ impl Drop for Turn {
 }
 
 /// Raises the flag when it goes out of scope: also when the client has gone and nobody waits any more.
-struct Guard(Cancel);
+struct CancelOnDrop(Cancel);
 
-impl Drop for Guard {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -115,7 +115,7 @@ impl Replayer for LocalReplayer {
         let seeds = seeds(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to is gone"))?;
         let cancel = Cancel::new();
-        let _guard = Guard(cancel.clone());
+        let _guard = CancelOnDrop(cancel.clone());
         let (engine, data) = (Arc::clone(&self.engine), self.data.clone());
         let work =
             tokio::task::spawn_blocking(move || run(&engine, &data, (&job, seeds), &episode, recording, &cancel, turn));

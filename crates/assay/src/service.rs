@@ -16,14 +16,14 @@ use assay_api::{
 };
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
-use assay_policy::remote::{Endpoint, Guard};
+use assay_policy::remote::{AddressGuard, ServerEndpoint};
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
 use assay_store::{
     Blobs, LiveProgress, LocalLiveProgress, LocalQueue, PolicyServerCredentialsStore, Records, ScenarioFiles,
     SqliteRecords, StorageHealth,
 };
-use assay_worker::{Cancel, Engine, Keyring, Service, ServiceOptions};
+use assay_worker::{Cancel, Engine, Keyring, ServiceOptions, WorkerService};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::num::NonZeroU32;
 use tokio::net::TcpListener;
@@ -84,7 +84,7 @@ impl PolicyIntake for ArchiveIntake {
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
         let refused = |message: String| IntakeFailure::Refused { field: "policy_url", message };
-        let endpoint = Endpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
+        let endpoint = ServerEndpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
         let guard = self.engine.remote().guard();
         guard.check(&endpoint).map_err(|error| refused(guard.told(&error)))?;
         Ok(CheckedServer { name: endpoint.to_string() })
@@ -143,7 +143,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     )?;
     state.settings.second_judge = judge.is_some();
     let readiness = state.readiness.clone();
-    let service = Service::start(ServiceOptions {
+    let service = WorkerService::start(ServiceOptions {
         engine,
         records: Arc::clone(&state.records),
         queue: Arc::clone(&state.queue),
@@ -236,7 +236,7 @@ fn state(
     let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
     let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
-    let webhook_sender = Arc::new(GuardedSender(Guard::new(networks)));
+    let webhook_sender = Arc::new(GuardedSender(AddressGuard::new(networks)));
     let settings = api_settings(settings, engine);
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);

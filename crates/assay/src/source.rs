@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use assay_model::{PolicyIdentity, Secret, sanitise};
-use assay_policy::remote::{Endpoint, Guard, PolicyServer};
+use assay_policy::remote::{AddressGuard, PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
 use assay_worker::PolicySource;
@@ -19,7 +19,7 @@ const MAX_KEY_BYTES: u64 = 4096;
 
 /// A policy that was found, and what is known of it.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedPolicy {
     pub(crate) source: PolicySource,
     pub(crate) name: String,
     /// Of the archive; a server can't be hashed.
@@ -36,14 +36,14 @@ pub(crate) fn find(
     options: &ServerOptions,
     scenario: &Scenario,
     folder: &Path,
-) -> Result<Found, Failure> {
-    match given.to_str().filter(|text| Endpoint::is_meant(text)) {
+) -> Result<ResolvedPolicy, Failure> {
+    match given.to_str().filter(|text| ServerEndpoint::is_meant(text)) {
         Some(address) => server(address, options, scenario),
         None => files(given, scenario, folder),
     }
 }
 
-fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<Found, Failure> {
+fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPolicy, Failure> {
     let usual = IntakeLimits::default();
     let own = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
     let limits = IntakeLimits { archive_bytes: own.unwrap_or(usual.archive_bytes), ..usual };
@@ -57,7 +57,7 @@ fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<Found, Fail
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
-    Ok(Found {
+    Ok(ResolvedPolicy {
         source: PolicySource::Folder(folder.to_owned()),
         name: sanitise(&name, NAME_BYTES),
         sha256: Some(policy.sha256),
@@ -66,15 +66,15 @@ fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<Found, Fail
     })
 }
 
-fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result<Found, Failure> {
+fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {
     // The address is not repeated: it may hold a password.
-    let endpoint = Endpoint::parse(address).context("the policy server's address").usage()?;
+    let endpoint = ServerEndpoint::parse(address).context("the policy server's address").usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
     let (text, file) = (options.policy_api_key.as_deref(), options.policy_api_key_file.as_deref());
     let api_key = secret("--policy-api-key-file", text, file).usage()?;
     let replan_steps = options.replan_steps.or(scenario.control.replan_steps);
     let server = PolicyServer { endpoint, api_key, replan_steps };
-    Ok(Found {
+    Ok(ResolvedPolicy {
         source: PolicySource::Server { server, concurrency: options.policy_concurrency },
         name,
         sha256: None,
@@ -84,10 +84,10 @@ fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result
 }
 
 /// Where a policy server may be: anywhere, unless `options` name networks. Who types the address is the operator.
-pub(crate) fn guard(options: &ServerOptions) -> Guard {
+pub(crate) fn guard(options: &ServerOptions) -> AddressGuard {
     match options.policy_networks.as_slice() {
-        [] => Guard::of_operator(),
-        networks => Guard::of_operator_within(networks.to_vec()),
+        [] => AddressGuard::of_operator(),
+        networks => AddressGuard::of_operator_within(networks.to_vec()),
     }
 }
 

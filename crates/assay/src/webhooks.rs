@@ -2,12 +2,12 @@
 
 use assay_api::WebhookSender;
 use assay_model::Secret;
-use assay_policy::remote::{Guard, check_post, post};
+use assay_policy::remote::{AddressGuard, check_post, post};
 use async_trait::async_trait;
 
 /// Sends to public addresses and to the networks that the operator opened for webhooks.
 #[derive(Debug)]
-pub(crate) struct GuardedSender(pub(crate) Guard);
+pub(crate) struct GuardedSender(pub(crate) AddressGuard);
 
 #[async_trait]
 impl WebhookSender for GuardedSender {

@@ -1,6 +1,6 @@
 //! `POST /community/scenarios`: takes a scenario as a zip, looks at it while the client waits, and publishes it.
 
-use assay_model::lane::Fault;
+use assay_model::lane::ScenarioFault;
 use assay_model::{AccountId, ScenarioId};
 use assay_scenario::check_tags;
 use assay_store::{NewVersion, PublishOutcome, VersionSource, is_disk_full};
@@ -186,7 +186,7 @@ fn failed(failure: DraftFailure) -> ApiError {
         }
         DraftFailure::Full => disk::full(),
         DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
-        DraftFailure::Fault(Fault { file, key, problem }) => {
+        DraftFailure::Fault(ScenarioFault { file, key, problem }) => {
             let place = key.as_ref().map_or_else(|| file.clone(), |key| format!("{file}: {key}"));
             ApiError::invalid(FIELD, None, format!("{place}: {problem}")).in_file(&file, key.as_deref())
         }

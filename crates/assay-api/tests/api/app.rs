@@ -13,7 +13,7 @@ use assay_api::{
     Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
     prepare_folders, router,
 };
-use assay_model::lane::Fault;
+use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
     FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
@@ -450,7 +450,7 @@ impl Publisher for Renamed {
         }
         if draft.scenario.id.as_str().ends_with("broken") {
             let (file, problem) = ("scenario.toml".into(), "must be 1 to 5".into());
-            return Err(DraftFailure::Fault(Fault { file, key: Some("difficulty".into()), problem }));
+            return Err(DraftFailure::Fault(ScenarioFault { file, key: Some("difficulty".into()), problem }));
         }
         Ok(Some(b"\x89PNG".to_vec()))
     }

@@ -8,7 +8,7 @@ use assay_sim::{Body, Simulation};
 use foxglove::messages::{FrameTransforms, JointStates, Log, SceneUpdate};
 
 use super::gather::Gather;
-use super::messages::{Action, Clause, Contacts, Latency, Signal};
+use super::messages::{Action, ClauseMessage, Contacts, Latency, SignalMessage};
 use super::scene;
 use super::story::{Line, story};
 use super::topics::{LogError, Topic, Topics};
@@ -27,8 +27,8 @@ pub(crate) struct EpisodeLog<'a> {
     actions: Topic<Action>,
     latencies: Topic<Latency>,
     contacts: Topic<Contacts>,
-    signals: Vec<Topic<Signal>>,
-    clauses: Vec<Topic<Clause>>,
+    signals: Vec<Topic<SignalMessage>>,
+    clauses: Vec<Topic<ClauseMessage>>,
     lines: Topic<Log>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> EpisodeLog<'a> {
     }
 }
 
-fn clause_topic(topics: &mut Topics, clause: &assay_scenario::Clause) -> Result<Topic<Clause>, LogError> {
+fn clause_topic(topics: &mut Topics, clause: &assay_scenario::Clause) -> Result<Topic<ClauseMessage>, LogError> {
     let limit = clause.limit.to_string();
     let facts = [
         ("unit", clause.unit.as_str()),

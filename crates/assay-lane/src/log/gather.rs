@@ -6,7 +6,7 @@ use assay_scenario::Scenario;
 use assay_sim::Simulation;
 use assay_stl::{Monitor, RunningBounds};
 
-use super::messages::{Clause, Contact, Contacts, Signal};
+use super::messages::{ClauseMessage, ContactMessage, Contacts, SignalMessage};
 use crate::Trace;
 
 /// Most pairs of geoms in one message.
@@ -18,14 +18,15 @@ pub(super) struct Gather<'a> {
     /// Each clause's margins at every row, and its monitor.
     clauses: Vec<(Vec<f64>, Monitor)>,
     since: usize,
-    contacts: BTreeMap<[usize; 2], Contact>,
+    contacts: BTreeMap<[usize; 2], ContactMessage>,
     names: Vec<String>,
 }
 
 impl<'a> Gather<'a> {
     pub(super) fn new(scenario: &Scenario, simulation: &Simulation, trace: &'a Trace) -> Self {
         let columns = trace.signals();
-        let clause = |clause: &assay_scenario::Clause| (clause.bound.pointwise(&columns), clause.bound.monitor());
+        let clause =
+            |clause: &assay_scenario::Clause| (clause.bound.pointwise(&columns), clause.bound.monitor());
         let clauses = scenario.clauses.iter().map(clause).collect();
         let names = (0..simulation.geoms()).map(|geom| simulation.geom_name(geom)).collect();
         Self { clauses, columns, since: 0, contacts: BTreeMap::new(), names }
@@ -40,7 +41,7 @@ impl<'a> Gather<'a> {
                 continue;
             }
             let name = |geom: usize| self.names.get(geom).cloned().unwrap_or_default();
-            let message = Contact {
+            let message = ContactMessage {
                 first: name(contact.geoms[0]),
                 second: name(contact.geoms[1]),
                 time_s,
@@ -54,13 +55,13 @@ impl<'a> Gather<'a> {
     }
 
     /// Everything up to row `last`; the next begins after it.
-    pub(super) fn take(&mut self, last: usize) -> (Contacts, Vec<Signal>, Vec<Clause>) {
+    pub(super) fn take(&mut self, last: usize) -> (Contacts, Vec<SignalMessage>, Vec<ClauseMessage>) {
         let rows = self.since..=last;
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let signal = |column: &&[f64]| {
             let values = &column[rows.clone()];
-            Signal { value: column[last], least: least(values), greatest: greatest(values) }
+            SignalMessage { value: column[last], least: least(values), greatest: greatest(values) }
         };
         // The first column is the time.
         let signals = self.columns.iter().skip(1).map(signal).collect();
@@ -71,7 +72,7 @@ impl<'a> Gather<'a> {
                 running = monitor.push(&columns.iter().map(|column| column[row]).collect::<Vec<_>>());
             }
             let margin = least(&margins[rows.clone()]);
-            Clause { margin, robustness_lower: running.lower, robustness_upper: running.upper }
+            ClauseMessage { margin, robustness_lower: running.lower, robustness_upper: running.upper }
         };
         let clauses = self.clauses.iter_mut().map(clause).collect();
         self.since = last + 1;

@@ -7,29 +7,29 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// A message's name, and its fields in the order of their numbers, from 1.
-struct Shape {
+struct MessageShape {
     name: &'static str,
-    fields: &'static [(&'static str, Kind)],
+    fields: &'static [(&'static str, FieldKind)],
     /// Messages that fields refer to.
-    parts: &'static [Shape],
+    parts: &'static [MessageShape],
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum FieldKind {
     Double,
     Doubles,
     Text,
     Messages(&'static str),
 }
 
-/// Implements [`Encode`] for a prost message by its [`Shape`].
+/// Implements [`Encode`] for a prost message by its [`MessageShape`].
 macro_rules! encode {
     ($message:ty, $shape:expr) => {
         impl Encode for $message {
             type Error = prost::EncodeError;
 
             fn get_schema() -> Option<Schema> {
-                let shape: Shape = $shape;
+                let shape: MessageShape = $shape;
                 Some(Schema::new(format!("assay.{}", shape.name), "protobuf", shape.descriptor()))
             }
 
@@ -50,7 +50,7 @@ pub(crate) struct Action {
     #[prost(double, repeated, tag = "1")]
     pub(crate) values: Vec<f64>,
 }
-encode!(Action, Shape { name: "Action", fields: &[("values", Kind::Doubles)], parts: &[] });
+encode!(Action, MessageShape { name: "Action", fields: &[("values", FieldKind::Doubles)], parts: &[] });
 
 /// How long the policy took for the action, by the wall.
 #[derive(Clone, PartialEq, Message)]
@@ -58,11 +58,11 @@ pub(crate) struct Latency {
     #[prost(double, tag = "1")]
     pub(crate) latency_ms: f64,
 }
-encode!(Latency, Shape { name: "Latency", fields: &[("latency_ms", Kind::Double)], parts: &[] });
+encode!(Latency, MessageShape { name: "Latency", fields: &[("latency_ms", FieldKind::Double)], parts: &[] });
 
 /// A signal over the physics steps of a control step.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Signal {
+pub(crate) struct SignalMessage {
     /// At the last of them.
     #[prost(double, tag = "1")]
     pub(crate) value: f64,
@@ -72,17 +72,17 @@ pub(crate) struct Signal {
     pub(crate) greatest: f64,
 }
 encode!(
-    Signal,
-    Shape {
+    SignalMessage,
+    MessageShape {
         name: "Signal",
-        fields: &[("value", Kind::Double), ("least", Kind::Double), ("greatest", Kind::Double)],
+        fields: &[("value", FieldKind::Double), ("least", FieldKind::Double), ("greatest", FieldKind::Double)],
         parts: &[],
     }
 );
 
 /// A clause over the physics steps of a control step; everything in the clause's unit.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Clause {
+pub(crate) struct ClauseMessage {
     /// Least margin of the clause's condition in them, negative where it is broken.
     #[prost(double, tag = "1")]
     pub(crate) margin: f64,
@@ -94,10 +94,14 @@ pub(crate) struct Clause {
     pub(crate) robustness_upper: f64,
 }
 encode!(
-    Clause,
-    Shape {
+    ClauseMessage,
+    MessageShape {
         name: "Clause",
-        fields: &[("margin", Kind::Double), ("robustness_lower", Kind::Double), ("robustness_upper", Kind::Double)],
+        fields: &[
+            ("margin", FieldKind::Double),
+            ("robustness_lower", FieldKind::Double),
+            ("robustness_upper", FieldKind::Double)
+        ],
         parts: &[],
     }
 );
@@ -106,16 +110,20 @@ encode!(
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Contacts {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) contacts: Vec<Contact>,
+    pub(crate) contacts: Vec<ContactMessage>,
 }
 encode!(
     Contacts,
-    Shape { name: "Contacts", fields: &[("contacts", Kind::Messages(".assay.Contact"))], parts: &[CONTACT] }
+    MessageShape {
+        name: "Contacts",
+        fields: &[("contacts", FieldKind::Messages(".assay.Contact"))],
+        parts: &[CONTACT]
+    }
 );
 
 /// Two geoms that touch: where (m, world axes), how (unit normal from the first to the second), how hard.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Contact {
+pub(crate) struct ContactMessage {
     #[prost(string, tag = "1")]
     pub(crate) first: String,
     #[prost(string, tag = "2")]
@@ -132,21 +140,21 @@ pub(crate) struct Contact {
     pub(crate) normal: Vec<f64>,
 }
 
-const CONTACT: Shape = Shape {
+const CONTACT: MessageShape = MessageShape {
     name: "Contact",
     fields: &[
-        ("first", Kind::Text),
-        ("second", Kind::Text),
-        ("time_s", Kind::Double),
-        ("force_n", Kind::Double),
-        ("distance_m", Kind::Double),
-        ("position", Kind::Doubles),
-        ("normal", Kind::Doubles),
+        ("first", FieldKind::Text),
+        ("second", FieldKind::Text),
+        ("time_s", FieldKind::Double),
+        ("force_n", FieldKind::Double),
+        ("distance_m", FieldKind::Double),
+        ("position", FieldKind::Doubles),
+        ("normal", FieldKind::Doubles),
     ],
     parts: &[],
 };
 
-impl Shape {
+impl MessageShape {
     /// A serialized `FileDescriptorSet`, which is what MCAP wants for a protobuf schema.
     fn descriptor(&self) -> Vec<u8> {
         let file = FileDescriptorProto {
@@ -160,12 +168,12 @@ impl Shape {
     }
 
     fn message(&self) -> DescriptorProto {
-        let field = |(number, (name, kind)): (i32, &(&str, Kind))| {
+        let field = |(number, (name, kind)): (i32, &(&str, FieldKind))| {
             let (label, of, type_name) = match kind {
-                Kind::Double => (Label::Optional, Type::Double, None),
-                Kind::Doubles => (Label::Repeated, Type::Double, None),
-                Kind::Text => (Label::Optional, Type::String, None),
-                Kind::Messages(name) => (Label::Repeated, Type::Message, Some((*name).to_owned())),
+                FieldKind::Double => (Label::Optional, Type::Double, None),
+                FieldKind::Doubles => (Label::Repeated, Type::Double, None),
+                FieldKind::Text => (Label::Optional, Type::String, None),
+                FieldKind::Messages(name) => (Label::Repeated, Type::Message, Some((*name).to_owned())),
             };
             FieldDescriptorProto {
                 name: Some((*name).to_owned()),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_model::frame::{ArraySpec, Dtype, Header, Init, Kind, PolicyFault, frame};
+use assay_model::frame::{ArraySpec, Dtype, FrameKind, Header, Init, PolicyFault, frame};
 
 use crate::frames::{ReceiveError, receive};
 use crate::stream::PolicyStream;
@@ -14,7 +14,7 @@ const STEPS: u32 = 3;
 
 /// What a policy answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum AttackAnswer {
     /// Every step, with actions of the right form.
     Actions,
     /// That it failed.
@@ -28,7 +28,7 @@ pub(super) enum Answer {
 }
 
 /// Runs a policy for a few steps. Who takes longer than `patience` over one is given up, as a lane would.
-pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -> Answer {
+pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -> AttackAnswer {
     use std::io::Write;
     let init = Init {
         seed: 5,
@@ -39,8 +39,8 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
     };
     let init = serde_json::to_vec(&init).unwrap_or_default();
     let observation: Vec<u8> = [0.0; 9].into_iter().flat_map(f64::to_le_bytes).collect();
-    let questions = std::iter::once((Kind::Init, 0, init, Kind::Ready))
-        .chain((0..STEPS).map(|seq| (Kind::Observation, seq, observation.clone(), Kind::Action)));
+    let questions = std::iter::once((FrameKind::Init, 0, init, FrameKind::Ready))
+        .chain((0..STEPS).map(|seq| (FrameKind::Observation, seq, observation.clone(), FrameKind::Action)));
     for (kind, seq, payload, wanted) in questions {
         // Whether it could be sent shows in the answer.
         drop(stream.write_all(&frame(kind, seq, nonce, &payload)));
@@ -48,29 +48,29 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
             return other;
         }
     }
-    drop(stream.write_all(&frame(Kind::Close, 0, nonce, &[])));
-    Answer::Actions
+    drop(stream.write_all(&frame(FrameKind::Close, 0, nonce, &[])));
+    AttackAnswer::Actions
 }
 
 /// `None`: the answer that was wanted.
-fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: Kind, patience: Duration) -> Option<Answer> {
+fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: FrameKind, patience: Duration) -> Option<AttackAnswer> {
     let until = Instant::now() + patience;
     let answer = receive(stream, || (Instant::now() > until).then_some(()));
     let (header, payload) = match answer {
         Ok(frame) => frame,
-        Err(ReceiveError::Closed) => return Some(Answer::Closed),
-        Err(ReceiveError::Frame(_)) => return Some(Answer::Protocol),
-        Err(ReceiveError::Watch(())) => return Some(Answer::Silent),
+        Err(ReceiveError::Closed) => return Some(AttackAnswer::Closed),
+        Err(ReceiveError::Frame(_)) => return Some(AttackAnswer::Protocol),
+        Err(ReceiveError::Watch(())) => return Some(AttackAnswer::Silent),
     };
     let Header { kind, length, .. } = header;
     if header.nonce != nonce || header.seq != seq {
-        return Some(Answer::Protocol);
+        return Some(AttackAnswer::Protocol);
     }
     match kind {
-        Kind::Error => Some(serde_json::from_slice(&payload).map_or(Answer::Protocol, Answer::Fault)),
-        Kind::Ready if wanted == Kind::Ready && length == 0 => None,
-        Kind::Action if wanted == Kind::Action && length == 8 * ACTION_DIM && is_finite(&payload) => None,
-        _ => Some(Answer::Protocol),
+        FrameKind::Error => Some(serde_json::from_slice(&payload).map_or(AttackAnswer::Protocol, AttackAnswer::Fault)),
+        FrameKind::Ready if wanted == FrameKind::Ready && length == 0 => None,
+        FrameKind::Action if wanted == FrameKind::Action && length == 8 * ACTION_DIM && is_finite(&payload) => None,
+        _ => Some(AttackAnswer::Protocol),
     }
 }
 

@@ -12,6 +12,6 @@ mod outside;
 mod run;
 mod table;
 
-pub use outside::{Fence, fences};
-pub use run::{AttackError, Report, run};
+pub use outside::{FenceCheck, fences};
+pub use run::{AttackError, AttackReport, run};
 pub use table::{Attack, Table};

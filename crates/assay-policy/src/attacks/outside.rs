@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use assay_jail::{Limits, Profile, can_nest_user_namespace};
+use assay_jail::{ProcessLimits, Profile, can_nest_user_namespace};
 use assay_model::Isolation;
 
 use super::AttackError;
-use crate::{IntakeLimits, Load, PolicyConnection, Pool, PoolConfig, intake};
+use crate::{IntakeLimits, LoadOutcome, PolicyConnection, Pool, PoolConfig, intake};
 
 const HARMLESS: &str = "def policy(observation):\n    return [0.0] * 7\n";
 /// Namespaces that a policy has of its own.
@@ -24,7 +24,7 @@ const THREADS: u64 = 16;
 
 /// One fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fence {
+pub struct FenceCheck {
     /// Which.
     pub name: String,
     /// What stands there.
@@ -35,7 +35,7 @@ pub struct Fence {
     pub is_weaker: bool,
 }
 
-impl Fence {
+impl FenceCheck {
     /// Whether it stands.
     #[must_use]
     pub fn holds(&self) -> bool {
@@ -61,8 +61,8 @@ impl Fence {
 ///
 /// # Errors
 /// [`AttackError`]: it can't be started.
-pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
-    let limits = Limits::of(Profile::Policy);
+pub fn fences(config: PoolConfig) -> Result<Vec<FenceCheck>, AttackError> {
+    let limits = ProcessLimits::of(Profile::Policy);
     let isolation = config.isolation;
     let folder = tempfile::tempdir_in(&config.work_dir).map_err(AttackError::Files)?;
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -72,15 +72,15 @@ pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
     intake(&source, &policy, &IntakeLimits::default())?;
     let pool = Pool::new(PoolConfig { size: 0, ..config })?;
     let mut process = match pool.take(&policy, 1, None)? {
-        Load::Ready(process) => process,
-        Load::Failed(failure) => return Ok(vec![Fence::new("a harmless policy", failure.message, "runs")]),
+        LoadOutcome::Ready(process) => process,
+        LoadOutcome::Failed(failure) => return Ok(vec![FenceCheck::new("a harmless policy", failure.message, "runs")]),
     };
     let pid = process.pid().unwrap_or_default();
     let proc = format!("/proc/{pid}");
     let proc = Path::new(&proc);
     let mut fences = namespaces(proc);
     fences.push(nesting(pid, isolation));
-    fences.push(Fence::new(
+    fences.push(FenceCheck::new(
         "capabilities it could get",
         status_field(&read(proc, "status"), "CapBnd"),
         NO_CAPABILITIES,
@@ -96,7 +96,7 @@ pub fn fences(config: PoolConfig) -> Result<Vec<Fence>, AttackError> {
     Ok(fences)
 }
 
-fn namespaces(proc: &Path) -> Vec<Fence> {
+fn namespaces(proc: &Path) -> Vec<FenceCheck> {
     let of = |proc: &Path, name: &str| fs::read_link(proc.join("ns").join(name)).ok();
     NAMESPACES
         .map(|name| {
@@ -106,29 +106,29 @@ fn namespaces(proc: &Path) -> Vec<Fence> {
                 Some(_) if theirs == ours => "ours",
                 Some(_) => "its own",
             };
-            Fence::new(&format!("{name} namespace"), found, "its own")
+            FenceCheck::new(&format!("{name} namespace"), found, "its own")
         })
         .into()
 }
 
 /// Whether it could make itself a user namespace, if no filter forbade it.
-fn nesting(pid: i32, isolation: Isolation) -> Fence {
+fn nesting(pid: i32, isolation: Isolation) -> FenceCheck {
     if isolation != Isolation::Namespaces {
-        return Fence::new(NESTING, "as on the host", NO_NESTING);
+        return FenceCheck::new(NESTING, "as on the host", NO_NESTING);
     }
     let found = match can_nest_user_namespace(pid) {
         Ok(true) => "can be made".to_owned(),
         Ok(false) => NO_NESTING.to_owned(),
         Err(error) => format!("unknown: {error}"),
     };
-    Fence::new(NESTING, found, NO_NESTING)
+    FenceCheck::new(NESTING, found, NO_NESTING)
 }
 
 fn read(proc: &Path, name: &str) -> String {
     fs::read_to_string(proc.join(name)).unwrap_or_default()
 }
 
-fn status(proc: &Path) -> Vec<Fence> {
+fn status(proc: &Path) -> Vec<FenceCheck> {
     let theirs = read(proc, "status");
     let ours = read(Path::new("/proc/self"), "status");
     let field = |name| status_field(&theirs, name);
@@ -136,10 +136,10 @@ fn status(proc: &Path) -> Vec<Fence> {
     let inherited: u32 = status_field(&ours, "Seccomp_filters").parse().unwrap_or(0);
     let root = if field("Uid") == "0" { "root" } else { "an ordinary user" };
     vec![
-        Fence::new("user", root, "an ordinary user"),
-        Fence::new("capabilities", field("CapEff"), NO_CAPABILITIES),
-        Fence::new("no new privileges", field("NoNewPrivs"), "1"),
-        Fence::new("system call filters", field("Seccomp_filters"), (inherited + FILTERS).to_string()),
+        FenceCheck::new("user", root, "an ordinary user"),
+        FenceCheck::new("capabilities", field("CapEff"), NO_CAPABILITIES),
+        FenceCheck::new("no new privileges", field("NoNewPrivs"), "1"),
+        FenceCheck::new("system call filters", field("Seccomp_filters"), (inherited + FILTERS).to_string()),
     ]
 }
 
@@ -149,18 +149,18 @@ fn status_field(status: &str, name: &str) -> String {
 }
 
 /// A session of its own has no terminal to type on.
-fn session(proc: &Path) -> Fence {
+fn session(proc: &Path) -> FenceCheck {
     let of = |proc: &Path| {
         let stat = fs::read_to_string(proc.join("stat")).unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default();
         fields.split_whitespace().nth(3).map(str::to_owned)
     };
     let found = if of(proc) == of(Path::new("/proc/self")) { "ours" } else { "its own" };
-    Fence::new("session", found, "its own")
+    FenceCheck::new("session", found, "its own")
 }
 
 /// Everything it sees of file systems is read-only, but for the two devices.
-fn mounts(proc: &Path) -> Fence {
+fn mounts(proc: &Path) -> FenceCheck {
     let text = read(proc, "mountinfo");
     let mut writable: Vec<&str> = text
         .lines()
@@ -172,10 +172,10 @@ fn mounts(proc: &Path) -> Fence {
         .collect();
     writable.sort_unstable();
     let found = if text.is_empty() { "unknown".to_owned() } else { writable.join(" ") };
-    Fence::new("writable mounts", found, "")
+    FenceCheck::new("writable mounts", found, "")
 }
 
-fn resources(proc: &Path, limits: &Limits) -> Vec<Fence> {
+fn resources(proc: &Path, limits: &ProcessLimits) -> Vec<FenceCheck> {
     let rows = [
         ("Max address space", limits.address_space_bytes),
         ("Max cpu time", limits.cpu_s),
@@ -189,10 +189,10 @@ fn resources(proc: &Path, limits: &Limits) -> Vec<Fence> {
     rows.map(|row| resource(proc, row)).into()
 }
 
-fn resource(proc: &Path, (name, expected): (&str, u64)) -> Fence {
+fn resource(proc: &Path, (name, expected): (&str, u64)) -> FenceCheck {
     let text = read(proc, "limits");
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     // Soft limit, hard limit, unit.
     let found: Vec<_> = line.split_whitespace().take(2).collect();
-    Fence::new(&name.to_lowercase(), found.join(" "), format!("{expected} {expected}"))
+    FenceCheck::new(&name.to_lowercase(), found.join(" "), format!("{expected} {expected}"))
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use assay_jail::ExitReason;
 use assay_model::Isolation;
 
-use super::driver::{Answer, drive};
+use super::driver::{AttackAnswer, drive};
 use super::{Attack, Table};
 use crate::{
-    IntakeError, IntakeLimits, Load, PolicyConnection, PolicyEnd, PolicyProcess, Pool, PoolConfig, PoolError,
+    IntakeError, IntakeLimits, LoadOutcome, PolicyConnection, PolicyEnd, PolicyProcess, Pool, PoolConfig, PoolError,
     TakeError, intake,
 };
 
@@ -23,7 +23,7 @@ const IMPORT_WALL: Duration = Duration::from_secs(3);
 
 /// What became of one attack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct AttackReport {
     /// What it got: `refused: NAME ERRNO`, `got: VALUE` (it succeeded), `killed by signal N`, `ended with status N`,
     /// `killed: flood`, `killed: no answer`, `protocol violation`, `fault: CODE`, `not loaded: CODE`.
     pub outcome: String,
@@ -33,7 +33,7 @@ pub struct Report {
     pub log: String,
 }
 
-impl Report {
+impl AttackReport {
     /// Whether it got what it should, and left nothing.
     #[must_use]
     pub fn holds(&self, attack: &Attack, isolation: Isolation) -> bool {
@@ -70,7 +70,7 @@ pub enum AttackError {
 pub fn run(
     config: PoolConfig,
     wanted: &dyn Fn(&Attack) -> bool,
-    told: &mut dyn FnMut(&Attack, &Report),
+    told: &mut dyn FnMut(&Attack, &AttackReport),
 ) -> Result<(), AttackError> {
     let table = Table::load()?;
     let work = config.work_dir.clone();
@@ -86,7 +86,7 @@ pub fn run(
         let (outcome, log) = make(&pool, attack, folder.path())?;
         drop(folder);
         let left = before.left(&work);
-        told(attack, &Report { outcome, left, log });
+        told(attack, &AttackReport { outcome, left, log });
     }
     Ok(())
 }
@@ -102,8 +102,8 @@ fn make(pool: &Pool, attack: &Attack, folder: &Path) -> Result<(String, String),
     let policy = folder.join("policy");
     intake(&source, &policy, &IntakeLimits::default())?;
     Ok(match pool.take(&policy, 1, Some(0))? {
-        Load::Failed(failure) => (format!("not loaded: {}", failure.code), failure.log_tail),
-        Load::Ready(policy) => attempt(policy, attack.patience()),
+        LoadOutcome::Failed(failure) => (format!("not loaded: {}", failure.code), failure.log_tail),
+        LoadOutcome::Ready(policy) => attempt(policy, attack.patience()),
     })
 }
 
@@ -112,7 +112,7 @@ fn attempt(mut policy: Box<PolicyProcess>, patience: Duration) -> (String, Strin
     let Some(mut stream) = policy.take_stream() else { return ("no stream".to_owned(), String::new()) };
     let answer = drive(&mut stream, nonce, patience);
     drop(stream);
-    let end = if answer == Answer::Silent { policy.abort() } else { policy.finish() };
+    let end = if answer == AttackAnswer::Silent { policy.abort() } else { policy.finish() };
     (outcome(&answer, &end), end.log_tail)
 }
 
@@ -124,13 +124,13 @@ fn outcome_matches(outcome: &str, expected: &str) -> bool {
     }
 }
 
-fn outcome(answer: &Answer, end: &PolicyEnd) -> String {
+fn outcome(answer: &AttackAnswer, end: &PolicyEnd) -> String {
     let exit = end.exit.as_ref();
     match answer {
-        Answer::Fault(fault) => format!("fault: {}", assay_model::sanitise(&fault.code, 32)),
-        Answer::Protocol => "protocol violation".to_owned(),
-        Answer::Silent => "killed: no answer".to_owned(),
-        Answer::Closed => match exit {
+        AttackAnswer::Fault(fault) => format!("fault: {}", assay_model::sanitise(&fault.code, 32)),
+        AttackAnswer::Protocol => "protocol violation".to_owned(),
+        AttackAnswer::Silent => "killed: no answer".to_owned(),
+        AttackAnswer::Closed => match exit {
             Some(exit) if exit.reason == ExitReason::Flooded => "killed: flood".to_owned(),
             Some(exit) => match (exit.signal, exit.code) {
                 (Some(signal), _) => format!("killed by signal {signal}"),
@@ -138,7 +138,7 @@ fn outcome(answer: &Answer, end: &PolicyEnd) -> String {
             },
             None => "closed".to_owned(),
         },
-        Answer::Actions => match exit {
+        AttackAnswer::Actions => match exit {
             Some(exit) if exit.reason == ExitReason::Killed => "killed: did not leave".to_owned(),
             _ => {
                 let told =

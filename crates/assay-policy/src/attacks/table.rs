@@ -40,7 +40,7 @@ pub struct Attack {
     files: BTreeMap<String, String>,
     /// How long to wait for an answer that will not come, in milliseconds.
     patience_ms: Option<u64>,
-    /// What it must get, as [`super::Report::outcome`] puts it.
+    /// What it must get, as [`super::AttackReport::outcome`] puts it.
     expected: String,
     /// What it gets in the tier without namespaces, where that is something else. `got: ...` is an attack that succeeds
     /// there: what the tier is weaker by.

@@ -9,12 +9,12 @@ use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
 use super::Intake;
-use super::directory::{self, Entry, EntryKind};
+use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
 use super::locals;
 use super::names::{Clashes, components, is_left_out, place};
-use super::write::{CopyError, Written};
+use super::write::{CopyError, WriteCount};
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
@@ -42,7 +42,7 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
     if archive.has_overlapping_entries().map_err(|error| not_zip(&error))? {
         return Err(IntakeError::NotZip { why: "its entries overlap".to_owned() });
     }
-    let mut written = Written::default();
+    let mut written = WriteCount::default();
     for item in &plan {
         let damaged = |why: String| IntakeError::entry(&item.name, EntryProblem::Damaged(why));
         let mut source = archive.by_index(item.index).map_err(|error| damaged(error.to_string()))?;
@@ -78,7 +78,7 @@ fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeE
     Ok((file, plan))
 }
 
-fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeError> {
+fn plan(entries: &[DirectoryEntry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeError> {
     let (mut clashes, mut items, mut files, mut total) = (Clashes::default(), Vec::new(), Vec::new(), 0_u64);
     for (index, entry) in entries.iter().enumerate() {
         let lossy = String::from_utf8_lossy(&entry.name);
@@ -102,7 +102,7 @@ fn plan(entries: &[Entry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeErr
     Ok(items.into_iter().zip(targets).map(item).collect())
 }
 
-fn check(entry: &Entry, limits: &IntakeLimits) -> Result<(), EntryProblem> {
+fn check(entry: &DirectoryEntry, limits: &IntakeLimits) -> Result<(), EntryProblem> {
     match entry.kind {
         EntryKind::File | EntryKind::Folder => {}
         EntryKind::Symlink => return Err(EntryProblem::Symlink),

@@ -34,7 +34,7 @@ pub(super) enum EntryKind {
 
 /// One entry of the central directory.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     pub(super) name: Vec<u8>,
     pub(super) kind: EntryKind,
     pub(super) is_encrypted: bool,
@@ -48,7 +48,7 @@ pub(super) struct Entry {
 }
 
 /// Reads all entries of an archive of `length` bytes; also, where the directory lies.
-pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(Vec<Entry>, u64), IntakeError> {
+pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(Vec<DirectoryEntry>, u64), IntakeError> {
     let end = find_end(file, length)?;
     if usize::from(end.entries) > limits.entries {
         return Err(IntakeError::TooManyEntries {
@@ -106,7 +106,7 @@ fn find_end(file: &File, length: u64) -> Result<End, IntakeError> {
     Ok(end)
 }
 
-fn parse_entry(bytes: &[u8]) -> Result<(Entry, &[u8]), IntakeError> {
+fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
     if bytes.len() < ENTRY_BYTES || !bytes.starts_with(&ENTRY_SIGNATURE) {
         return Err(not_zip("its directory is damaged"));
     }
@@ -120,7 +120,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(Entry, &[u8]), IntakeError> {
     if [packed, unpacked, start].contains(&ZIP64) {
         return Err(not_zip("it is in the format for huge archives"));
     }
-    let entry = Entry {
+    let entry = DirectoryEntry {
         kind: kind(&name, u32_at(bytes, 38)),
         name,
         is_encrypted: u16_at(bytes, 8) & ENCRYPTED != 0,

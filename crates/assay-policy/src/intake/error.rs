@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assay_model::sanitise;
 
-use super::limits::{Content, MAX_NAME_BYTES};
+use super::limits::{ArchiveKind, MAX_NAME_BYTES};
 
 /// Longest name that is shown, in bytes.
 const SHOWN_NAME_BYTES: usize = 200;
@@ -29,7 +29,7 @@ pub enum IntakeError {
     #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
     TooLarge {
         /// What it holds.
-        what: Content,
+        what: ArchiveKind,
         /// Its size.
         bytes: u64,
         /// The limit.
@@ -39,7 +39,7 @@ pub enum IntakeError {
     #[error("unpacked, the {what} has more than {} MiB; leave out what it does not need", .limit / MIB)]
     TooLargeUnpacked {
         /// What it is.
-        what: Content,
+        what: ArchiveKind,
         /// The limit in bytes.
         limit: u64,
     },
@@ -47,7 +47,7 @@ pub enum IntakeError {
     #[error("the {what} has {found} entries, at most {limit} are taken; pack many small files into one")]
     TooManyEntries {
         /// What it is.
-        what: Content,
+        what: ArchiveKind,
         /// How many, as far as counted.
         found: usize,
         /// The limit.
@@ -65,7 +65,7 @@ pub enum IntakeError {
     #[error("there is no {} at the root of the {what} (or in its only top folder){}", .what.main(), hint(.what, .elsewhere))]
     NoMain {
         /// What it is.
-        what: Content,
+        what: ArchiveKind,
         /// Where one was found instead.
         elsewhere: Option<String>,
     },
@@ -153,10 +153,10 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
     move |source| IntakeError::Io { path, source }
 }
 
-fn hint(what: &Content, elsewhere: &Option<String>) -> String {
+fn hint(what: &ArchiveKind, elsewhere: &Option<String>) -> String {
     match elsewhere {
         Some(place) => format!("; it is at '{place}': pack that folder instead"),
-        None if *what == Content::Policy => "; name the file with your policy policy.py".to_owned(),
+        None if *what == ArchiveKind::Policy => "; name the file with your policy policy.py".to_owned(),
         None => "; pack the scenario's own folder".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use super::Intake;
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::IntakeLimits;
 use super::names::{Clashes, components, is_left_out, place};
-use super::write::{CopyError, Observer, Written};
+use super::write::{CopyError, Observer, WriteCount};
 
 /// The hash of the content of one file after another, each behind its name and length.
 struct Listing(Sha256);
@@ -38,7 +38,7 @@ fn copy(
     dest: &Path,
     limits: &IntakeLimits,
 ) -> Result<Intake, IntakeError> {
-    let (mut written, mut listing) = (Written::default(), Listing(Sha256::new()));
+    let (mut written, mut listing) = (WriteCount::default(), Listing(Sha256::new()));
     for (source, target) in files {
         let mut file = File::open(&source).map_err(io(&source))?;
         let length = file.metadata().map_err(io(&source))?.len();

@@ -28,14 +28,14 @@ pub const MAX_SCENARIO_ENTRIES: usize = 256;
 
 /// What an archive holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum ArchiveKind {
     /// A policy: `policy.py` and what it needs.
     Policy,
     /// A scenario: `scenario.toml` and what it names.
     Scenario,
 }
 
-impl Content {
+impl ArchiveKind {
     /// The file that lies at its root.
     #[must_use]
     pub fn main(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Content {
     }
 }
 
-impl fmt::Display for Content {
+impl fmt::Display for ArchiveKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Policy => "policy",
@@ -59,7 +59,7 @@ impl fmt::Display for Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntakeLimits {
     /// What is expected.
-    pub content: Content,
+    pub content: ArchiveKind,
     /// See [`MAX_ARCHIVE_BYTES`].
     pub archive_bytes: u64,
     /// See [`MAX_UNPACKED_BYTES`].
@@ -75,7 +75,7 @@ pub struct IntakeLimits {
 impl Default for IntakeLimits {
     fn default() -> Self {
         Self {
-            content: Content::Policy,
+            content: ArchiveKind::Policy,
             archive_bytes: MAX_ARCHIVE_BYTES,
             unpacked_bytes: MAX_UNPACKED_BYTES,
             entries: MAX_ENTRIES,
@@ -104,7 +104,7 @@ impl IntakeLimits {
     #[must_use]
     pub fn scenario() -> Self {
         Self {
-            content: Content::Scenario,
+            content: ArchiveKind::Scenario,
             archive_bytes: MAX_SCENARIO_ARCHIVE_BYTES,
             unpacked_bytes: MAX_SCENARIO_BYTES,
             entries: MAX_SCENARIO_ENTRIES,

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::directory::{Entry, not_zip, u16_at, u32_at};
+use super::directory::{DirectoryEntry, not_zip, u16_at, u32_at};
 use super::error::{EntryProblem, IntakeError};
 
 const SIGNATURE: [u8; 4] = *b"PK\x03\x04";
@@ -21,8 +21,8 @@ const MEANINGFUL: u16 = 1 | DESCRIBED_LATER | 1 << 6 | 1 << 11 | 1 << 13;
 
 /// Checks that the entries lie one behind the other from the first byte of the archive to its central directory, each with
 /// a header that agrees with the directory.
-pub(super) fn check(file: &File, entries: &[Entry], directory_start: u64) -> Result<(), IntakeError> {
-    let mut in_place: Vec<&Entry> = entries.iter().collect();
+pub(super) fn check(file: &File, entries: &[DirectoryEntry], directory_start: u64) -> Result<(), IntakeError> {
+    let mut in_place: Vec<&DirectoryEntry> = entries.iter().collect();
     in_place.sort_by_key(|entry| entry.start);
     let mut at = 0;
     for entry in in_place {
@@ -38,7 +38,7 @@ pub(super) fn check(file: &File, entries: &[Entry], directory_start: u64) -> Res
 }
 
 /// Where the entry ends, its data descriptor included.
-fn end_of(file: &File, entry: &Entry, directory_start: u64) -> Result<u64, IntakeError> {
+fn end_of(file: &File, entry: &DirectoryEntry, directory_start: u64) -> Result<u64, IntakeError> {
     let differs = |what: &str| {
         let name = String::from_utf8_lossy(&entry.name);
         let why = format!("its header and the archive's directory disagree on {what}");

@@ -14,7 +14,7 @@ use std::path::Path;
 pub use archive::check_archive;
 pub use error::{EntryProblem, IntakeError};
 pub use limits::{
-    Content, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES,
+    ArchiveKind, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES,
     MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES,
 };
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use unicode_normalization::UnicodeNormalization;
 
 use super::error::{EntryProblem, IntakeError, shown};
-use super::limits::{Content, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
+use super::limits::{ArchiveKind, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
 
 /// Left out, with all below: nothing that a policy or scenario needs at run time.
 const LEFT_OUT: [&str; 2] = ["__pycache__", "__MACOSX"];
@@ -95,7 +95,7 @@ impl Clashes {
 
 /// Where files go: the only top folder, if `policy.py` (or `scenario.toml`) is in there and not at the root, is taken
 /// away.
-pub(crate) fn place(files: &[Vec<String>], what: Content) -> Result<Vec<PathBuf>, IntakeError> {
+pub(crate) fn place(files: &[Vec<String>], what: ArchiveKind) -> Result<Vec<PathBuf>, IntakeError> {
     let depth = root_depth(files, what.main())
         .ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;
     Ok(files.iter().map(|parts| parts[depth..].iter().collect()).collect())
@@ -184,20 +184,23 @@ mod tests {
     #[test]
     fn the_root_is_where_policy_py_is() {
         assert_eq!(
-            place(&files(&["policy.py", "a/b.py"]), Content::Policy).unwrap(),
+            place(&files(&["policy.py", "a/b.py"]), ArchiveKind::Policy).unwrap(),
             [PathBuf::from("policy.py"), "a/b.py".into()]
         );
         assert_eq!(
-            place(&files(&["my/policy.py", "my/w/x.npy"]), Content::Policy).unwrap()[1],
+            place(&files(&["my/policy.py", "my/w/x.npy"]), ArchiveKind::Policy).unwrap()[1],
             PathBuf::from("w/x.npy")
         );
-        let refused = |names: &[&str]| place(&files(names), Content::Policy).unwrap_err().to_string();
+        let refused = |names: &[&str]| place(&files(names), ArchiveKind::Policy).unwrap_err().to_string();
         assert!(refused(&["my/policy.py", "readme"]).contains("it is at 'my/policy.py'"));
         assert!(refused(&["a/b/policy.py"]).contains("a/b/policy.py"));
         assert!(refused(&["Policy.py"]).contains("Policy.py"));
         assert!(refused(&[]).contains("no policy.py"));
-        assert_eq!(place(&files(&["s/scenario.toml"]), Content::Scenario).unwrap(), [PathBuf::from("scenario.toml")]);
-        let missing = place(&files(&["policy.py"]), Content::Scenario).unwrap_err().to_string();
+        assert_eq!(
+            place(&files(&["s/scenario.toml"]), ArchiveKind::Scenario).unwrap(),
+            [PathBuf::from("scenario.toml")]
+        );
+        let missing = place(&files(&["policy.py"]), ArchiveKind::Scenario).unwrap_err().to_string();
         assert!(missing.contains("no scenario.toml at the root of the scenario"), "{missing}");
     }
 }

@@ -28,12 +28,12 @@ pub(super) enum CopyError {
 
 /// Counts what is written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WriteCount {
     pub(super) files: usize,
     pub(super) bytes: u64,
 }
 
-impl Written {
+impl WriteCount {
     /// Copies `source` to a new file at `path`, at most what is left of the limit; to nowhere without one.
     pub(super) fn copy(
         &mut self,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_jail::{Limits, Profile};
+use assay_jail::{ProcessLimits, Profile};
 use assay_model::Isolation;
 
 use crate::Runtime;
@@ -31,7 +31,7 @@ impl Default for LoadLimits {
 
 /// What one policy may use: its scenario's budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct PolicyBudget {
     /// CPU time of the import.
     pub import_cpu: Duration,
     /// CPU time of the whole process, in s; a pool's own limit, if that is lower.
@@ -50,7 +50,7 @@ pub struct PoolConfig {
     /// An existing folder to work in. When we run as root, the jail's user must be able to reach it.
     pub work_dir: PathBuf,
     /// Limits of each process.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// Limits of loading.
     pub load: LoadLimits,
     /// The tier of its jails.
@@ -59,15 +59,15 @@ pub struct PoolConfig {
 
 impl PoolConfig {
     /// As much as the pool's own limits allow.
-    pub(super) fn allowance(&self) -> Allowance {
-        let Limits { cpu_s, address_space_bytes, .. } = self.limits;
-        Allowance { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
+    pub(super) fn allowance(&self) -> PolicyBudget {
+        let ProcessLimits { cpu_s, address_space_bytes, .. } = self.limits;
+        PolicyBudget { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
     }
 
     /// The defaults for `size` interpreters.
     #[must_use]
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
-        let limits = Limits::of(Profile::Policy);
+        let limits = ProcessLimits::of(Profile::Policy);
         let isolation = Isolation::Namespaces;
         Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default(), isolation }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use assay_jail::{InMemory, Jail, MemoryError, SpawnError, stage_in_memory};
 
-use super::member::{Idle, start};
+use super::member::{IdleMember, start};
 use super::slot::make_root;
 use super::{PoolConfig, PoolError, TakeError};
 
@@ -19,29 +19,29 @@ const TICK: Duration = Duration::from_millis(2);
 
 /// What the pool, its thread and its members share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct PoolShared {
     pub(super) config: PoolConfig,
     pub(super) jail: Jail,
     /// Members that exist, idle or taken.
     pub(super) leases: AtomicUsize,
     runtime: Result<InMemory, MemoryError>,
     root: tempfile::TempDir,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    idle: VecDeque<Idle>,
+struct PoolState {
+    idle: VecDeque<IdleMember>,
     /// The pool's thread is starting one.
     is_starting: bool,
-    /// Callers in [`Shared::next`]: each gets a member even from a pool of size 0.
+    /// Callers in [`PoolShared::next`]: each gets a member even from a pool of size 0.
     waiting: usize,
     error: Option<SpawnError>,
     is_closing: bool,
 }
 
-impl Shared {
+impl PoolShared {
     pub(super) fn new(config: PoolConfig, jail: Jail) -> Result<Self, PoolError> {
         let root = make_root(&config.work_dir).map_err(PoolError::Folder)?;
         assay_jail::check_reachable(root.path()).map_err(SpawnError::from)?;
@@ -75,7 +75,7 @@ impl Shared {
     }
 
     /// The oldest idle member, or the next to be started.
-    pub(super) fn next(&self) -> Result<Idle, TakeError> {
+    pub(super) fn next(&self) -> Result<IdleMember, TakeError> {
         let mut state = self.lock();
         state.waiting += 1;
         self.changed.notify_all();
@@ -111,7 +111,7 @@ impl Shared {
 
     /// Waits until a member has imported its libraries, or somebody waits for one: so at most one processor is kept busy
     /// by what nobody needs yet.
-    fn warm_up(&self, mut idle: Idle) -> Idle {
+    fn warm_up(&self, mut idle: IdleMember) -> IdleMember {
         let end = Instant::now() + self.config.load.start_wall;
         if !self.is_wanted() {
             idle.member.child.give_way();
@@ -125,13 +125,13 @@ impl Shared {
         state.waiting > 0 || state.is_closing
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The pool's thread: fills, then waits until the last member is gone.
-pub(super) fn run(shared: &Arc<Shared>) {
+pub(super) fn run(shared: &Arc<PoolShared>) {
     let mut number = 0;
     loop {
         let mut state = shared.lock();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Child, SpawnError};
-use assay_model::frame::{Hello, Kind, Load as LoadRequest, PROTOCOL, PolicyFault};
+use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
-use super::Allowance;
-use super::filler::Shared;
-use super::member::Idle;
+use super::PolicyBudget;
+use super::filler::PoolShared;
+use super::member::IdleMember;
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
 use crate::process::Imported;
@@ -30,14 +30,14 @@ pub struct Order {
     /// The processor to run on.
     pub core: Option<usize>,
     /// What it may use.
-    pub allowance: Allowance,
+    pub allowance: PolicyBudget,
     /// A caller in a hurry gives the import up after this long, by wall-clock time.
     pub patience: Option<Duration>,
 }
 
 /// What became of a policy.
 #[derive(Debug)]
-pub enum Load {
+pub enum LoadOutcome {
     /// It waits for its first episode.
     Ready(Box<PolicyProcess>),
     /// It is at fault.
@@ -80,8 +80,12 @@ pub enum TakeError {
 }
 
 /// See [`super::Pool::take`]. Stops when `is_cancelled` says so.
-pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() -> bool) -> Result<Load, TakeError> {
-    let Allowance { import_cpu, cpu_s, memory_bytes } = order.allowance;
+pub(super) fn take(
+    shared: &Arc<PoolShared>,
+    order: &Order,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<LoadOutcome, TakeError> {
+    let PolicyBudget { import_cpu, cpu_s, memory_bytes } = order.allowance;
     let mut idle = warm(shared, is_cancelled)?;
     idle.member.slot.fill(&order.policy_dir).map_err(TakeError::Files)?;
     if let Some(core) = order.core {
@@ -92,19 +96,19 @@ pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() 
     let cpu_limit = Duration::from_secs(cpu_s.min(shared.config.limits.cpu_s));
     let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
     let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
-    let request = LoadRequest { seed: order.seed, cpu_s, memory_bytes };
+    let request = Load { seed: order.seed, cpu_s, memory_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
-    if send(&mut idle.stream, Kind::Load, nonce, &request).is_err() {
+    if send(&mut idle.stream, FrameKind::Load, nonce, &request).is_err() {
         return Ok(failed(exited(&mut idle, cpu_limit)?, &mut idle));
     }
     let answer = receive(&mut idle.stream, || import.watch(&idle.member.child, is_cancelled));
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
-        Ok((header, _)) if header.nonce == nonce && header.kind == Kind::Loaded => {
+        Ok((header, _)) if header.nonce == nonce && header.kind == FrameKind::Loaded => {
             let imported = Imported { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
-            return Ok(Load::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
+            return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
-        Ok((header, payload)) if header.nonce == nonce && header.kind == Kind::Error => {
+        Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => {
             PolicyFault::of_runner(&payload)
                 .map_or_else(|| protocol("an error that is not the runner's"), |fault| PolicyFailure::told(&fault))
         }
@@ -118,11 +122,11 @@ pub(super) fn take(shared: &Arc<Shared>, order: &Order, is_cancelled: &dyn Fn() 
     Ok(failed(failure, &mut idle))
 }
 
-fn failed(failure: PolicyFailure, idle: &mut Idle) -> Load {
+fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
     // Its log is whole only once it has ended.
     idle.member.child.wait_deadline(Duration::from_millis(100));
     idle.member.child.kill();
-    Load::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
+    LoadOutcome::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
 }
 
 fn protocol(what: &str) -> PolicyFailure {
@@ -130,7 +134,7 @@ fn protocol(what: &str) -> PolicyFailure {
 }
 
 /// It ended without an answer: its own fault, unless another process killed it.
-fn exited(idle: &mut Idle, cpu_limit: Duration) -> Result<PolicyFailure, TakeError> {
+fn exited(idle: &mut IdleMember, cpu_limit: Duration) -> Result<PolicyFailure, TakeError> {
     let exit = ended(idle);
     match killed_from_outside(&exit, Some(cpu_limit)) {
         Some(evidence) => Err(TakeError::Disturbed(evidence)),
@@ -138,13 +142,13 @@ fn exited(idle: &mut Idle, cpu_limit: Duration) -> Result<PolicyFailure, TakeErr
     }
 }
 
-fn ended(idle: &mut Idle) -> assay_jail::Exit {
+fn ended(idle: &mut IdleMember) -> assay_jail::Exit {
     let child = &mut idle.member.child;
     child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| child.kill())
 }
 
 /// A member that has said HELLO. Those that other processes killed tell nothing about the runner.
-fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, TakeError> {
+fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<IdleMember, TakeError> {
     let mut log = String::new();
     let mut disturbed = None;
     for _ in 0..MAX_DEAD {
@@ -158,7 +162,7 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
             false => (Instant::now() > end).then_some(None),
         });
         match hello {
-            Ok((header, payload)) if header.kind == Kind::Hello => match greeting(shared, &payload) {
+            Ok((header, payload)) if header.kind == FrameKind::Hello => match greeting(shared, &payload) {
                 Ok(()) => return Ok(idle),
                 Err(why) => {
                     idle.member.child.kill();
@@ -179,7 +183,7 @@ fn warm(shared: &Arc<Shared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idle, T
 
 /// Checks what a member says before it has seen anything of a stranger's: until then only the runner and the libraries of
 /// its read-only root have run in it, so that it can be believed. Nothing is handed to one that is not sealed.
-fn greeting(shared: &Shared, payload: &[u8]) -> Result<(), &'static str> {
+fn greeting(shared: &PoolShared, payload: &[u8]) -> Result<(), &'static str> {
     match serde_json::from_slice::<Hello>(payload) {
         Ok(hello) if hello.protocol != PROTOCOL => Err("it speaks another protocol"),
         Ok(hello) if shared.jail.has_landlock() && !hello.sealed => Err("it did not seal itself with Landlock"),
@@ -207,7 +211,7 @@ struct Import {
 
 impl Import {
     fn begin(
-        shared: &Shared,
+        shared: &PoolShared,
         (cpu_limit, patience): (Duration, Option<Duration>),
         (child, mut sleep): (&Child, SleepWatch),
     ) -> Self {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use assay_jail::{Bind, Child, Profile, SpawnError, Spec};
+use assay_jail::{Bind, Child, JailSpec, Profile, SpawnError};
 use assay_model::Isolation;
 
-use super::filler::Shared;
+use super::filler::PoolShared;
 use super::slot::Slot;
 use crate::stream::PolicyStream;
 
@@ -44,21 +44,21 @@ const ENVIRONMENT: [(&str, &str); 11] = [
 pub(crate) struct Member {
     pub(crate) child: Child,
     pub(super) slot: Slot,
-    _lease: Lease,
+    _lease: PoolLease,
 }
 
 /// Keeps the pool's thread alive.
 #[derive(Debug)]
-pub(super) struct Lease(Arc<Shared>);
+pub(super) struct PoolLease(Arc<PoolShared>);
 
-impl Lease {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl PoolLease {
+    pub(super) fn new(shared: &Arc<PoolShared>) -> Self {
         shared.leases.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Lease {
+impl Drop for PoolLease {
     fn drop(&mut self) {
         self.0.leases.fetch_sub(1, Ordering::SeqCst);
         self.0.wake();
@@ -67,13 +67,13 @@ impl Drop for Lease {
 
 /// A member that nobody has yet: it may still be importing numpy.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleMember {
     pub(super) stream: PolicyStream,
     pub(super) member: Member,
 }
 
 /// Starts an interpreter. To be called by the pool's thread.
-pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnError> {
+pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember, SpawnError> {
     let failed = |doing| move |source| SpawnError::Io { doing, source };
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
     let (stream, theirs) = PolicyStream::pipes().map_err(failed("make pipes"))?;
@@ -81,11 +81,11 @@ pub(super) fn start(shared: &Arc<Shared>, number: u64) -> Result<Idle, SpawnErro
     let mut spec = spec(shared, &slot, threads);
     (spec.stdin, spec.stdout) = (Some(theirs.stdin), Some(theirs.stdout));
     let child = shared.jail.spawn(spec)?;
-    Ok(Idle { stream, member: Member { child, slot, _lease: Lease::new(shared) } })
+    Ok(IdleMember { stream, member: Member { child, slot, _lease: PoolLease::new(shared) } })
 }
 
-fn spec(shared: &Shared, slot: &Slot, threads: &str) -> Spec {
-    let mut spec = Spec::new(Profile::Policy, COMMAND);
+fn spec(shared: &PoolShared, slot: &Slot, threads: &str) -> JailSpec {
+    let mut spec = JailSpec::new(Profile::Policy, COMMAND);
     spec.argv.push(threads.into());
     spec.seals_itself = true;
     spec.binds = vec![

@@ -18,9 +18,9 @@ use std::thread::JoinHandle;
 
 use assay_jail::{Jail, JailError, MemoryError, SpawnError};
 
-pub use config::{Allowance, LoadLimits, PoolConfig};
-use filler::Shared;
-pub use load::{Load, Order, TakeError};
+pub use config::{LoadLimits, PolicyBudget, PoolConfig};
+use filler::PoolShared;
+pub use load::{LoadOutcome, Order, TakeError};
 pub(crate) use member::Member;
 pub use prepared::Prepared;
 
@@ -44,7 +44,7 @@ pub enum PoolError {
 /// A pool of warm interpreters. Dropping it ends the idle ones; those taken live on until they are finished.
 #[derive(Debug)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
     filler: Option<JoinHandle<()>>,
 }
 
@@ -56,7 +56,7 @@ impl Pool {
     pub fn new(config: PoolConfig) -> Result<Self, PoolError> {
         assay_jail::sweep_orphans();
         let jail = Jail::of(config.isolation)?;
-        let shared = Arc::new(Shared::new(config, jail)?);
+        let shared = Arc::new(PoolShared::new(config, jail)?);
         let for_filler = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("policy-pool".to_owned());
         let filler = thread.spawn(move || filler::run(&for_filler)).map_err(PoolError::Thread)?;
@@ -68,8 +68,8 @@ impl Pool {
     /// import.
     ///
     /// # Errors
-    /// [`TakeError`]: our failures only. What is wrong with the policy is [`Load::Failed`].
-    pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<Load, TakeError> {
+    /// [`TakeError`]: our failures only. What is wrong with the policy is [`LoadOutcome::Failed`].
+    pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<LoadOutcome, TakeError> {
         let allowance = self.shared.config.allowance();
         let order = Order { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
         load::take(&self.shared, &order, &|| false)

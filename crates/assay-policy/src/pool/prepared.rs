@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::filler::Shared;
-use super::load::{Load, Order, TakeError, take};
+use super::filler::PoolShared;
+use super::load::{LoadOutcome, Order, TakeError, take};
 
 /// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
 #[derive(Debug)]
 pub struct Prepared {
-    thread: Option<JoinHandle<Result<Load, TakeError>>>,
+    thread: Option<JoinHandle<Result<LoadOutcome, TakeError>>>,
     cancelled: Arc<AtomicBool>,
 }
 
 impl Prepared {
-    pub(super) fn start(shared: Arc<Shared>, order: Order) -> std::io::Result<Self> {
+    pub(super) fn start(shared: Arc<PoolShared>, order: Order) -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
         let builder = std::thread::Builder::new().name("policy-load".to_owned());
@@ -34,7 +34,7 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`super::Pool::take`].
-    pub fn wait(mut self) -> Result<Load, TakeError> {
+    pub fn wait(mut self) -> Result<LoadOutcome, TakeError> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),

@@ -8,31 +8,31 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::fault::Fault;
+use super::fault::ServerFault;
 use super::limits::MAX_RECEIVED_BYTES;
 
 /// What is left for the question that was asked last; shared by a session and its connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Allowance(Arc<AtomicUsize>);
+pub(crate) struct ReceiveAllowance(Arc<AtomicUsize>);
 
-impl Default for Allowance {
+impl Default for ReceiveAllowance {
     fn default() -> Self {
         Self(Arc::new(AtomicUsize::new(MAX_RECEIVED_BYTES)))
     }
 }
 
-impl Allowance {
+impl ReceiveAllowance {
     /// A question is asked.
     pub(crate) fn renew(&self) {
         self.0.store(MAX_RECEIVED_BYTES, Ordering::Relaxed);
     }
 
     /// `fault`, unless the connection failed because there was too much.
-    pub(crate) fn explain(&self, fault: Fault) -> Fault {
+    pub(crate) fn explain(&self, fault: ServerFault) -> ServerFault {
         if self.0.load(Ordering::Relaxed) > 0 {
             return fault;
         }
-        Fault::protocol(format!("more than {} MiB for one question", MAX_RECEIVED_BYTES / (1024 * 1024)))
+        ServerFault::protocol(format!("more than {} MiB for one question", MAX_RECEIVED_BYTES / (1024 * 1024)))
     }
 
     fn take(&self, bytes: usize) -> io::Result<()> {
@@ -46,11 +46,11 @@ impl Allowance {
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,
-    allowance: Allowance,
+    allowance: ReceiveAllowance,
 }
 
 impl<S> Metered<S> {
-    pub(crate) fn new(stream: S, allowance: &Allowance) -> Self {
+    pub(crate) fn new(stream: S, allowance: &ReceiveAllowance) -> Self {
         Self { stream, allowance: allowance.clone() }
     }
 }

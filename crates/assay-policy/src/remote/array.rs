@@ -2,7 +2,7 @@
 
 /// An array of numbers in C order.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Array {
+pub(crate) struct NumberArray {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f64>,
 }
@@ -21,7 +21,7 @@ pub(crate) enum ArrayError {
 /// Most dimensions.
 pub(crate) const MAX_DIMENSIONS: usize = 4;
 
-impl Array {
+impl NumberArray {
     /// Reads `data` as numpy's `dtype` string says (`<f8`, `|u1`, `>f4`).
     pub(crate) fn decode(dtype: &str, shape: Vec<usize>, data: &[u8]) -> Result<Self, ArrayError> {
         let unknown = || ArrayError::Dtype(assay_model::sanitise(dtype, 16));
@@ -86,26 +86,29 @@ fn half(bits: u16) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Array, ArrayError, half};
+    use super::{ArrayError, NumberArray, half};
 
     #[test]
     fn reads_what_numpy_writes() {
-        let read = |dtype: &str, data: &[u8]| Array::decode(dtype, vec![data.len() / 2], data).map(|a| a.values);
+        let read = |dtype: &str, data: &[u8]| NumberArray::decode(dtype, vec![data.len() / 2], data).map(|a| a.values);
         assert_eq!(read("<f2", &[0x00, 0x3c, 0x00, 0xc0]), Ok(vec![1.0, -2.0]));
         assert_eq!(read("<i2", &[0xff, 0xff, 0x02, 0x00]), Ok(vec![-1.0, 2.0]));
         assert_eq!(read(">i2", &[0xff, 0xff, 0x00, 0x02]), Ok(vec![-1.0, 2.0]));
-        assert_eq!(Array::decode("|b1", vec![2], &[1, 0]).map(|a| a.values), Ok(vec![1.0, 0.0]));
-        assert_eq!(Array::decode("<f8", vec![], &0.5_f64.to_le_bytes()).map(|a| a.values), Ok(vec![0.5]));
+        assert_eq!(NumberArray::decode("|b1", vec![2], &[1, 0]).map(|a| a.values), Ok(vec![1.0, 0.0]));
+        assert_eq!(NumberArray::decode("<f8", vec![], &0.5_f64.to_le_bytes()).map(|a| a.values), Ok(vec![0.5]));
         assert_eq!((half(1), half(0x7c00), half(0x7e00).is_nan()), (2_f64.powi(-24), f64::INFINITY, true));
     }
 
     #[test]
     fn refuses_what_does_not_fit() {
         for dtype in ["O", "|O", "<c8", "|V2", "<f16", "f8", "", "é"] {
-            assert!(matches!(Array::decode(dtype, vec![1], &[0; 8]), Err(ArrayError::Dtype(_))), "{dtype}");
+            assert!(matches!(NumberArray::decode(dtype, vec![1], &[0; 8]), Err(ArrayError::Dtype(_))), "{dtype}");
         }
-        assert!(matches!(Array::decode("<f8", vec![2], &[0; 8]), Err(ArrayError::Length { wanted: 16, got: 8, .. })));
-        assert_eq!(Array::decode("<f8", vec![usize::MAX, 2], &[0; 8]), Err(ArrayError::TooLarge));
-        assert_eq!(Array::decode("|u1", vec![1; 5], &[0]), Err(ArrayError::TooLarge));
+        assert!(matches!(
+            NumberArray::decode("<f8", vec![2], &[0; 8]),
+            Err(ArrayError::Length { wanted: 16, got: 8, .. })
+        ));
+        assert_eq!(NumberArray::decode("<f8", vec![usize::MAX, 2], &[0; 8]), Err(ArrayError::TooLarge));
+        assert_eq!(NumberArray::decode("|u1", vec![1; 5], &[0]), Err(ArrayError::TooLarge));
     }
 }

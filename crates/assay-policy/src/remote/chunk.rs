@@ -1,7 +1,7 @@
 //! An answer's actions, checked, to be carried out one a control step.
 
-use super::array::Array;
-use super::fault::Fault;
+use super::array::NumberArray;
+use super::fault::ServerFault;
 use super::limits::MAX_HORIZON;
 
 /// Actions of `width` finite numbers each, at least one.
@@ -14,27 +14,29 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     /// Takes `(H, D)` or, for one action, `(D,)`.
-    pub(crate) fn new(array: Array, width: usize) -> Result<Self, Fault> {
-        let Array { shape, values } = array;
+    pub(crate) fn new(array: NumberArray, width: usize) -> Result<Self, ServerFault> {
+        let NumberArray { shape, values } = array;
         let (horizon, got) = match shape.as_slice() {
             [d] => (1, *d),
             [h, d] => (*h, *d),
             _ => {
                 let message = format!("actions of shape {shape:?}; wanted (horizon, {width}) or ({width},)");
-                return Err(Fault::bad_action(message));
+                return Err(ServerFault::bad_action(message));
             }
         };
         if got != width {
             let message = format!("actions of {got} numbers (shape {shape:?}); this scenario's have {width}");
-            return Err(Fault::bad_action(message));
+            return Err(ServerFault::bad_action(message));
         }
         if horizon == 0 || horizon > MAX_HORIZON {
-            return Err(Fault::bad_action(format!("{horizon} actions in one answer; 1 to {MAX_HORIZON} are allowed")));
+            return Err(ServerFault::bad_action(format!(
+                "{horizon} actions in one answer; 1 to {MAX_HORIZON} are allowed"
+            )));
         }
         if let Some(at) = values.iter().position(|x| !x.is_finite()) {
             let (row, column, value) = (at / width, at % width, values[at]);
             let message = format!("actions[{row}][{column}] is {value}: every number of an action must be finite");
-            return Err(Fault::bad_action(message));
+            return Err(ServerFault::bad_action(message));
         }
         Ok(Self { width, values, next: 0 })
     }
@@ -65,10 +67,10 @@ impl Chunk {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use super::{Array, Chunk};
+    use super::{Chunk, NumberArray};
 
     fn chunk(shape: &[usize], values: &[f64]) -> Result<Chunk, String> {
-        let array = Array { shape: shape.to_vec(), values: values.to_vec() };
+        let array = NumberArray { shape: shape.to_vec(), values: values.to_vec() };
         Chunk::new(array, 2).map_err(|fault| format!("{}: {}", fault.code, fault.message))
     }
 

@@ -18,7 +18,7 @@ pub enum Scheme {
 
 /// A policy server's address. Prints without its query, which may hold a token.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct ServerEndpoint {
     scheme: Scheme,
     tls: bool,
     host: Host<String>,
@@ -44,7 +44,7 @@ pub enum EndpointError {
     Host,
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     /// Reads an address. User name, password and fragment are dropped: no secret is ever sent that way.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Endpoint {
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match (self.scheme, self.tls) {
             (Scheme::WebSocket, false) => "ws",
@@ -132,7 +132,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Endpoint({self})")
     }

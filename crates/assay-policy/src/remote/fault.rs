@@ -11,7 +11,7 @@ const UNASKED: &str = "a message that nobody asked for";
 
 /// Why a server yields no action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ServerFault {
     /// `connect | server_error | protocol | bad_action | mismatch | closed | timeout`.
     pub(crate) code: &'static str,
     pub(crate) message: String,
@@ -19,7 +19,7 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-impl Fault {
+impl ServerFault {
     pub(crate) fn new(code: &'static str, message: impl AsRef<str>) -> Self {
         // A line of its own, which nobody continues: what a server sends must not pass for what we say.
         let line = sanitise(message.as_ref(), usize::MAX).split_whitespace().collect::<Vec<_>>().join(" ");

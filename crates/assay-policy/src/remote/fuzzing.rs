@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::UnixStream;
 
-use super::allowance::{Allowance, Metered};
-use super::endpoint::Endpoint;
-use super::fault::Fault;
-use super::guard::Guard;
+use super::allowance::{Metered, ReceiveAllowance};
+use super::endpoint::ServerEndpoint;
+use super::fault::ServerFault;
+use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
 use super::limits::RemoteLimits;
-use super::log::Log;
+use super::log::ServerLog;
 use super::policy::PolicyServer;
 use super::relay::Relay;
-use super::session::Session;
+use super::session::ServerSession;
 use super::transport::Transport;
 use super::{http, openpi};
 
@@ -51,28 +51,35 @@ pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std:
     let (client, server) = duplex(PIPE_BYTES);
     let serving = tokio::spawn(serve(server, web_socket, answers));
     let sending = tokio::spawn(send(theirs, lane.to_vec()));
-    let allowance = Allowance::default();
+    let allowance = ReceiveAllowance::default();
     let stream: Box<dyn Transport> = Box::new(Metered::new(client, &allowance));
     if let Ok(Ok(session)) = tokio::time::timeout(PATIENCE, open(web_socket, stream, allowance)).await {
         // Where nothing listens, and nothing may be dialled.
-        let endpoint = Endpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
+        let endpoint = ServerEndpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
         let server = PolicyServer { endpoint, api_key: None, replan_steps: Some(1) };
         let limits = RemoteLimits { connect: PATIENCE, first: PATIENCE, inference: PATIENCE, episode: PATIENCE };
         let lane = LaneSide::new(ours, NONCE);
-        Relay::new(lane, session, limits, &server, "0".to_owned(), Arc::new(Log::default())).run().await;
+        Relay::new(lane, session, limits, &server, "0".to_owned(), Arc::new(ServerLog::default())).run().await;
     }
     serving.abort();
     sending.abort();
     Ok(())
 }
 
-async fn open(web_socket: bool, stream: Box<dyn Transport>, allowance: Allowance) -> Result<Session, Fault> {
+async fn open(
+    web_socket: bool,
+    stream: Box<dyn Transport>,
+    allowance: ReceiveAllowance,
+) -> Result<ServerSession, ServerFault> {
     if web_socket {
-        return openpi::Session::over(openpi::Socket::over(stream, allowance).await).await.map(Session::OpenPi);
+        return openpi::OpenPiSession::over(openpi::Socket::over(stream, allowance).await)
+            .await
+            .map(ServerSession::OpenPi);
     }
-    let endpoint = Endpoint::parse("http://127.0.0.1:9/").map_err(|error| Fault::mismatch(error.to_string()))?;
-    let client = http::Client::over(stream, allowance, &Guard::new(Vec::new()), &endpoint).await?;
-    http::Session::over(client).await.map(Session::Http)
+    let endpoint =
+        ServerEndpoint::parse("http://127.0.0.1:9/").map_err(|error| ServerFault::mismatch(error.to_string()))?;
+    let client = http::HttpClient::over(stream, allowance, &AddressGuard::new(Vec::new()), &endpoint).await?;
+    http::HttpSession::over(client).await.map(ServerSession::Http)
 }
 
 /// Writes an answer for whatever arrives, and the first one unasked where the protocol begins with the server.

@@ -3,7 +3,7 @@
 
 use assay_model::Secret;
 
-use super::fault::Fault;
+use super::fault::ServerFault;
 use super::policy::PolicyServer;
 
 /// Stands where a secret stood.
@@ -35,8 +35,8 @@ impl Hidden {
         self.0.iter().fold(text.to_owned(), |text, secret| strike(&text, secret.reveal()))
     }
 
-    pub(crate) fn strike_fault(&self, fault: Fault) -> Fault {
-        Fault { code: fault.code, message: self.strike(&fault.message), detail: self.strike(&fault.detail) }
+    pub(crate) fn strike_fault(&self, fault: ServerFault) -> ServerFault {
+        ServerFault { code: fault.code, message: self.strike(&fault.message), detail: self.strike(&fault.detail) }
     }
 }
 
@@ -59,12 +59,12 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::Hidden;
-    use crate::remote::{Endpoint, PolicyServer};
+    use crate::remote::{PolicyServer, ServerEndpoint};
     use assay_model::Secret;
 
     #[test]
     fn what_was_told_is_struck_also_where_it_was_cut() {
-        let endpoint = Endpoint::parse("http://a.test/?token=t-123456&unnorm_key=bridge_orig&v=2").unwrap();
+        let endpoint = ServerEndpoint::parse("http://a.test/?token=t-123456&unnorm_key=bridge_orig&v=2").unwrap();
         let server = PolicyServer { endpoint, api_key: Some(Secret::new("k-abcdef")), replan_steps: None };
         let hidden = Hidden::of(&server);
         for (text, expected) in [

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use assay_model::frame::{FrameError, HEADER_BYTES, Header, Kind, frame};
+use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -53,7 +53,7 @@ impl LaneSide {
         }
     }
 
-    pub(crate) async fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) -> Result<(), LaneGone> {
+    pub(crate) async fn send(&mut self, kind: FrameKind, seq: u32, payload: &[u8]) -> Result<(), LaneGone> {
         Ok(self.stream.write_all(&frame(kind, seq, self.nonce, payload)).await?)
     }
 

@@ -18,9 +18,9 @@ pub struct Answers {
 
 /// Written by the relay, read when it has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Log(Mutex<Answers>);
+pub(crate) struct ServerLog(Mutex<Answers>);
 
-impl Log {
+impl ServerLog {
     pub(crate) fn answered(&self, actions: usize) {
         let actions = u32::try_from(actions).unwrap_or(u32::MAX);
         self.change(|answers| {

@@ -26,8 +26,8 @@ mod relay;
 mod session;
 mod transport;
 
-pub use endpoint::{Endpoint, EndpointError, Scheme};
-pub use guard::Guard;
+pub use endpoint::{EndpointError, Scheme, ServerEndpoint};
+pub use guard::AddressGuard;
 pub use limits::RemoteLimits;
 pub use log::Answers;
 pub use policy::{Connecting, PolicyServer, Remote, RemotePolicy, Started};

@@ -18,7 +18,7 @@ pub(crate) struct Episode {
 
 /// One observation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Observation<'a> {
+pub(crate) struct RemoteObservation<'a> {
     pub(crate) episode: &'a Episode,
     pub(crate) step: u32,
     pub(crate) time: f64,
@@ -28,7 +28,7 @@ pub(crate) struct Observation<'a> {
 
 /// An array of it: little-endian, C order.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct ArrayView<'a> {
     pub(crate) spec: &'a ArraySpec,
     pub(crate) data: &'a [u8],
 }
@@ -55,7 +55,7 @@ impl Episode {
     }
 }
 
-impl<'a> Observation<'a> {
+impl<'a> RemoteObservation<'a> {
     /// `None` when the payload does not have the length that the episode announced.
     pub(crate) fn new(episode: &'a Episode, step: u32, payload: &'a [u8]) -> Option<Self> {
         if payload.len() != episode.payload_bytes() {
@@ -66,17 +66,17 @@ impl<'a> Observation<'a> {
         Some(Self { episode, step, time: number(&times[..8])?, time_remaining: number(&times[8..])?, data })
     }
 
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = View<'a>> {
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayView<'a>> {
         let mut rest = self.data;
         self.episode.specs.iter().map(move |spec| {
             let (data, others) = rest.split_at(bytes(spec));
             rest = others;
-            View { spec, data }
+            ArrayView { spec, data }
         })
     }
 }
 
-impl View<'_> {
+impl ArrayView<'_> {
     /// numpy's name of the type.
     pub(crate) fn dtype(&self) -> &'static str {
         match self.spec.dtype {
@@ -108,7 +108,7 @@ fn bytes(spec: &ArraySpec) -> usize {
 mod tests {
     use assay_model::frame::{ArraySpec, Dtype, Init};
 
-    use super::{Episode, Observation};
+    use super::{Episode, RemoteObservation};
 
     #[test]
     fn arrays_larger_than_any_memory_fit_no_payload() {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(episode.payload_bytes(), usize::MAX);
         // As many as the sum of their lengths has when it wraps.
         for bytes in [0, 14, 15, 16, 64] {
-            assert!(Observation::new(&episode, 0, &vec![0; bytes]).is_none(), "{bytes}");
+            assert!(RemoteObservation::new(&episode, 0, &vec![0; bytes]).is_none(), "{bytes}");
         }
     }
 }

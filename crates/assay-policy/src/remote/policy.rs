@@ -12,15 +12,15 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::endpoint::Endpoint;
-use super::fault::Fault;
-use super::guard::Guard;
+use super::endpoint::ServerEndpoint;
+use super::fault::ServerFault;
+use super::guard::AddressGuard;
 use super::hidden::Hidden;
 use super::lane_side::LaneSide;
 use super::limits::{CLOSE_LIMIT, RemoteLimits};
-use super::log::Log;
+use super::log::ServerLog;
 use super::relay::Relay;
-use super::session::Session;
+use super::session::ServerSession;
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::stream::PolicyStream;
 use crate::{PolicyFailure, random_number};
@@ -32,7 +32,7 @@ const THREADS: usize = 2;
 #[derive(Debug, Clone)]
 pub struct PolicyServer {
     /// Its address.
-    pub endpoint: Endpoint,
+    pub endpoint: ServerEndpoint,
     /// What it wants to see before it answers.
     pub api_key: Option<Secret>,
     /// Actions of an answer that are carried out before the next is asked for; all of them where absent.
@@ -44,12 +44,12 @@ pub struct PolicyServer {
 pub struct Remote {
     runtime: Option<Runtime>,
     handle: Handle,
-    shared: Arc<Shared>,
+    shared: Arc<RemoteShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    guard: Guard,
+struct RemoteShared {
+    guard: AddressGuard,
     limits: RemoteLimits,
 }
 
@@ -65,8 +65,8 @@ pub enum Started {
 /// A server that is being connected to. Dropping it gives up.
 #[derive(Debug)]
 pub struct Connecting {
-    outcome: Receiver<Result<String, Fault>>,
-    received: Option<Result<String, Fault>>,
+    outcome: Receiver<Result<String, ServerFault>>,
+    received: Option<Result<String, ServerFault>>,
     policy: RemotePolicy,
 }
 
@@ -76,7 +76,7 @@ pub struct RemotePolicy {
     stream: Option<PolicyStream>,
     nonce: u64,
     speaks: String,
-    log: Arc<Log>,
+    log: Arc<ServerLog>,
     handle: Handle,
     task: Option<JoinHandle<()>>,
 }
@@ -86,7 +86,7 @@ impl Remote {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn new(guard: Guard, limits: RemoteLimits) -> io::Result<Self> {
+    pub fn new(guard: AddressGuard, limits: RemoteLimits) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("policy-relay")
@@ -94,12 +94,12 @@ impl Remote {
             .enable_time()
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(Shared { guard, limits }) })
+        Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(RemoteShared { guard, limits }) })
     }
 
     /// What decides where connections may go.
     #[must_use]
-    pub fn guard(&self) -> &Guard {
+    pub fn guard(&self) -> &AddressGuard {
         &self.shared.guard
     }
 
@@ -112,8 +112,8 @@ impl Remote {
         ours.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
         let (sender, outcome) = sync_channel(1);
-        let log = Arc::new(Log::default());
-        let link = Link { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), told: sender };
+        let log = Arc::new(ServerLog::default());
+        let link = ServerLink { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), told: sender };
         let work = episode(Arc::clone(&self.shared), server.clone(), link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
@@ -133,24 +133,25 @@ impl Drop for Remote {
 }
 
 /// What an episode's relay is given.
-struct Link {
+struct ServerLink {
     stream: UnixStream,
     nonce: u64,
     /// Random, for servers that tell sessions apart.
     id: String,
-    log: Arc<Log>,
+    log: Arc<ServerLog>,
     /// Learns what the server speaks, or why it does not.
-    told: SyncSender<Result<String, Fault>>,
+    told: SyncSender<Result<String, ServerFault>>,
 }
 
-async fn episode(shared: Arc<Shared>, server: PolicyServer, link: Link) {
+async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLink) {
     let limits = shared.limits;
     let hidden = Hidden::of(&server);
     let opened = async {
-        let stream = tokio::net::UnixStream::from_std(link.stream).map_err(|e| Fault::new("connect", e.to_string()))?;
-        let open = Session::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
+        let stream =
+            tokio::net::UnixStream::from_std(link.stream).map_err(|e| ServerFault::new("connect", e.to_string()))?;
+        let open = ServerSession::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
         let open = timeout(limits.connect, open).await;
-        let late = || Fault::timeout("introduce itself", limits.connect);
+        let late = || ServerFault::timeout("introduce itself", limits.connect);
         Ok((LaneSide::new(stream, link.nonce), open.unwrap_or_else(|_| Err(late()))?))
     };
     match opened.await {
@@ -175,7 +176,7 @@ impl Connecting {
     /// Waits until the server introduced itself, or failed to.
     #[must_use]
     pub fn wait(mut self) -> Started {
-        let gone = || Err(Fault::closed(""));
+        let gone = || Err(ServerFault::closed(""));
         let received = self.received.take().unwrap_or_else(|| self.outcome.recv().unwrap_or_else(|_| gone()));
         match received {
             Ok(speaks) => {

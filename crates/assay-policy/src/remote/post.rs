@@ -9,9 +9,9 @@ use hyper_util::rt::TokioIo;
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::allowance::Allowance;
-use super::endpoint::{Endpoint, Scheme};
-use super::guard::{DialError, Guard};
+use super::allowance::ReceiveAllowance;
+use super::endpoint::{Scheme, ServerEndpoint};
+use super::guard::{AddressGuard, DialError};
 use super::transport;
 
 /// The same for an address that is refused and for one where nobody answers: this is no port scanner.
@@ -24,8 +24,8 @@ const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assa
 ///
 /// # Errors
 /// What is wrong with it, for its client: a sentence that goes on after the address' name.
-pub fn check_post(guard: &Guard, url: &str) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
+pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, String> {
+    let endpoint = ServerEndpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
     if endpoint.scheme() != Scheme::Http {
         return Err(NO_ADDRESS.to_owned());
     }
@@ -44,12 +44,12 @@ pub fn check_post(guard: &Guard, url: &str) -> Result<Endpoint, String> {
 /// # Errors
 /// Why there was no answer, for the client who gave the address.
 pub async fn post(
-    guard: &Guard,
-    endpoint: &Endpoint,
+    guard: &AddressGuard,
+    endpoint: &ServerEndpoint,
     headers: &[(&'static str, String)],
     body: Vec<u8>,
 ) -> Result<u16, String> {
-    let stream = match transport::connect(guard, endpoint, &Allowance::default()).await {
+    let stream = match transport::connect(guard, endpoint, &ReceiveAllowance::default()).await {
         Ok(stream) => stream,
         Err(transport::ConnectError::Dial(error)) => {
             tracing::info!(endpoint = %endpoint, reason = reason(&error), "a webhook's address was not reached");

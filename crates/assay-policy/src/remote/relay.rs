@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_model::frame::{Init, Kind};
+use assay_model::frame::{FrameKind, Init};
 
 use super::chunk::Chunk;
-use super::fault::Fault;
+use super::fault::ServerFault;
 use super::hidden::Hidden;
 use super::lane_side::{LaneGone, LaneSide};
 use super::limits::RemoteLimits;
-use super::log::Log;
-use super::observation::{Episode, Observation};
+use super::log::ServerLog;
+use super::observation::{Episode, RemoteObservation};
 use super::policy::PolicyServer;
-use super::session::Session;
+use super::session::ServerSession;
 
 /// One episode's relay.
 pub(crate) struct Relay {
     lane: LaneSide,
-    session: Session,
+    session: ServerSession,
     limits: RemoteLimits,
     replan_steps: Option<u32>,
     hidden: Hidden,
@@ -29,19 +29,19 @@ pub(crate) struct Relay {
     asked: bool,
     /// Time spent waiting for the server.
     waited: Duration,
-    log: Arc<Log>,
+    log: Arc<ServerLog>,
     /// What went wrong while nobody had asked.
-    fault: Option<Fault>,
+    fault: Option<ServerFault>,
 }
 
 impl Relay {
     pub(crate) fn new(
         lane: LaneSide,
-        session: Session,
+        session: ServerSession,
         limits: RemoteLimits,
         server: &PolicyServer,
         id: String,
-        log: Arc<Log>,
+        log: Arc<ServerLog>,
     ) -> Self {
         Self {
             lane,
@@ -64,7 +64,7 @@ impl Relay {
         if let Err(error) = self.serve().await {
             tracing::debug!(%error, "a relay ended before its episode");
         }
-        let known = u32::from(self.fault.as_ref().is_some_and(Fault::is_unasked));
+        let known = u32::from(self.fault.as_ref().is_some_and(ServerFault::is_unasked));
         self.log.unasked(known + self.session.close().await);
     }
 
@@ -81,17 +81,19 @@ impl Relay {
             };
             let (header, payload) = received;
             let answer = match header.kind {
-                Kind::Close => return Ok(()),
-                Kind::Init => self.begin(&payload).await.map(|()| (Kind::Ready, Vec::new())),
-                Kind::Observation => self.act(header.seq, &payload).await.map(|action| (Kind::Action, action)),
-                _ => Err(Fault::protocol("an unexpected frame of the lane")),
+                FrameKind::Close => return Ok(()),
+                FrameKind::Init => self.begin(&payload).await.map(|()| (FrameKind::Ready, Vec::new())),
+                FrameKind::Observation => {
+                    self.act(header.seq, &payload).await.map(|action| (FrameKind::Action, action))
+                }
+                _ => Err(ServerFault::protocol("an unexpected frame of the lane")),
             };
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
                 Err(fault) => {
                     let fault = self.hidden.strike_fault(fault);
                     let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
-                    self.lane.send(Kind::Error, header.seq, &payload).await?;
+                    self.lane.send(FrameKind::Error, header.seq, &payload).await?;
                     return self.linger().await;
                 }
             }
@@ -100,46 +102,50 @@ impl Relay {
 
     /// After a fault: the lane reads it, and says CLOSE or hangs up.
     async fn linger(&mut self) -> Result<(), LaneGone> {
-        while self.lane.receive().await?.0.kind != Kind::Close {}
+        while self.lane.receive().await?.0.kind != FrameKind::Close {}
         Ok(())
     }
 
-    async fn begin(&mut self, payload: &[u8]) -> Result<(), Fault> {
+    async fn begin(&mut self, payload: &[u8]) -> Result<(), ServerFault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        let init: Init = serde_json::from_slice(payload).map_err(|error| Fault::protocol(error.to_string()))?;
+        let init: Init = serde_json::from_slice(payload).map_err(|error| ServerFault::protocol(error.to_string()))?;
         let episode = self.episode.insert(Episode::new(self.id.clone(), init));
         let reset = self.session.reset(episode);
         within(self.limits.first, "answer the reset", reset).await
     }
 
-    async fn act(&mut self, seq: u32, payload: &[u8]) -> Result<Vec<u8>, Fault> {
+    async fn act(&mut self, seq: u32, payload: &[u8]) -> Result<Vec<u8>, ServerFault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
         if let Some(action) = self.chunk.as_mut().and_then(Chunk::pop) {
             return Ok(bytes(action));
         }
-        let observation = self.episode.as_ref().and_then(|episode| Observation::new(episode, seq, payload));
-        let observation = observation.ok_or_else(|| Fault::protocol("an observation that was not announced"))?;
+        let observation = self.episode.as_ref().and_then(|episode| RemoteObservation::new(episode, seq, payload));
+        let observation = observation.ok_or_else(|| ServerFault::protocol("an observation that was not announced"))?;
         let one = if self.asked { self.limits.inference } else { self.limits.first };
         let all = self.limits.episode.saturating_sub(self.waited);
         let (limit, doing) = if one <= all { (one, "answer with actions") } else { (all, "answer the whole episode") };
         let asked = Instant::now();
         let answer = tokio::time::timeout(limit, self.session.infer(observation)).await;
         self.waited += asked.elapsed();
-        let late = || Fault::timeout(doing, if one <= all { one } else { self.limits.episode });
+        let late = || ServerFault::timeout(doing, if one <= all { one } else { self.limits.episode });
         let chunk = answer.unwrap_or_else(|_| Err(late()))?;
         self.asked = true;
         self.log.answered(chunk.horizon());
         let chunk = self.chunk.insert(chunk.cut(self.replan_steps));
-        chunk.pop().map(bytes).ok_or_else(|| Fault::bad_action("no actions"))
+        chunk.pop().map(bytes).ok_or_else(|| ServerFault::bad_action("no actions"))
     }
 }
 
-async fn within<T>(limit: Duration, doing: &str, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(Fault::timeout(doing, limit)))
+async fn within<T>(
+    limit: Duration,
+    doing: &str,
+    work: impl Future<Output = Result<T, ServerFault>>,
+) -> Result<T, ServerFault> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(ServerFault::timeout(doing, limit)))
 }
 
 fn bytes(action: &[f64]) -> Vec<u8> {

@@ -3,24 +3,28 @@
 use assay_model::Secret;
 
 use super::chunk::Chunk;
-use super::endpoint::{Endpoint, Scheme};
-use super::fault::Fault;
-use super::guard::Guard;
-use super::observation::{Episode, Observation};
+use super::endpoint::{Scheme, ServerEndpoint};
+use super::fault::ServerFault;
+use super::guard::AddressGuard;
+use super::observation::{Episode, RemoteObservation};
 use super::{http, openpi};
 
 /// What a protocol does.
-pub(crate) enum Session {
-    OpenPi(openpi::Session),
-    Http(http::Session),
+pub(crate) enum ServerSession {
+    OpenPi(openpi::OpenPiSession),
+    Http(http::HttpSession),
 }
 
-impl Session {
+impl ServerSession {
     /// Connects and learns what the server is.
-    pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+    pub(crate) async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        key: Option<&Secret>,
+    ) -> Result<Self, ServerFault> {
         match endpoint.scheme() {
-            Scheme::WebSocket => openpi::Session::open(guard, endpoint, key).await.map(Self::OpenPi),
-            Scheme::Http => http::Session::open(guard, endpoint, key).await.map(Self::Http),
+            Scheme::WebSocket => openpi::OpenPiSession::open(guard, endpoint, key).await.map(Self::OpenPi),
+            Scheme::Http => http::HttpSession::open(guard, endpoint, key).await.map(Self::Http),
         }
     }
 
@@ -33,7 +37,7 @@ impl Session {
     }
 
     /// Begins the episode.
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), Fault> {
+    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
         match self {
             Self::OpenPi(session) => session.reset(episode).await,
             Self::Http(session) => session.reset(episode).await,
@@ -41,7 +45,7 @@ impl Session {
     }
 
     /// Asks for actions.
-    pub(crate) async fn infer(&mut self, observation: Observation<'_>) -> Result<Chunk, Fault> {
+    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
         match self {
             Self::OpenPi(session) => session.infer(observation).await,
             Self::Http(session) => session.infer(observation).await,
@@ -50,7 +54,7 @@ impl Session {
 
     /// Keeps the connection alive while physics runs; returns only when something goes wrong. May be dropped and begun
     /// again at any point.
-    pub(crate) async fn idle(&mut self) -> Fault {
+    pub(crate) async fn idle(&mut self) -> ServerFault {
         match self {
             Self::OpenPi(session) => session.idle().await,
             Self::Http(_) => std::future::pending().await,

@@ -8,10 +8,10 @@ use tokio_rustls::rustls::pki_types::{IpAddr, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Host;
 
-use super::allowance::{Allowance, Metered};
-use super::endpoint::Endpoint;
-use super::fault::Fault;
-use super::guard::{DialError, Guard};
+use super::allowance::{Metered, ReceiveAllowance};
+use super::endpoint::ServerEndpoint;
+use super::fault::ServerFault;
+use super::guard::{AddressGuard, DialError};
 
 /// Bytes to and from a server.
 pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -20,16 +20,18 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
 /// Connects to `endpoint`, which may send what `allowance` allows. The caller sets the deadline.
 pub(crate) async fn open(
-    guard: &Guard,
-    endpoint: &Endpoint,
-    allowance: &Allowance,
-) -> Result<Box<dyn Transport>, Fault> {
+    guard: &AddressGuard,
+    endpoint: &ServerEndpoint,
+    allowance: &ReceiveAllowance,
+) -> Result<Box<dyn Transport>, ServerFault> {
     connect(guard, endpoint, allowance).await.map_err(|error| match error {
         ConnectError::Dial(error) => {
             tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
-            Fault::new("connect", guard.told(&error))
+            ServerFault::new("connect", guard.told(&error))
         }
-        ConnectError::Tls(why) => Fault::new("connect", format!("no encrypted connection to the policy server: {why}")),
+        ConnectError::Tls(why) => {
+            ServerFault::new("connect", format!("no encrypted connection to the policy server: {why}"))
+        }
     })
 }
 
@@ -43,9 +45,9 @@ pub(super) enum ConnectError {
 
 /// As [`open`], for whoever tells of failures in other words.
 pub(super) async fn connect(
-    guard: &Guard,
-    endpoint: &Endpoint,
-    allowance: &Allowance,
+    guard: &AddressGuard,
+    endpoint: &ServerEndpoint,
+    allowance: &ReceiveAllowance,
 ) -> Result<Box<dyn Transport>, ConnectError> {
     let stream = guard.dial(endpoint).await.map_err(ConnectError::Dial)?;
     let stream = Metered::new(stream, allowance);

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
-use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
+use assay_model::frame::{
+    ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
+};
 use assay_policy::{
-    Allowance, IntakeLimits, Load, Order, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream,
-    Pool, PoolConfig, Runtime, intake,
+    IntakeLimits, LoadOutcome, Order, PolicyBudget, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess,
+    PolicyStream, Pool, PoolConfig, Runtime, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;
@@ -40,8 +42,8 @@ impl Bench {
 
     /// An order for a policy with all that the pool allows.
     pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> Order {
-        let limits = assay_jail::Limits::of(assay_jail::Profile::Policy);
-        let allowance = Allowance {
+        let limits = assay_jail::ProcessLimits::of(assay_jail::Profile::Policy);
+        let allowance = PolicyBudget {
             import_cpu: Duration::from_secs(10),
             cpu_s: limits.cpu_s,
             memory_bytes: limits.address_space_bytes,
@@ -61,14 +63,14 @@ impl Bench {
         dest
     }
 
-    pub(crate) fn load(&self, name: &str, files: &[(&str, &str)]) -> Load {
+    pub(crate) fn load(&self, name: &str, files: &[(&str, &str)]) -> LoadOutcome {
         self.pool().take(&self.policy(name, files), 1, Some(0)).unwrap()
     }
 
     pub(crate) fn fails(&self, name: &str, files: &[(&str, &str)]) -> PolicyFailure {
         match self.load(name, files) {
-            Load::Failed(failure) => *failure,
-            Load::Ready(_) => panic!("{name} was loaded"),
+            LoadOutcome::Failed(failure) => *failure,
+            LoadOutcome::Ready(_) => panic!("{name} was loaded"),
         }
     }
 
@@ -113,7 +115,7 @@ pub(crate) enum Answer {
     Action(Vec<f64>),
     Fault(PolicyFault),
     /// A frame that is no answer to what was asked.
-    Forged(Kind),
+    Forged(FrameKind),
     /// No frame at all.
     Garbage,
     Closed,
@@ -137,10 +139,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(load: Load) -> Self {
+    pub(crate) fn new(load: LoadOutcome) -> Self {
         let mut process = match load {
-            Load::Ready(process) => process,
-            Load::Failed(failure) => panic!("{failure:?}"),
+            LoadOutcome::Ready(process) => process,
+            LoadOutcome::Failed(failure) => panic!("{failure:?}"),
         };
         let stream = process.take_stream().unwrap();
         Self { process, stream, deadline: Duration::from_secs(5) }
@@ -156,24 +158,24 @@ impl Driver {
             observation: vec![array, image],
             action_dim: ACTION_DIM,
         };
-        self.send(Kind::Init, 0, &serde_json::to_vec(&init).unwrap());
-        self.receive(0, Kind::Ready)
+        self.send(FrameKind::Init, 0, &serde_json::to_vec(&init).unwrap());
+        self.receive(0, FrameKind::Ready)
     }
 
     /// Sends observation `seq`: time `seq`, qpos 0.0, 1.0, ... , image bytes 0, 1, ...
     pub(crate) fn step(&mut self, seq: u32) -> Answer {
         let numbers = [f64::from(seq), 10.0].into_iter().chain((0..64).map(f64::from));
         let payload: Vec<u8> = numbers.flat_map(f64::to_le_bytes).chain(0..12).collect();
-        self.send(Kind::Observation, seq, &payload);
-        self.receive(seq, Kind::Action)
+        self.send(FrameKind::Observation, seq, &payload);
+        self.receive(seq, FrameKind::Action)
     }
 
-    pub(crate) fn send(&mut self, kind: Kind, seq: u32, payload: &[u8]) {
+    pub(crate) fn send(&mut self, kind: FrameKind, seq: u32, payload: &[u8]) {
         // A dead policy shows in what is received.
         drop(self.stream.write_all(&frame(kind, seq, self.process.nonce(), payload)));
     }
 
-    fn receive(&mut self, seq: u32, expected: Kind) -> Answer {
+    fn receive(&mut self, seq: u32, expected: FrameKind) -> Answer {
         let end = Instant::now() + self.deadline;
         let mut bytes = [0; HEADER_BYTES];
         if let Some(bad) = self.fill(&mut bytes, end) {
@@ -186,11 +188,13 @@ impl Driver {
         }
         let is_ours = header.nonce == self.process.nonce() && header.seq == seq;
         match header.kind {
-            Kind::Ready if is_ours && expected == Kind::Ready => Answer::Ready,
-            Kind::Action if is_ours && expected == Kind::Action && payload.len() == 8 * ACTION_DIM as usize => {
+            FrameKind::Ready if is_ours && expected == FrameKind::Ready => Answer::Ready,
+            FrameKind::Action
+                if is_ours && expected == FrameKind::Action && payload.len() == 8 * ACTION_DIM as usize =>
+            {
                 Answer::Action(payload.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect())
             }
-            Kind::Error if is_ours => Answer::Fault(serde_json::from_slice(&payload).unwrap()),
+            FrameKind::Error if is_ours => Answer::Fault(serde_json::from_slice(&payload).unwrap()),
             other => Answer::Forged(other),
         }
     }
@@ -212,7 +216,7 @@ impl Driver {
 
     /// Ends as a lane and its worker would; afterwards nothing of the process is left.
     pub(crate) fn finish(mut self) -> PolicyEnd {
-        self.send(Kind::Close, 0, &[]);
+        self.send(FrameKind::Close, 0, &[]);
         self.end(|process| process.finish())
     }
 

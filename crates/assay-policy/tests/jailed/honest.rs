@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
-use assay_policy::{Load, PolicyConnection};
+use assay_policy::{LoadOutcome, PolicyConnection};
 
 const FUNCTION: &str =
     "import numpy as np\ndef policy(observation):\n    return observation['qpos'][0, :7] + observation['time']\n";
@@ -175,7 +175,7 @@ fn cpu_clocks_are_seen_from_outside() {
     assert!(spent >= Duration::from_millis(50) && spent < Duration::from_millis(500), "{spent:?}");
     assert!(driver.process.activity().is_some());
     driver.finish();
-    assert!(matches!(bench.load("again", &[("policy.py", FUNCTION)]), Load::Ready(_)));
+    assert!(matches!(bench.load("again", &[("policy.py", FUNCTION)]), LoadOutcome::Ready(_)));
     bench.close();
 }
 
@@ -194,7 +194,7 @@ fn what_a_killed_pool_left_is_swept_and_what_a_live_one_uses_is_not() {
     assert_eq!(names().count(), 2);
     std::fs::remove_dir(bench.folder.path().join(format!("{own}x"))).unwrap();
     // A pool that keeps none still starts one for whoever asks.
-    assert!(matches!(bench.load("p", &[("policy.py", FUNCTION)]), Load::Ready(_)));
+    assert!(matches!(bench.load("p", &[("policy.py", FUNCTION)]), LoadOutcome::Ready(_)));
     bench.close();
 }
 
@@ -259,7 +259,9 @@ fn an_import_has_the_cpu_time_of_its_scenario() {
     let bench = Bench::new(1, |_| {});
     let mut order = bench.order(&bench.policy("p", &[("policy.py", text)]), 1);
     order.allowance.import_cpu = Duration::from_millis(300);
-    let Load::Failed(failure) = bench.pool().prepare(order).unwrap().wait().unwrap() else { panic!("it was loaded") };
+    let LoadOutcome::Failed(failure) = bench.pool().prepare(order).unwrap().wait().unwrap() else {
+        panic!("it was loaded")
+    };
     assert!(failure.code == "import_timeout" && failure.message.contains("0.3 s of CPU time"), "{failure:?}");
     bench.close();
 }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::common::Bench;
-use assay_jail::{Bind, Jail, Profile, Spec};
+use assay_jail::{Bind, Jail, JailSpec, Profile};
 use assay_policy::PolicyConnection;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -42,7 +42,7 @@ fn a_lane_reads_the_clock_and_takes_the_socket_and_nothing_else() {
     let driver = bench.begins("p", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let (mut policy_end, lane_end) = UnixStream::pair().unwrap();
-    let mut spec = Spec::new(Profile::Step, ["/py/bin/python3", "-I", "-S", "-c", LANE]);
+    let mut spec = JailSpec::new(Profile::Step, ["/py/bin/python3", "-I", "-S", "-c", LANE]);
     spec.binds = vec![Bind::read_only(crate::common::runtime().root, "/")];
     spec.stdin = Some(theirs.into());
     let mut lane = Jail::find().unwrap().spawn(spec).unwrap();

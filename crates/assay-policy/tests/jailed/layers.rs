@@ -6,7 +6,7 @@ use crate::common::Bench;
 
 #[test]
 fn the_loss_of_a_limit_is_noticed() {
-    type Change = fn(&mut assay_jail::Limits);
+    type Change = fn(&mut assay_jail::ProcessLimits);
     let changes: [(&str, Change); 5] = [
         ("max address space", |limits| limits.address_space_bytes *= 2),
         ("max cpu time", |limits| limits.cpu_s *= 2),

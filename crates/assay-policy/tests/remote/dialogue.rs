@@ -4,8 +4,12 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use assay_model::Secret;
-use assay_model::frame::{ArraySpec, Dtype, HEADER_BYTES, Header, Init, Kind, MAX_REPLY_BYTES, PolicyFault, frame};
-use assay_policy::remote::{Answers, Endpoint, Guard, PolicyServer, Remote, RemoteLimits, RemotePolicy, Started};
+use assay_model::frame::{
+    ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
+};
+use assay_policy::remote::{
+    AddressGuard, Answers, PolicyServer, Remote, RemoteLimits, RemotePolicy, ServerEndpoint, Started,
+};
 use assay_policy::{PolicyConnection, PolicyStream};
 
 /// Deadlines short enough to wait for.
@@ -28,7 +32,7 @@ pub(crate) struct Dialogue {
 
 /// A server at `url`, asked for all actions of an answer.
 pub(crate) fn at(url: &str) -> PolicyServer {
-    PolicyServer { endpoint: Endpoint::parse(url).unwrap(), api_key: None, replan_steps: None }
+    PolicyServer { endpoint: ServerEndpoint::parse(url).unwrap(), api_key: None, replan_steps: None }
 }
 
 pub(crate) fn with_key(url: &str, key: &str) -> PolicyServer {
@@ -38,7 +42,7 @@ pub(crate) fn with_key(url: &str, key: &str) -> PolicyServer {
 impl Dialogue {
     /// Connects; an error reads `code: message`.
     pub(crate) fn open(server: &PolicyServer, limits: RemoteLimits) -> Result<Self, String> {
-        let guard = Guard::new(vec!["127.0.0.0/8".parse().unwrap()]);
+        let guard = AddressGuard::new(vec!["127.0.0.0/8".parse().unwrap()]);
         let remote = Remote::new(guard, limits).unwrap();
         match remote.connect(server).unwrap().wait() {
             Started::Ready(mut policy) => {
@@ -65,15 +69,15 @@ impl Dialogue {
             observation: vec![array("joint_position", Dtype::F64, &[2]), array("image", Dtype::U8, &[4, 6, 3])],
             action_dim: 2,
         };
-        self.send(Kind::Init, &serde_json::to_vec(&init).unwrap());
-        self.receive(Kind::Ready).map(|_| ())
+        self.send(FrameKind::Init, &serde_json::to_vec(&init).unwrap());
+        self.receive(FrameKind::Ready).map(|_| ())
     }
 
     /// An observation at time 0 whose first joint is `joint`.
     pub(crate) fn ask(&mut self, joint: f64) -> Result<[f64; 2], String> {
         let numbers: Vec<u8> = [0.0, 1.0, joint, 0.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
-        self.send(Kind::Observation, &[numbers, vec![9; 4 * 6 * 3]].concat());
-        let action = self.receive(Kind::Action)?;
+        self.send(FrameKind::Observation, &[numbers, vec![9; 4 * 6 * 3]].concat());
+        let action = self.receive(FrameKind::Action)?;
         self.seq += 1;
         let number = |at: usize| f64::from_le_bytes(action[at * 8..][..8].try_into().unwrap());
         assert_eq!(action.len(), 16);
@@ -82,17 +86,17 @@ impl Dialogue {
 
     /// Ends the episode as a lane does; returns what is remembered of the server's answers.
     pub(crate) fn close(mut self) -> Answers {
-        self.send(Kind::Close, &[]);
+        self.send(FrameKind::Close, &[]);
         let end = self.policy.take().unwrap().finish();
         assert_eq!(end.exit, None);
         end.answers.unwrap()
     }
 
-    fn send(&mut self, kind: Kind, payload: &[u8]) {
+    fn send(&mut self, kind: FrameKind, payload: &[u8]) {
         self.stream.write_all(&frame(kind, self.seq, self.nonce, payload)).unwrap();
     }
 
-    fn receive(&mut self, kind: Kind) -> Result<Vec<u8>, String> {
+    fn receive(&mut self, kind: FrameKind) -> Result<Vec<u8>, String> {
         assert!(self.stream.is_readable(Duration::from_secs(30)), "the relay says nothing");
         let mut header = [0; HEADER_BYTES];
         self.stream.read_exact(&mut header).unwrap();
@@ -100,7 +104,7 @@ impl Dialogue {
         let mut payload = vec![0; header.length as usize];
         self.stream.read_exact(&mut payload).unwrap();
         assert_eq!((header.nonce, header.seq), (self.nonce, self.seq));
-        if header.kind == Kind::Error {
+        if header.kind == FrameKind::Error {
             let fault: PolicyFault = serde_json::from_slice(&payload).unwrap();
             let shown = fault.message.chars().chain(fault.traceback.chars());
             assert!(shown.into_iter().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{fault:?}");

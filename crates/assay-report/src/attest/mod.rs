@@ -17,7 +17,7 @@ pub use key::{KeyError, PublicKey, SigningKey};
 pub use keys::{KnownKey, PublishedKeys};
 pub use rendering::{RENDERING_PREDICATE_TYPE, RenderingPredicate, RenderingStatement, check_rendering};
 pub use statement::{
-    Digest, Engine, Evidence, Measured, PREDICATE_TYPE, Predicate, ResourceDescriptor, STATEMENT_TYPE, ScenarioRef,
-    Service, Statement, StatementError, Times,
+    Digest, EngineInfo, Evidence, Measured, PREDICATE_TYPE, ResourceDescriptor, STATEMENT_TYPE, ScenarioRef,
+    ServiceInfo, Statement, StatementError, Times, VerificationPredicate,
 };
-pub use verify::{AttestError, Checked, check, check_policy, recompute};
+pub use verify::{AttestError, VerifiedStatement, check, check_policy, recompute};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::statement::{Digest, sha256};
 use super::{
-    AttestError, Evidence, KnownKey, PublishedKeys, ResourceDescriptor, STATEMENT_TYPE, Service, StatementError, verify,
+    AttestError, Evidence, KnownKey, PublishedKeys, ResourceDescriptor, STATEMENT_TYPE, ServiceInfo, StatementError,
+    verify,
 };
 
 /// Type of the predicate.
@@ -47,7 +48,7 @@ pub struct RenderingPredicate {
     /// The job's own statement.
     pub statement: ResourceDescriptor,
     /// What drew it. No time: whoever draws it again, after a kill, signs the same bytes.
-    pub service: Service,
+    pub service: ServiceInfo,
 }
 
 impl RenderingStatement {
@@ -71,7 +72,7 @@ impl RenderingStatement {
                 episode,
                 recording: sha256(recording),
                 statement: ResourceDescriptor { name: JOB_STATEMENT.to_owned(), digest: sha256(statement) },
-                service: Service { name: "assay".to_owned(), version: version.to_owned() },
+                service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },
             },
         }
     }

@@ -31,7 +31,7 @@ pub struct Statement {
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
     /// What was measured.
-    pub predicate: Predicate,
+    pub predicate: VerificationPredicate,
 }
 
 /// A thing and its digest.
@@ -47,14 +47,14 @@ pub struct ResourceDescriptor {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of JobReport, described there")]
-pub struct Predicate {
+pub struct VerificationPredicate {
     pub note: String,
     pub job_id: String,
     pub policy_name: String,
     pub policy_identity: PolicyIdentity,
     pub scenario: ScenarioRef,
-    pub engine: Option<Engine>,
-    pub service: Service,
+    pub engine: Option<EngineInfo>,
+    pub service: ServiceInfo,
     pub seed: u64,
     #[serde(default)]
     pub policy_key: Option<PolicyKey>,
@@ -81,7 +81,7 @@ pub struct ScenarioRef {
 /// What the physics ran on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Engine {
+pub struct EngineInfo {
     /// `MuJoCo`.
     pub name: String,
     /// Its version.
@@ -96,7 +96,7 @@ pub struct Engine {
 
 /// Who ran it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Service {
+pub struct ServiceInfo {
     /// `assay`.
     pub name: String,
     /// Its version.
@@ -174,7 +174,7 @@ impl Statement {
             statement_type: STATEMENT_TYPE.to_owned(),
             subject: vec![subject(report, &evidence)?],
             predicate_type: PREDICATE_TYPE.to_owned(),
-            predicate: Predicate {
+            predicate: VerificationPredicate {
                 note: NOTE.to_owned(),
                 job_id: report.job_id.to_string(),
                 policy_name: report.policy_name.clone(),
@@ -185,7 +185,7 @@ impl Statement {
                     digest: sha256(&report.scenario_digest),
                 },
                 engine: engine(report, timestep_s),
-                service: Service { name: "assay".to_owned(), version: version.to_owned() },
+                service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },
                 seed: report.seed,
                 policy_key: report.policy_key.clone(),
                 measured: measured(report)?,
@@ -226,8 +226,8 @@ pub(super) fn sha256(hash: &str) -> Digest {
     Digest::from([("sha256".to_owned(), hash.to_owned())])
 }
 
-fn engine(report: &JobReport, timestep_s: Option<f64>) -> Option<Engine> {
-    report.fingerprint.as_ref().map(|print| Engine {
+fn engine(report: &JobReport, timestep_s: Option<f64>) -> Option<EngineInfo> {
+    report.fingerprint.as_ref().map(|print| EngineInfo {
         name: "MuJoCo".to_owned(),
         version: print.mujoco.clone(),
         digest: sha256(&print.libmujoco_sha256),

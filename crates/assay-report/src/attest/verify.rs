@@ -40,7 +40,7 @@ pub enum AttestError {
 
 /// A statement whose signature holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
+pub struct VerifiedStatement {
     /// What was signed.
     pub statement: Statement,
     /// Who signed.
@@ -51,9 +51,9 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`AttestError`] says what does not hold.
-pub fn check(file: &[u8], keys: &PublishedKeys, keyid: Option<&str>) -> Result<Checked, AttestError> {
+pub fn check(file: &[u8], keys: &PublishedKeys, keyid: Option<&str>) -> Result<VerifiedStatement, AttestError> {
     let (payload, key) = signed(file, keys, keyid)?;
-    Ok(Checked { statement: parse(&payload)?, key })
+    Ok(VerifiedStatement { statement: parse(&payload)?, key })
 }
 
 /// The payload of the envelope in `file`, and the known key that signed it.

@@ -24,8 +24,8 @@ pub(super) struct BoundChart {
     pub(super) curve: String,
     pub(super) x_ticks: Vec<Tick>,
     pub(super) y_ticks: Vec<Tick>,
-    pub(super) here: Mark,
-    pub(super) needed: Mark,
+    pub(super) here: PointLabel,
+    pub(super) needed: PointLabel,
 }
 
 /// A labelled place on an axis, in pixels.
@@ -35,7 +35,7 @@ pub(super) struct Tick {
 }
 
 /// A labelled point.
-pub(super) struct Mark {
+pub(super) struct PointLabel {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) label: String,
@@ -58,7 +58,7 @@ impl BoundChart {
         let mark = |episodes: u32, p: f64, label: String| {
             let x = x(f64::from(episodes));
             let (anchor, offset) = if x > RIGHT - LABEL_WIDTH { ("end", -3.0) } else { ("start", 9.0) };
-            Mark { x, y: y(p), label, anchor, label_x: x + offset }
+            PointLabel { x, y: y(p), label, anchor, label_x: x + offset }
         };
         let target = reference(statistics);
         Self {

@@ -48,5 +48,5 @@ pub struct HtmlError(#[source] askama::Error);
 /// # Errors
 /// [`HtmlError`] when the template engine fails.
 pub fn render(report: &JobReport, assets: Assets<'_>) -> Result<String, HtmlError> {
-    page::Page::new(report, assets).render().map_err(HtmlError)
+    page::ReportPage::new(report, assets).render().map_err(HtmlError)
 }

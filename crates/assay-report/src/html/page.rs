@@ -14,7 +14,7 @@ const MAX_TEXT_BYTES: usize = 4096;
 
 #[derive(Template)]
 #[template(path = "report.html")]
-pub(super) struct Page<'a> {
+pub(super) struct ReportPage<'a> {
     headline: &'static str,
     tone: &'static str,
     reason: String,
@@ -25,7 +25,7 @@ pub(super) struct Page<'a> {
     policy: String,
     scenario: String,
     description: Option<String>,
-    scores: Vec<Bar>,
+    scores: Vec<ScoreBar>,
     facts: Vec<(&'static str, String)>,
     engine: Vec<(&'static str, String)>,
     sentences: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) struct Page<'a> {
 }
 
 /// A score as a bar.
-pub(super) struct Bar {
+pub(super) struct ScoreBar {
     name: &'static str,
     value: String,
     percent: f64,
@@ -98,7 +98,7 @@ impl SensitivityView {
     }
 }
 
-impl<'a> Page<'a> {
+impl<'a> ReportPage<'a> {
     pub(super) fn new(report: &JobReport, assets: Assets<'a>) -> Self {
         let scenario = assets.scenario.map_or_else(|| report.scenario.to_string(), |card| clean(&card.name));
         Self {
@@ -148,7 +148,7 @@ pub(super) fn clean(text: &str) -> String {
     sanitise(text, MAX_TEXT_BYTES)
 }
 
-fn scores(report: &JobReport) -> Vec<Bar> {
+fn scores(report: &JobReport) -> Vec<ScoreBar> {
     let all = [
         ("score", report.score),
         ("composite", report.composite_score),
@@ -159,7 +159,7 @@ fn scores(report: &JobReport) -> Vec<Bar> {
     ];
     all.into_iter()
         .filter_map(|(name, value)| {
-            value.map(|x| Bar { name, value: words::score(x), percent: (x * 100.0).clamp(0.0, 100.0) })
+            value.map(|x| ScoreBar { name, value: words::score(x), percent: (x * 100.0).clamp(0.0, 100.0) })
         })
         .collect()
 }

@@ -32,7 +32,7 @@ pub(super) struct PlotView {
     pub(super) spans: Vec<Span>,
     /// Pieces of time beyond the limit, where there are more violations than a result lists.
     pub(super) beyond: Vec<Piece>,
-    pub(super) worst: Option<Worst>,
+    pub(super) worst: Option<WorstMarker>,
     /// The video, from shortly before the first violation.
     pub(super) video: Option<String>,
     pub(super) first: String,
@@ -53,7 +53,7 @@ pub(super) struct Piece {
 }
 
 /// Where the margin was least.
-pub(super) struct Worst {
+pub(super) struct WorstMarker {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) label: String,
@@ -131,12 +131,12 @@ fn worst(
     value: impl Fn(f64) -> f64,
     x: &dyn Fn(f64) -> f64,
     y: &dyn Fn(f64) -> f64,
-) -> Option<Worst> {
+) -> Option<WorstMarker> {
     let (margin, time) = (clause.robustness?, clause.worst_time_s?);
     let x = x(time);
     let (anchor, offset) = if x > f64::midpoint(LEFT, RIGHT) { ("end", -8.0) } else { ("start", 8.0) };
     let label = format!("{} at {}", words::with_unit(value(margin), unit), words::seconds(time));
-    Some(Worst { x, y: y(value(margin)), label, anchor, label_x: x + offset })
+    Some(WorstMarker { x, y: y(value(margin)), label, anchor, label_x: x + offset })
 }
 
 /// The pieces of time in which the margin was negative, neighbours joined.

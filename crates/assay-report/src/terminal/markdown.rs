@@ -22,7 +22,7 @@ const LINK: Style = Style::new().underline();
 type Word = Vec<(Style, String)>;
 
 pub(super) fn render(text: &str, layout: Layout) -> String {
-    let mut page = Page::of(layout);
+    let mut page = MarkdownPage::of(layout);
     let text = sanitise(text, usize::MAX);
     for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
         page.event(event);
@@ -32,7 +32,7 @@ pub(super) fn render(text: &str, layout: Layout) -> String {
 }
 
 /// The text as far as it is laid out.
-struct Page {
+struct MarkdownPage {
     layout: Layout,
     out: String,
     /// Of the block that has not ended.
@@ -55,7 +55,7 @@ struct Page {
     rows: Option<Vec<Vec<String>>>,
 }
 
-impl Page {
+impl MarkdownPage {
     fn of(layout: Layout) -> Self {
         Self {
             layout,

@@ -9,7 +9,7 @@ mod wrap;
 
 use assay_model::{JobReport, sanitise};
 
-use crate::outcome::{self, PolicyFailure};
+use crate::outcome::{self, PolicyErrorGroup};
 use crate::{ClauseSummary, statistics, words};
 use paint::{Paint, Tone};
 use wrap::{NO_BREAK, wrap};
@@ -220,7 +220,7 @@ impl Screen {
         self
     }
 
-    fn failure(&mut self, failure: &PolicyFailure<'_>) {
+    fn failure(&mut self, failure: &PolicyErrorGroup<'_>) {
         let noun = if failure.episodes.len() == 1 { "episode" } else { "episodes" };
         let head = format!("{noun} {}: {}", words::ranges(&failure.episodes), sanitise(failure.code, MAX_LINE_BYTES));
         let painted = self.paint.text(Tone::Bad, &head);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::frame::Dtype;
-use assay_model::lane::{Probe, Probed, Run};
+use assay_model::lane::{Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeSeeds, PUBLIC_SEED, PolicyKey};
 use assay_policy::remote::Answers;
 
@@ -13,7 +13,7 @@ use super::facts::is_deterministic;
 use super::{PreflightJob, watch};
 use crate::engine::core_of;
 use crate::finisher::end_policy;
-use crate::lane_process::{LaneError, LaneProcess, Unheard, nanos};
+use crate::lane_process::{IgnoredEvents, LaneError, LaneProcess, nanos};
 use crate::policy::{Arrived, Upcoming};
 use crate::results::not_started_error;
 use crate::session::{SessionError, platform};
@@ -155,12 +155,13 @@ fn try_once(
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let import_ends_at_ns = policy.import_ends_at().map(nanos);
     let (evidence, plain) = (None, false);
-    let run = Run { episode: 0, seeds, nonce, policy_pid, import_ends_at_ns, evidence, plain, probe: Some(probe) };
+    let run =
+        RunEpisode { episode: 0, seeds, nonce, policy_pid, import_ends_at_ns, evidence, plain, probe: Some(probe) };
     let slow = Cancel::new();
     let done = thread::scope(|scope| {
         let (ended, running) = channel::<()>();
         scope.spawn(|| watch(running, answer, limit, &slow));
-        let done = lane.run(run, stream.descriptors(), &slow, &mut Unheard);
+        let done = lane.run(run, stream.descriptors(), &slow, &mut IgnoredEvents);
         drop(ended);
         done
     });

@@ -209,7 +209,7 @@ mod tests {
 
     use assay_model::frame::{ArraySpec, Dtype};
     use assay_model::lane::Probed;
-    use assay_policy::remote::{Answers, Endpoint, PolicyServer};
+    use assay_policy::remote::{Answers, PolicyServer, ServerEndpoint};
 
     use super::*;
     use crate::PolicySource;
@@ -217,7 +217,7 @@ mod tests {
     fn job(replan_steps: Option<u32>) -> PreflightJob {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let scenario = Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap();
-        let endpoint = Endpoint::parse("ws://127.0.0.1:8000").unwrap();
+        let endpoint = ServerEndpoint::parse("ws://127.0.0.1:8000").unwrap();
         let server = PolicyServer { endpoint, api_key: None, replan_steps };
         PreflightJob {
             scenario: Arc::new(scenario),

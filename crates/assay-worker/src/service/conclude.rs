@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::claims::Held;
-use super::{LEASE, Shared};
+use super::{LEASE, WorkerShared};
 use crate::Cancel;
 use crate::session::platform;
 use crate::statement::{STATEMENT_FILE, hex, state};
@@ -16,7 +16,7 @@ use crate::statement::{STATEMENT_FILE, hex, state};
 /// What the statement calls the report, as in the folder of the command line.
 const REPORT_FILE: &str = "report.json";
 
-impl Shared {
+impl WorkerShared {
     /// Concludes a job that waits for it; whether there was one.
     pub(super) fn conclude_next(&self) -> bool {
         let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), LEASE);

@@ -4,9 +4,9 @@
 
 use assay_model::{EpisodeResult, JobHeader};
 
-use super::Shared;
+use super::WorkerShared;
 
-impl Shared {
+impl WorkerShared {
     /// Removes what `recorded`, the job's results, do not speak of, once they are complete: before that, somebody may be
     /// about to record what is already kept. Failing to is no reason to hold a verdict back.
     pub(super) fn forget_dropped(&self, header: &JobHeader, recorded: &[EpisodeResult]) {

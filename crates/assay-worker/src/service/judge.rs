@@ -6,11 +6,11 @@ use assay_model::lane::files;
 use assay_model::{Artifact, EpisodeResult, JobId, worth_judging};
 use assay_store::{BlobError, ConclusionClaim, StoreError};
 
-use super::Shared;
+use super::WorkerShared;
 use crate::session::platform;
 use crate::{Cancel, Judging};
 
-impl Shared {
+impl WorkerShared {
     /// Lets the judge, if there is one, see what is worth it. What it said already, in an earlier try, stays said. That it
     /// can't be asked holds no verdict back.
     pub(super) fn judge(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<(), StoreError> {

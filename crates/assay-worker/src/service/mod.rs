@@ -86,14 +86,14 @@ pub struct ServiceOptions {
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Service {
-    shared: Arc<Shared>,
+pub struct WorkerService {
+    shared: Arc<WorkerShared>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// What the worker's threads share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerShared {
     pub(crate) options: ServiceOptions,
     pub(crate) claims: Claims,
     servers: Servers,
@@ -108,7 +108,7 @@ pub(crate) struct Shared {
     pub(crate) name: String,
 }
 
-impl Service {
+impl WorkerService {
     /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for upkeep.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Service {
     pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
         let name = format!("worker-{}", std::process::id());
         let lanes = options.engine.lanes();
-        let shared = Shared {
+        let shared = WorkerShared {
             options,
             claims: Claims::default(),
             servers: Servers::default(),
@@ -130,13 +130,13 @@ impl Service {
         let mut service = Self { shared, threads: Vec::new() };
         for lane in 0..lanes {
             service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
-            service.spawn(format!("draw-{lane}"), Shared::draw)?;
+            service.spawn(format!("draw-{lane}"), WorkerShared::draw)?;
         }
         for number in 0..sleepers::MAX_RELIEFS_PER_LANE * lanes {
             service.spawn(format!("relief-{number}"), move |shared| shared.relieve(core_of(number)))?;
         }
         for number in 0..servers::MAX_JOBS {
-            service.spawn(format!("server-{number}"), Shared::serve_servers)?;
+            service.spawn(format!("server-{number}"), WorkerShared::serve_servers)?;
         }
         service.spawn("heartbeat".to_owned(), |shared| shared.beat())?;
         service.spawn("reconcile".to_owned(), |shared| shared.upkeep())?;
@@ -160,14 +160,14 @@ impl Service {
         }
     }
 
-    fn spawn(&mut self, name: String, body: impl FnOnce(&Shared) + Send + 'static) -> std::io::Result<()> {
+    fn spawn(&mut self, name: String, body: impl FnOnce(&WorkerShared) + Send + 'static) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
         self.threads.push(thread::Builder::new().name(name).spawn(move || body(&shared))?);
         Ok(())
     }
 }
 
-impl Shared {
+impl WorkerShared {
     /// Waits for an answer of the records.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.options.runtime.block_on(future)

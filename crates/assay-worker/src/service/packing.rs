@@ -3,11 +3,11 @@
 
 use assay_model::{EpisodeResult, JobId};
 
-use super::Shared;
+use super::WorkerShared;
 use crate::SessionError;
 use crate::session::platform;
 
-impl Shared {
+impl WorkerShared {
     /// Has the evidence of recorded episodes made smaller. What is packed already, or gone, is left alone.
     pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
         let (blobs, health) = (self.options.blobs.clone(), self.options.health.clone());

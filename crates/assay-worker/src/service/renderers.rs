@@ -12,8 +12,8 @@ use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, S
 use sha2::{Digest, Sha256};
 
 use super::claims::Held;
-use super::{LEASE, POLL, Shared};
-use crate::drawing::{self, DrawError, DrawJob, DrawTools, Drawn};
+use super::{LEASE, POLL, WorkerShared};
+use crate::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
 use crate::session::platform;
 use crate::statement::hex;
 use crate::video::Urgency;
@@ -39,10 +39,10 @@ struct Count {
 }
 
 /// A lane that waits, until dropped.
-pub(super) struct Idle<'a>(&'a Renderers);
+pub(super) struct IdleLane<'a>(&'a Renderers);
 
 /// A renderer that runs, until dropped.
-struct Running<'a> {
+struct RunningRenderer<'a> {
     renderers: &'a Renderers,
     /// Whether there may be more to draw after it.
     hint: bool,
@@ -60,20 +60,20 @@ enum Undrawn {
 
 impl Renderers {
     /// A lane found nothing to claim.
-    pub(super) fn idle(&self) -> Idle<'_> {
+    pub(super) fn idle(&self) -> IdleLane<'_> {
         let mut count = lock(&self.count);
         count.idle_lanes += 1;
         count.hint = true;
         self.changed.notify_all();
-        Idle(self)
+        IdleLane(self)
     }
 
     /// Counts a renderer, if there is a lane that would not miss the processor.
-    fn start(&self) -> Option<Running<'_>> {
+    fn start(&self) -> Option<RunningRenderer<'_>> {
         let mut count = lock(&self.count);
         (count.running < count.idle_lanes).then(|| {
             count.running += 1;
-            Running { renderers: self, hint: true }
+            RunningRenderer { renderers: self, hint: true }
         })
     }
 
@@ -83,13 +83,13 @@ impl Renderers {
     }
 }
 
-impl Drop for Idle<'_> {
+impl Drop for IdleLane<'_> {
     fn drop(&mut self) {
         lock(&self.0.count).idle_lanes -= 1;
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRenderer<'_> {
     fn drop(&mut self) {
         let mut count = lock(&self.renderers.count);
         count.running -= 1;
@@ -100,7 +100,7 @@ impl Drop for Running<'_> {
     }
 }
 
-impl Shared {
+impl WorkerShared {
     /// Draws until the service stops.
     pub(super) fn draw(&self) {
         while !self.stopping.is_cancelled() {
@@ -121,7 +121,7 @@ impl Shared {
         }
     }
 
-    fn next_render(&self) -> Option<(RenderClaim, Running<'_>)> {
+    fn next_render(&self) -> Option<(RenderClaim, RunningRenderer<'_>)> {
         let _turn = lock(&self.renderers.turn);
         if self.stopping.is_cancelled() {
             return None;
@@ -201,8 +201,8 @@ impl Shared {
         let what = (result, claim.part, bytes);
         let drawn = drawing::draw(tools, &order, what, &folder, (Urgency::Background, cancel, &|_| ()));
         let drawn = drawn.map_err(|error| match error {
-            DrawError::Io(_) | DrawError::Stage(_) | DrawError::Sign(_) => ours(&error),
-            DrawError::OtherRecording | DrawError::Render(_) => Undrawn::Failed(error.to_string()),
+            RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => ours(&error),
+            RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.to_string()),
         })?;
         self.keep(claim, drawn, desk.path())
     }

@@ -9,14 +9,14 @@ use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource
 use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries};
 use jiff::Timestamp;
 
-use super::Shared;
+use super::WorkerShared;
 use crate::SessionError;
 use crate::session::platform;
 
 /// Most episodes of a shard of a run at a season's end.
 const SHARD_EPISODES: u32 = 4;
 
-impl Shared {
+impl WorkerShared {
     /// Where a job's seeds come from. Those of an entry of the arena only its season knows.
     pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
         let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };

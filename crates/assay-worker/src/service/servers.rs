@@ -7,14 +7,14 @@ use std::thread;
 use std::time::SystemTime;
 
 use assay_model::{JobHeader, JobId, JobStatus};
-use assay_policy::remote::{Endpoint, PolicyServer};
+use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_store::{Claim, MAX_RETRIES};
 
 use super::busy::Busy;
-use super::shard::{Desk, Ended, Recorder};
-use super::{LEASE, POLL, Shared};
+use super::shard::{Desk, ShardEnd, ShardRecorder};
+use super::{LEASE, POLL, WorkerShared};
 use crate::engine::core_of;
-use crate::session::{Session, platform};
+use crate::session::{LaneSession, platform};
 use crate::{Cancel, PolicySource, SessionError};
 
 /// Jobs of policy servers that are worked on at the same time.
@@ -69,7 +69,7 @@ impl Drop for Lanes<'_> {
     }
 }
 
-impl Shared {
+impl WorkerShared {
     /// Works for policy servers until the service stops.
     pub(super) fn serve_servers(&self) {
         while !self.stopping.is_cancelled() {
@@ -96,9 +96,9 @@ impl Shared {
     }
 
     /// Runs a turn of a shard on several lanes. An error is one of the preparations.
-    fn run_server(&self, claim: &Claim, desk: &Desk, cancel: &Cancel) -> Result<Ended, SessionError> {
+    fn run_server(&self, claim: &Claim, desk: &Desk, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
-        let recorder = Recorder::new(self, claim, desk);
+        let recorder = ShardRecorder::new(self, claim, desk);
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
         let count = lanes.more + 1;
         let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));
@@ -108,7 +108,7 @@ impl Shared {
         let failed = Cancel::new();
         let next = || if failed.is_cancelled() { None } else { lock(&episodes).pop_front() };
         let run = |lane: usize| {
-            let session = Session::new(&self.options.engine, &job, core_of(lane), cancel)?;
+            let session = LaneSession::new(&self.options.engine, &job, core_of(lane), cancel)?;
             let session = session.with_earlier_notes(claim.notes.clone());
             let session = session.last_try(claim.failures >= MAX_RETRIES);
             session.stopping(self.stopping.clone()).run(next, &recorder)
@@ -122,7 +122,7 @@ impl Shared {
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(first, Result::and)
         });
         Ok(match recorder.ended(outcome) {
-            Ended::Done if !is_last => Ended::HandBack,
+            ShardEnd::Done if !is_last => ShardEnd::HandBack,
             ended => ended,
         })
     }
@@ -132,7 +132,7 @@ impl Shared {
         let call = self.options.servers.get(header.job_id).map_err(|e| platform(&e))?;
         let gone = || SessionError::Platform("the address of the policy server is gone".to_owned());
         let call = call.ok_or_else(gone)?;
-        let endpoint = Endpoint::parse(call.url.reveal()).map_err(|e| platform(&e))?;
+        let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(|e| platform(&e))?;
         let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
         Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
     }

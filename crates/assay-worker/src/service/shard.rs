@@ -20,8 +20,8 @@ use super::busy::Busy;
 use super::claims::Held;
 use super::quiet::Quiet;
 use super::spare::Spare;
-use super::{LEASE, Shared};
-use crate::session::{Session, SessionEvents, is_storage, outage, platform};
+use super::{LEASE, WorkerShared};
+use crate::session::{LaneSession, SessionEvents, is_storage, outage, platform};
 use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share, evidence};
 
 /// Times that a result is offered to records that fail.
@@ -38,7 +38,7 @@ const RECORD_PAUSE: Duration = Duration::from_millis(200);
 const POLICY: &str = "policy";
 
 /// How work on a shard ended.
-pub(super) enum Ended {
+pub(super) enum ShardEnd {
     /// Every episode is recorded.
     Done,
     /// The service is stopping, the shard is no longer ours, or it is others' turn.
@@ -60,8 +60,8 @@ pub(super) struct Desk {
 }
 
 /// Records what the lanes of one shard find.
-pub(super) struct Recorder<'a> {
-    shared: &'a Shared,
+pub(super) struct ShardRecorder<'a> {
+    shared: &'a WorkerShared,
     fence: Fence,
     account: AccountId,
     /// It runs in the secret worlds of a season.
@@ -75,7 +75,7 @@ pub(super) struct Recorder<'a> {
     outage: Cancel,
 }
 
-impl SessionEvents for Recorder<'_> {
+impl SessionEvents for ShardRecorder<'_> {
     fn progress(&self, episode: u32, step: u32, of: u32) {
         self.shared.options.live.report(self.fence.job_id, EpisodeProgress { episode, step, max_steps: of });
     }
@@ -152,9 +152,9 @@ impl SessionEvents for Recorder<'_> {
     }
 }
 
-impl<'a> Recorder<'a> {
+impl<'a> ShardRecorder<'a> {
     /// Evidence lies on `desk` until it is kept.
-    pub(super) fn new(shared: &'a Shared, claim: &Claim, desk: &Desk) -> Self {
+    pub(super) fn new(shared: &'a WorkerShared, claim: &Claim, desk: &Desk) -> Self {
         let plan = claim.header.plan;
         Self {
             shared,
@@ -169,15 +169,15 @@ impl<'a> Recorder<'a> {
     }
 
     /// How the work on the shard ended.
-    pub(super) fn ended(&self, outcome: Result<(), SessionError>) -> Ended {
+    pub(super) fn ended(&self, outcome: Result<(), SessionError>) -> ShardEnd {
         match outcome {
-            Ok(()) if self.shared.stopping.is_cancelled() => Ended::HandBack,
-            Ok(()) => Ended::Done,
-            Err(SessionError::Rejected(message)) if self.outage.is_cancelled() => Ended::Outage(message),
-            Err(SessionError::Outage(message)) => Ended::Outage(message),
-            Err(SessionError::Cancelled | SessionError::Rejected(_)) => Ended::HandBack,
-            Err(SessionError::Scenario(message)) => Ended::Scenario(message),
-            Err(SessionError::Platform(message)) => Ended::Platform(message),
+            Ok(()) if self.shared.stopping.is_cancelled() => ShardEnd::HandBack,
+            Ok(()) => ShardEnd::Done,
+            Err(SessionError::Rejected(message)) if self.outage.is_cancelled() => ShardEnd::Outage(message),
+            Err(SessionError::Outage(message)) => ShardEnd::Outage(message),
+            Err(SessionError::Cancelled | SessionError::Rejected(_)) => ShardEnd::HandBack,
+            Err(SessionError::Scenario(message)) => ShardEnd::Scenario(message),
+            Err(SessionError::Platform(message)) => ShardEnd::Platform(message),
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl Shared {
+impl WorkerShared {
     /// Claims and runs a shard on the processor of `spare`, one that the lane may run now; whether there was one.
     pub(super) fn shard_next(&self, spare: &mut Spare, quiet: &mut Quiet) -> bool {
         let (records, now) = (&self.options.records, self.options.clock.now());
@@ -243,7 +243,7 @@ impl Shared {
     }
 
     /// Works on a claimed shard as `run` does, in folders of its own, and settles what became of it.
-    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Desk, &Cancel) -> Result<Ended, SessionError>) {
+    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Desk, &Cancel) -> Result<ShardEnd, SessionError>) {
         let fence = claim.fence;
         let _span = tracing::info_span!("shard", job.id = %fence.job_id, account = %claim.account).entered();
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
@@ -252,9 +252,9 @@ impl Shared {
         let desk = self.desk();
         let outcome = desk.as_ref().map_err(|e| outage(e)).and_then(|desk| run(desk, &cancel));
         let ended = outcome.unwrap_or_else(|error| match error {
-            SessionError::Scenario(message) => Ended::Scenario(message),
-            SessionError::Outage(message) => Ended::Outage(message),
-            other => Ended::Platform(other.to_string()),
+            SessionError::Scenario(message) => ShardEnd::Scenario(message),
+            SessionError::Outage(message) => ShardEnd::Outage(message),
+            other => ShardEnd::Platform(other.to_string()),
         });
         if let Err(error) = self.settle(claim, ended) {
             // The lease runs out, and the reconciler sees to it.
@@ -276,20 +276,20 @@ impl Shared {
         Ok(Desk { work: self.options.engine.scratch("shard")?, evidence: self.options.blobs.incoming()? })
     }
 
-    fn settle(&self, claim: &Claim, ended: Ended) -> Result<(), StoreError> {
+    fn settle(&self, claim: &Claim, ended: ShardEnd) -> Result<(), StoreError> {
         let (records, now, fence) = (&self.options.records, self.options.clock.now(), claim.fence);
         let work = Work::Shard { job_id: fence.job_id, shard: fence.shard };
         match ended {
-            Ended::Done => self.options.health.files_work(),
+            ShardEnd::Done => self.options.health.files_work(),
             // A shard that is done by now is fenced, which is as good.
-            Ended::HandBack => {
+            ShardEnd::HandBack => {
                 self.wait(records.release_shard(fence))?;
             }
-            Ended::Scenario(message) => {
+            ShardEnd::Scenario(message) => {
                 let failure = JobFailure { blame: Blame::Scenario, message };
                 self.wait(records.fail_job(fence.job_id, failure, now))?;
             }
-            Ended::Outage(message) => {
+            ShardEnd::Outage(message) => {
                 let pause = OUTAGE_PAUSE.min(OUTAGE_STEP * i32::try_from(fence.attempt).unwrap_or(i32::MAX));
                 let again = now.saturating_add(pause).unwrap_or(now);
                 if !self.missing.has(&claim.header.scenario_digest) {
@@ -298,7 +298,7 @@ impl Shared {
                 tracing::debug!(shard = fence.shard, message, %again, "the shard waits, and nothing is counted against it");
                 self.wait(records.postpone_shard(fence, again, &message))?;
             }
-            Ended::Platform(message) => {
+            ShardEnd::Platform(message) => {
                 tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "a shard failed");
                 if self.wait(records.fail_shard(fence, &message, now))? == ReturnOutcome::Requeued {
                     self.publish(vec![work]);
@@ -315,11 +315,11 @@ impl Shared {
         spare: &mut Spare,
         desk: &Desk,
         cancel: &Cancel,
-    ) -> Result<Ended, SessionError> {
+    ) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
-        let recorder = Recorder::new(self, claim, desk);
+        let recorder = ShardRecorder::new(self, claim, desk);
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
-        let session = Session::new(&self.options.engine, &job, spare.core(), cancel)?;
+        let session = LaneSession::new(&self.options.engine, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).with_earlier_notes(claim.notes.clone());
         let mut session = session.last_try(claim.failures >= MAX_RETRIES).stopping(self.stopping.clone());
         let outcome = session.run(|| episodes.pop_front(), &recorder);

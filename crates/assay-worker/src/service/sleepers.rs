@@ -10,7 +10,7 @@ use assay_model::{AccountId, JobId};
 
 use super::busy::Busy;
 use super::spare::Spare;
-use super::{LEASE, POLL, Shared};
+use super::{LEASE, POLL, WorkerShared};
 
 /// Threads that relieve lanes, for each lane.
 pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
@@ -18,12 +18,12 @@ pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
 /// Episodes whose policies sleep, and the lanes that are at work in their place.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
-    state: Mutex<State>,
+    state: Mutex<SleeperState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SleeperState {
     asleep: HashMap<(JobId, u32), AccountId>,
     reliefs: usize,
 }
@@ -50,7 +50,7 @@ impl Sleepers {
 
     /// Waits a moment for a sleeping policy whose lane has no relief.
     fn relief(&self) -> Option<Relief<'_>> {
-        let none = |state: &mut State| state.asleep.len() <= state.reliefs;
+        let none = |state: &mut SleeperState| state.asleep.len() <= state.reliefs;
         let waited = self.changed.wait_timeout_while(self.lock(), POLL, none);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if none(&mut state) {
@@ -61,7 +61,7 @@ impl Sleepers {
         Some(Relief { sleepers: self, but: but.into_iter().collect() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SleeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ impl Drop for Relief<'_> {
     }
 }
 
-impl Shared {
+impl WorkerShared {
     /// Runs shards on processor `core` while lanes sleep, until the service stops.
     pub(super) fn relieve(&self, core: usize) {
         while !self.stopping.is_cancelled() {

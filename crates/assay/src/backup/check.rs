@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use tempfile::TempDir;
 
 use super::files;
-use super::manifest::{Entry, Manifest};
+use super::manifest::{BackupFile, BackupManifest};
 use super::named::Named;
 use crate::exit::{Failure, OrFail};
 
@@ -18,7 +18,7 @@ use crate::exit::{Failure, OrFail};
 #[derive(Debug)]
 pub(crate) struct Findings {
     /// Its list.
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: BackupManifest,
     /// What is wrong with it, a line each.
     pub(crate) problems: Vec<String>,
     /// The records, in a folder for the time being: this version's schema.
@@ -34,7 +34,7 @@ pub(crate) struct OpenRecords {
 
 /// Checks the backup in `folder` without changing anything there.
 pub(crate) fn check(folder: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Findings, Failure> {
-    let manifest = Manifest::read(folder).usage()?;
+    let manifest = BackupManifest::read(folder).usage()?;
     let mut problems = Vec::new();
     let newer = manifest.schema > RecordsCopy::schema();
     if newer {
@@ -52,7 +52,12 @@ pub(crate) fn check(folder: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result
 }
 
 /// Files that are not what the list says, or not in it.
-fn changed(folder: &Path, manifest: &Manifest, bar: &ProgressBar, cancel: &Cancel) -> Result<Vec<String>, Failure> {
+fn changed(
+    folder: &Path,
+    manifest: &BackupManifest,
+    bar: &ProgressBar,
+    cancel: &Cancel,
+) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
     bar.set_length(manifest.files.len() as u64);
     bar.set_position(0);
@@ -70,7 +75,7 @@ fn changed(folder: &Path, manifest: &Manifest, bar: &ProgressBar, cancel: &Cance
     Ok(problems)
 }
 
-fn problem(folder: &Path, entry: &Entry) -> Option<String> {
+fn problem(folder: &Path, entry: &BackupFile) -> Option<String> {
     let path = &entry.path;
     match files::hash(&folder.join(path)) {
         Err(error) => Some(format!("{path} can't be read: {error}")),
@@ -85,7 +90,11 @@ fn problem(folder: &Path, entry: &Entry) -> Option<String> {
 }
 
 /// Opens a copy of the records, brought to this version's schema, and looks whether what they name is there.
-fn records(folder: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> anyhow::Result<Option<OpenRecords>> {
+fn records(
+    folder: &Path,
+    manifest: &BackupManifest,
+    problems: &mut Vec<String>,
+) -> anyhow::Result<Option<OpenRecords>> {
     let scratch =
         tempfile::Builder::new().prefix("assay-backup-").tempdir().context("the folder for temporary files")?;
     let file = scratch.path().join(RecordsCopy::FILE_NAME);
@@ -102,13 +111,19 @@ fn records(folder: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> an
         let (jobs, episodes) = (manifest.jobs, manifest.episodes);
         problems.push(format!("{jobs} jobs and {episodes} episodes were backed up, there are others in the records"));
     }
-    let entries: BTreeMap<&str, &Entry> = manifest.files.iter().map(|entry| (entry.path.as_str(), entry)).collect();
+    let entries: BTreeMap<&str, &BackupFile> =
+        manifest.files.iter().map(|entry| (entry.path.as_str(), entry)).collect();
     problems.extend(Named::all(&copy)?.iter().filter_map(|named| misplaced(folder, named, manifest, &entries)));
     Ok(Some(OpenRecords { records, _folder: scratch }))
 }
 
 /// Why the file that records name is not the one in the backup.
-fn misplaced(folder: &Path, named: &Named, manifest: &Manifest, entries: &BTreeMap<&str, &Entry>) -> Option<String> {
+fn misplaced(
+    folder: &Path,
+    named: &Named,
+    manifest: &BackupManifest,
+    entries: &BTreeMap<&str, &BackupFile>,
+) -> Option<String> {
     let places = named.places();
     let Some(entry) = places.iter().find_map(|place| entries.get(place.as_str())) else {
         let place = places.into_iter().next().unwrap_or_default();

@@ -16,9 +16,9 @@ use assay_store::RecordsCopy;
 use assay_worker::Cancel;
 use indicatif::ProgressBar;
 
-use super::manifest::{Entry, Manifest};
+use super::manifest::{BackupFile, BackupManifest};
 use super::named::Named;
-use super::target::Target;
+use super::target::BackupFolder;
 use super::{ARTIFACT_SECRET, SCENARIOS, SIGNING, files};
 use crate::exit::{Failure, OrFail};
 
@@ -26,12 +26,12 @@ use crate::exit::{Failure, OrFail};
 const MAX_ROUNDS: u32 = 10;
 
 /// Copies the data folder `data` to the new folder `to`.
-pub(crate) fn create(data: &Path, to: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Manifest, Failure> {
+pub(crate) fn create(data: &Path, to: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<BackupManifest, Failure> {
     if !data.join(RecordsCopy::FILE_NAME).is_file() {
         let what = anyhow!("--data {}: there are no records ({})", data.display(), RecordsCopy::FILE_NAME);
         return Err(Failure::Usage(what));
     }
-    let target = Target::begin(to).usage()?;
+    let target = BackupFolder::begin(to).usage()?;
     let manifest = Copying { data, to: target.folder(), copied: BTreeMap::new(), bar, cancel }.run()?;
     manifest.write(target.folder()).ours()?;
     target.finish().ours()?;
@@ -41,13 +41,13 @@ pub(crate) fn create(data: &Path, to: &Path, bar: &ProgressBar, cancel: &Cancel)
 struct Copying<'a> {
     data: &'a Path,
     to: &'a Path,
-    copied: BTreeMap<String, Entry>,
+    copied: BTreeMap<String, BackupFile>,
     bar: &'a ProgressBar,
     cancel: &'a Cancel,
 }
 
 impl Copying<'_> {
-    fn run(mut self) -> Result<Manifest, Failure> {
+    fn run(mut self) -> Result<BackupManifest, Failure> {
         let mut missing_before = None;
         for _ in 0..MAX_ROUNDS {
             let (records, mut manifest) = self.records().ours()?;
@@ -70,7 +70,7 @@ impl Copying<'_> {
     }
 
     /// Copies the records as they are now, in the place of those that were copied before.
-    fn records(&self) -> anyhow::Result<(RecordsCopy, Manifest)> {
+    fn records(&self) -> anyhow::Result<(RecordsCopy, BackupManifest)> {
         let to = self.to.join(RecordsCopy::FILE_NAME);
         match fs::remove_file(&to) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -78,7 +78,7 @@ impl Copying<'_> {
         }
         let created_at = SystemClock.now();
         let records = RecordsCopy::create(self.data, &to)?;
-        let manifest = Manifest::new(RecordsCopy::schema(), created_at, records.counts()?);
+        let manifest = BackupManifest::new(RecordsCopy::schema(), created_at, records.counts()?);
         Ok((records, manifest))
     }
 

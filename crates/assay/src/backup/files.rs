@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use assay_model::to_hex;
 use sha2::{Digest, Sha256};
 
-use super::manifest::Entry;
+use super::manifest::BackupFile;
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
@@ -17,7 +17,7 @@ const PERMISSIONS: u32 = 0o777;
 
 /// Copies the file `path` of the folder `from` to the same place in `to`; folders above it are made as they are there.
 /// `None`: there is none.
-pub(super) fn copy(from: &Path, to: &Path, path: &str) -> io::Result<Option<Entry>> {
+pub(super) fn copy(from: &Path, to: &Path, path: &str) -> io::Result<Option<BackupFile>> {
     let source = match open(&from.join(path)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         source => source?,
@@ -27,7 +27,7 @@ pub(super) fn copy(from: &Path, to: &Path, path: &str) -> io::Result<Option<Entr
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to.join(path))?;
     let (size_bytes, sha256) = pass(source, |piece| file.write_all(piece))?;
     file.set_permissions(Permissions::from_mode(mode))?;
-    Ok(Some(Entry { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") }))
+    Ok(Some(BackupFile { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") }))
 }
 
 /// Length and SHA-256 of a file.
@@ -48,14 +48,14 @@ pub(super) fn hash_of(bytes: &[u8]) -> String {
 }
 
 /// The entry of a file that is in its place.
-pub(super) fn entry(folder: &Path, path: &str) -> io::Result<Entry> {
+pub(super) fn entry(folder: &Path, path: &str) -> io::Result<BackupFile> {
     let (size_bytes, sha256) = hash(&folder.join(path))?;
     let mode = folder.join(path).metadata()?.permissions().mode() & PERMISSIONS;
-    Ok(Entry { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") })
+    Ok(BackupFile { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") })
 }
 
 /// The permissions that an entry has; those of a secret where it does not say.
-pub(super) fn permissions(entry: &Entry) -> Permissions {
+pub(super) fn permissions(entry: &BackupFile) -> Permissions {
     Permissions::from_mode(u32::from_str_radix(&entry.mode, 8).map_or(0o600, |mode| mode & PERMISSIONS))
 }
 

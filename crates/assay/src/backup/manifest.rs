@@ -24,7 +24,7 @@ const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
 
 /// What a backup holds.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub(crate) struct BackupManifest {
     /// The form of this list.
     format: u32,
     /// Version of the program that made it.
@@ -38,14 +38,14 @@ pub(crate) struct Manifest {
     /// Episodes recorded.
     pub(crate) episodes: u64,
     /// Every other file of the folder, sorted by path.
-    pub(crate) files: Vec<Entry>,
+    pub(crate) files: Vec<BackupFile>,
     /// What the records name and the data folder did not have.
     pub(crate) missing: Vec<String>,
 }
 
 /// A file of a backup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct BackupFile {
     /// Its place in the data folder.
     pub(crate) path: String,
     /// Its length in bytes.
@@ -70,7 +70,7 @@ fn is_of_a_data_folder(path: &str) -> bool {
     }
 }
 
-impl Manifest {
+impl BackupManifest {
     /// The list of a backup that was made now.
     pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::RecordCounts) -> Self {
         Self {

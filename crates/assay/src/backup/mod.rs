@@ -1,5 +1,5 @@
 //! Backups of a data folder: the records as they stand at one moment, every file that they name, and a list of all hashes
-//! ([`Manifest`]).
+//! ([`BackupManifest`]).
 //!
 //! A backup is written to `TO.partial` and gets its name when all of it is on the disk, so a folder that is called anything
 //! else is whole. Restoring works the same way.
@@ -15,7 +15,7 @@ pub(crate) mod replay;
 pub(crate) mod restore;
 mod target;
 
-pub(crate) use manifest::Manifest;
+pub(crate) use manifest::BackupManifest;
 
 use std::io::IsTerminal;
 

@@ -10,19 +10,19 @@ use indicatif::ProgressBar;
 
 use super::check::{Findings, check};
 use super::files;
-use super::manifest::{Entry, Manifest};
-use super::target::Target;
+use super::manifest::{BackupFile, BackupManifest};
+use super::target::BackupFolder;
 use crate::exit::{Failure, OrFail};
 
 /// Checks the backup `from`, and copies it to the new folder `data` if nothing is wrong with it.
 pub(crate) fn restore(from: &Path, data: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Findings, Failure> {
-    let manifest = Manifest::read(from).usage()?;
+    let manifest = BackupManifest::read(from).usage()?;
     let (found, known) = (manifest.schema, RecordsCopy::schema());
     if found > known {
         let what = anyhow!("the backup has schema {found}, this version knows up to {known}: use a newer assay");
         return Err(Failure::Usage(what.context(from.display().to_string())));
     }
-    let target = Target::begin(data).usage()?;
+    let target = BackupFolder::begin(data).usage()?;
     let mut findings = check(from, bar, cancel)?;
     // Records that nobody reads any more.
     findings.records = None;
@@ -46,7 +46,7 @@ pub(crate) fn restore(from: &Path, data: &Path, bar: &ProgressBar, cancel: &Canc
 }
 
 /// Copies a file, which has the permissions then that it had at the backup, whatever became of them since.
-fn put(from: &Path, to: &Path, entry: &Entry) -> anyhow::Result<()> {
+fn put(from: &Path, to: &Path, entry: &BackupFile) -> anyhow::Result<()> {
     let path = &entry.path;
     let copied = files::copy(from, to, path).with_context(|| format!("can't copy {path}"))?;
     if copied.is_none_or(|copied| copied.sha256 != entry.sha256) {

@@ -11,13 +11,13 @@ use super::PARTIAL;
 
 /// A folder that is being written. Dropping it removes what was written.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct BackupFolder {
     path: PathBuf,
     partial: PathBuf,
     finished: bool,
 }
 
-impl Target {
+impl BackupFolder {
     /// Makes the folder under its name for the time until it is whole, with mode 0700. Refuses a place that holds anything.
     pub(super) fn begin(place: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(place)?;
@@ -59,7 +59,7 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for BackupFolder {
     fn drop(&mut self) {
         if !self.finished
             && let Err(error) = fs::remove_dir_all(&self.partial)

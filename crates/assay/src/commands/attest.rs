@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
-use assay_report::attest::{self, AttestError, Checked, KnownKey, PublishedKeys};
+use assay_report::attest::{self, AttestError, KnownKey, PublishedKeys, VerifiedStatement};
 use assay_report::json;
 use assay_worker::{Keyring, sha256_of};
 use jiff::Timestamp;
@@ -143,7 +143,7 @@ fn moment(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn says(text: &mut String, checked: &Checked) {
+fn says(text: &mut String, checked: &VerifiedStatement) {
     let predicate = &checked.statement.predicate;
     let verdict = predicate.verdict.map_or_else(|| "none".to_owned(), |verdict| verdict.to_string());
     let why = predicate.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
-use crate::backup::{Manifest, progress};
+use crate::backup::{BackupManifest, progress};
 use crate::cli::Backup;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
@@ -113,7 +113,7 @@ impl Replayed {
 }
 
 /// A backup, for programs.
-pub(super) fn about(manifest: &Manifest) -> Value {
+pub(super) fn about(manifest: &BackupManifest) -> Value {
     json!({
         "assay": manifest.assay, "schema": manifest.schema, "created_at": manifest.created_at, "jobs": manifest.jobs,
         "episodes": manifest.episodes, "files": manifest.files.len(), "size_bytes": manifest.size_bytes(),
@@ -122,8 +122,8 @@ pub(super) fn about(manifest: &Manifest) -> Value {
 }
 
 /// A backup in a few lines.
-pub(super) fn text(manifest: &Manifest) -> String {
-    let Manifest { jobs, episodes, schema, assay, .. } = manifest;
+pub(super) fn text(manifest: &BackupManifest) -> String {
+    let BackupManifest { jobs, episodes, schema, assay, .. } = manifest;
     let made = manifest.created_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     let size = manifest.size_bytes().div_ceil(MIB);
     let mut text = line("made", &format!("{made}, by assay {assay}"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use assay_jail::{Check, default_cache_root, probe};
+use assay_jail::{HostCheck, default_cache_root, probe};
 use assay_policy::Runtime;
 use assay_worker::{Engine, EngineOptions, Installation};
 use serde_json::json;
@@ -27,8 +27,8 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
     Ok(if holds { Code::Success } else { Code::Unsafe })
 }
 
-fn table(checks: &[Check], holds: bool) -> String {
-    let fact = |check: &Check| {
+fn table(checks: &[HostCheck], holds: bool) -> String {
+    let fact = |check: &HostCheck| {
         let mark = match (check.holds, check.required) {
             (true, _) => "ok  ",
             (false, true) => "FAIL",
@@ -47,7 +47,7 @@ fn table(checks: &[Check], holds: bool) -> String {
     text
 }
 
-fn row(check: &Check) -> serde_json::Value {
+fn row(check: &HostCheck) -> serde_json::Value {
     json!({
         "name": check.name, "holds": check.holds, "required": check.required,
         "detail": check.detail, "remedy": check.remedy,
@@ -55,7 +55,7 @@ fn row(check: &Check) -> serde_json::Value {
 }
 
 /// Beyond the jail: programs, libraries, scenarios, and drawing.
-fn installation_checks() -> Vec<Check> {
+fn installation_checks() -> Vec<HostCheck> {
     let installation = match Installation::find(std::env::var_os("ASSAY_HOME").map(Into::into)) {
         Ok(installation) => installation,
         Err(error) => return vec![failed("installation", &error, "run make build, or set ASSAY_HOME")],
@@ -73,7 +73,7 @@ fn installation_checks() -> Vec<Check> {
                 Ok(()) => {
                     passed("rendering", "a frame was drawn with EGL in the jails for videos and for cameras".to_owned())
                 }
-                Err(error) => Check {
+                Err(error) => HostCheck {
                     required: false,
                     ..failed(
                         "rendering",
@@ -88,7 +88,7 @@ fn installation_checks() -> Vec<Check> {
     checks
 }
 
-fn python(root: &Path) -> Check {
+fn python(root: &Path) -> HostCheck {
     match Runtime::at(root, &default_cache_root()) {
         Ok(runtime) => {
             passed("Python runtime", format!("{} with numpy {}", runtime.manifest.python, runtime.manifest.numpy))
@@ -98,10 +98,10 @@ fn python(root: &Path) -> Check {
 }
 
 /// Whether policies can read their runtime from memory, where their reading leaves no trace.
-fn memory(root: &Path) -> Check {
+fn memory(root: &Path) -> HostCheck {
     match assay_jail::stage_in_memory(root) {
         Ok(staged) => passed("runtime in memory", staged.path.display().to_string()),
-        Err(error) => Check {
+        Err(error) => HostCheck {
             required: false,
             ..failed(
                 "runtime in memory",
@@ -113,11 +113,11 @@ fn memory(root: &Path) -> Check {
     }
 }
 
-fn passed(name: &'static str, detail: String) -> Check {
-    Check { name, holds: true, required: true, detail, remedy: String::new() }
+fn passed(name: &'static str, detail: String) -> HostCheck {
+    HostCheck { name, holds: true, required: true, detail, remedy: String::new() }
 }
 
-fn failed(name: &'static str, error: &dyn std::error::Error, remedy: &str) -> Check {
+fn failed(name: &'static str, error: &dyn std::error::Error, remedy: &str) -> HostCheck {
     let detail = std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string).collect::<Vec<_>>();
-    Check { name, holds: false, required: true, detail: detail.join(": "), remedy: remedy.to_owned() }
+    HostCheck { name, holds: false, required: true, detail: detail.join(": "), remedy: remedy.to_owned() }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use assay_jail::default_cache_root;
 use assay_model::Isolation;
-use assay_policy::attacks::{Attack, Fence, Report, Table, fences, run as attack};
+use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run as attack};
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
@@ -62,13 +62,13 @@ struct Told {
 
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum RowMark {
     Held,
     Weaker,
     Broken,
 }
 
-impl Mark {
+impl RowMark {
     fn of(holds: bool, is_weaker: bool) -> Self {
         match (holds, is_weaker) {
             (false, _) => Self::Broken,
@@ -79,16 +79,16 @@ impl Mark {
 }
 
 impl Told {
-    fn fence(&mut self, fence: &Fence) {
+    fn fence(&mut self, fence: &FenceCheck) {
         let row = json!({
             "kind": FENCES, "name": fence.name, "holds": fence.holds(), "weaker": fence.is_weaker,
             "expected": fence.expected, "outcome": fence.found, "left": [], "log": "",
         });
-        let mark = Mark::of(fence.holds(), fence.is_weaker);
+        let mark = RowMark::of(fence.holds(), fence.is_weaker);
         self.row(FENCES, &fence.name, mark, (&fence.found, &fence.expected), row);
     }
 
-    fn attack(&mut self, attack: &Attack, report: &Report) {
+    fn attack(&mut self, attack: &Attack, report: &AttackReport) {
         let (expected, succeeds) = (attack.expected(self.isolation), attack.succeeds(self.isolation));
         let holds = report.holds(attack, self.isolation);
         let row = json!({
@@ -99,14 +99,14 @@ impl Told {
             [] => report.outcome.clone(),
             left => format!("{}; left behind: {}", report.outcome, left.join(", ")),
         };
-        self.row(&attack.kind, &attack.name, Mark::of(holds, succeeds), (&outcome, expected), row);
+        self.row(&attack.kind, &attack.name, RowMark::of(holds, succeeds), (&outcome, expected), row);
     }
 
-    fn row(&mut self, kind: &str, name: &str, mark: Mark, (outcome, expected): (&str, &str), row: Value) {
+    fn row(&mut self, kind: &str, name: &str, mark: RowMark, (outcome, expected): (&str, &str), row: Value) {
         match mark {
-            Mark::Held => self.held += 1,
-            Mark::Weaker => self.weaker += 1,
-            Mark::Broken => self.broken += 1,
+            RowMark::Held => self.held += 1,
+            RowMark::Weaker => self.weaker += 1,
+            RowMark::Broken => self.broken += 1,
         }
         if self.json {
             self.rows.push(row);
@@ -119,9 +119,9 @@ impl Told {
         }
         let outcome = if outcome.is_empty() { "none" } else { outcome };
         let (mark, outcome) = match mark {
-            Mark::Held => ("ok  ", outcome.to_owned()),
-            Mark::Weaker => ("weak", outcome.to_owned()),
-            Mark::Broken => ("FAIL", format!("{outcome} (expected: {expected})")),
+            RowMark::Held => ("ok  ", outcome.to_owned()),
+            RowMark::Weaker => ("weak", outcome.to_owned()),
+            RowMark::Broken => ("FAIL", format!("{outcome} (expected: {expected})")),
         };
         text.push_str(&screen::layout().facts(&[(format!("{mark}  {name:<NAME_COLUMNS$}"), outcome)], 2));
         super::print(&text);

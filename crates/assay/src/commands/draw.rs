@@ -9,7 +9,7 @@ use assay_model::lane::RenderPart;
 use assay_model::{EpisodeResult, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
-    Cancel, DrawError, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, STATEMENT_FILE, draw_all, drawn_in,
+    Cancel, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, RenderingError, STATEMENT_FILE, draw_all, drawn_in,
     episode_share, frames_of, sha256_of, undrawn,
 };
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,7 +31,7 @@ pub(super) struct Folder<'a> {
 
 /// How drawing ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum RenderEnd {
     /// Nothing that can be drawn is missing.
     All,
     /// Some could not be drawn.
@@ -47,10 +47,10 @@ impl Folder<'_> {
     }
 
     /// Draws what is missing, and says how far it is on stderr.
-    pub(super) fn draw(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<Ended, Failure> {
+    pub(super) fn draw(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<RenderEnd, Failure> {
         let parts = self.missing()?;
         if parts.is_empty() {
-            return Ok(Ended::All);
+            return Ok(RenderEnd::All);
         }
         let statement = sha256_of(&self.path.join(STATEMENT_FILE)).ours()?;
         let job = DrawJob {
@@ -61,13 +61,13 @@ impl Folder<'_> {
             max_episode_bytes: episode_share(self.max_job_bytes, self.report.num_episodes),
         };
         let tools = DrawTools { engine, keyring };
-        let (results, bar) = (&self.report.episode_details, Bar::new(&self.report.episode_details, &parts));
+        let (results, bar) = (&self.report.episode_details, RenderProgress::new(&self.report.episode_details, &parts));
         let all = draw_all(tools, &job, (self.path, results), parts, (engine.lanes(), cancel), &bar);
         bar.clear();
         Ok(match (cancel.is_cancelled(), all) {
-            (true, _) => Ended::Interrupted,
-            (false, true) => Ended::All,
-            (false, false) => Ended::Some,
+            (true, _) => RenderEnd::Interrupted,
+            (false, true) => RenderEnd::All,
+            (false, false) => RenderEnd::Some,
         })
     }
 
@@ -87,12 +87,12 @@ impl Folder<'_> {
     }
 
     /// Tells of what was not drawn, and how to make it up.
-    pub(super) fn tell(&self, ended: Ended) {
+    pub(super) fn tell(&self, ended: RenderEnd) {
         let command = render_command(self.path, self.record);
         match ended {
-            Ended::All => {}
-            Ended::Some => eprintln!("assay: some logs or videos could not be drawn; try again: {command}"),
-            Ended::Interrupted => {
+            RenderEnd::All => {}
+            RenderEnd::Some => eprintln!("assay: some logs or videos could not be drawn; try again: {command}"),
+            RenderEnd::Interrupted => {
                 eprintln!("assay: interrupted; verdict, report and recordings are complete. Draw the rest: {command}");
             }
         }
@@ -105,19 +105,19 @@ pub(super) fn render_command(out: &Path, record: Record) -> String {
     format!("assay render {}{more}", out.display())
 }
 
-pub(super) fn code(ended: Ended, otherwise: Code) -> Code {
-    if ended == Ended::Interrupted { Code::Interrupted } else { otherwise }
+pub(super) fn code(ended: RenderEnd, otherwise: Code) -> Code {
+    if ended == RenderEnd::Interrupted { Code::Interrupted } else { otherwise }
 }
 
 /// Frames drawn, as a bar on a terminal; elsewhere a line per video.
-struct Bar {
+struct RenderProgress {
     bar: Option<ProgressBar>,
     /// Frames of each episode.
     drawn: Mutex<HashMap<u32, u32>>,
     wanted: HashMap<u32, u32>,
 }
 
-impl Bar {
+impl RenderProgress {
     fn new(results: &[EpisodeResult], parts: &[(u32, RenderPart)]) -> Self {
         let videos = parts.iter().filter(|(_, part)| *part == RenderPart::Video);
         let frames = |episode: &u32| results.iter().find(|result| result.episode == *episode).map_or(0, frames_of);
@@ -139,7 +139,7 @@ impl Bar {
     }
 }
 
-impl DrawEvents for Bar {
+impl DrawEvents for RenderProgress {
     fn frames(&self, episode: u32, frames: u32) {
         let Ok(mut drawn) = self.drawn.lock() else { return };
         drawn.insert(episode, frames);
@@ -147,7 +147,7 @@ impl DrawEvents for Bar {
         self.bar.iter().for_each(|bar| bar.set_position(all));
     }
 
-    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, DrawError>) {
+    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>) {
         if part == RenderPart::Video {
             self.frames(episode, self.wanted.get(&episode).copied().unwrap_or(0));
         }

@@ -9,7 +9,7 @@ use assay_report::json;
 use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
 use assay_worker::STATEMENT_FILE;
 
-use super::draw::{Ended, Folder};
+use super::draw::{RenderEnd, Folder};
 use crate::cli::Render;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
@@ -53,7 +53,7 @@ fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
     let missing = folder.missing()?.len();
     let ended = folder.draw(&engine, &keyring, &cancel)?;
     folder.tell(ended);
-    if ended == Ended::Interrupted {
+    if ended == RenderEnd::Interrupted {
         return Ok(Code::Interrupted);
     }
     if missing == 0 {
@@ -62,7 +62,7 @@ fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
     for (what, path) in folder.paths()? {
         super::print(&format!("{what:10} {path}"));
     }
-    Ok(if ended == Ended::All { Code::Success } else { Code::Unsafe })
+    Ok(if ended == RenderEnd::All { Code::Success } else { Code::Unsafe })
 }
 
 /// Queues what is missing; the service draws it when its lanes have nothing else to do.

@@ -1,12 +1,12 @@
 //! `assay serve`.
 
-use assay_policy::remote::Guard;
+use assay_policy::remote::AddressGuard;
 use assay_worker::WallBudget;
 use clap::ArgMatches;
 
 use crate::cli::Serve;
 use crate::exit::{Code, Failure, OrFail};
-use crate::settings::{Effective, Settings, Sources, example};
+use crate::settings::{Effective, Settings, SettingSources, example};
 use crate::{judge, screen, service};
 
 pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failure> {
@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failu
         super::print(&example());
         return Ok(Code::Success);
     }
-    let effective = Effective::load(&Sources::gather(arguments, matches).usage()?).usage()?;
+    let effective = Effective::load(&SettingSources::gather(arguments, matches).usage()?).usage()?;
     effective.settings.server.data().usage()?;
     if arguments.check {
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failu
 fn serve(settings: &Settings) -> Result<Code, Failure> {
     let installation = super::installation()?;
     let judge = judge::of(&settings.judge.arguments())?;
-    let guard = Guard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
+    let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
     let engine = super::engine(&installation, settings.server.lanes, settings.server.isolation().accepted())?;
     let limits = &settings.limits.job;
     let wall_budget =

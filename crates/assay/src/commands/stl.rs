@@ -11,11 +11,11 @@ use serde_json::json;
 use crate::cli::Stl;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
-use trace::Trace;
+use trace::CsvTrace;
 
 pub(crate) fn run(arguments: &Stl) -> Result<Code, Failure> {
     let formula = parse(&arguments.formula).usage()?;
-    let trace = Trace::read(&arguments.trace).usage()?;
+    let trace = CsvTrace::read(&arguments.trace).usage()?;
     let outcome = evaluate(&formula, &trace).usage()?;
     super::print(&if arguments.json {
         document(&outcome)
@@ -33,7 +33,7 @@ fn parse(formula: &str) -> anyhow::Result<Formula> {
     Formula::parse(formula, &[]).map_err(|e| pointed(formula, &e))
 }
 
-fn evaluate(formula: &Formula, trace: &Trace) -> anyhow::Result<TraceEvaluation> {
+fn evaluate(formula: &Formula, trace: &CsvTrace) -> anyhow::Result<TraceEvaluation> {
     let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, trace))?;
     let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
     Ok(bound.evaluate_recording(&columns))
@@ -43,7 +43,7 @@ fn evaluate(formula: &Formula, trace: &Trace) -> anyhow::Result<TraceEvaluation>
 #[cfg(feature = "fuzzing")]
 pub(crate) fn evaluate_csv(formula: &str, csv: &[u8]) -> anyhow::Result<String> {
     let formula = parse(formula)?;
-    let trace = Trace::parse(csv)?;
+    let trace = CsvTrace::parse(csv)?;
     let outcome = evaluate(&formula, &trace)?;
     Ok(document(&outcome) + &text(&outcome, &trace))
 }
@@ -68,7 +68,7 @@ fn document(outcome: &TraceEvaluation) -> String {
     .to_string()
 }
 
-fn text(outcome: &TraceEvaluation, trace: &Trace) -> String {
+fn text(outcome: &TraceEvaluation, trace: &CsvTrace) -> String {
     let mut text = format!("{}  robustness {}", verdict(outcome.status), outcome.robustness);
     if outcome.interval.0 != outcome.interval.1 {
         let _ = write!(text, "  between {} and {} whatever follows", outcome.interval.0, outcome.interval.1);
@@ -95,7 +95,7 @@ fn pointed(formula: &str, error: &ParseError) -> anyhow::Error {
     anyhow!("the formula is wrong at {error}\n  {shown}\n  {:>width$}", "^", width = at - from + 1)
 }
 
-fn explained(error: BindError, trace: &Trace) -> anyhow::Error {
+fn explained(error: BindError, trace: &CsvTrace) -> anyhow::Error {
     match error {
         BindError::UnknownSignal { name } => {
             anyhow!("the trace has no column {name:?}; it has {}", trace.names.join(", "))

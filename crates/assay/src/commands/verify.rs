@@ -31,7 +31,7 @@ use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO
 use crate::progress::Progress;
 use crate::run_again;
 use crate::screen;
-use crate::source::{self, Found};
+use crate::source::{self, ResolvedPolicy};
 
 /// Episodes where nothing is to be certified.
 const DEFAULT_EPISODES: u32 = 3;
@@ -185,7 +185,7 @@ fn plan(arguments: &Verify, scenario: &Scenario) -> Result<Plan, Failure> {
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
-fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &Found) -> JobHeader {
+fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &ResolvedPolicy) -> JobHeader {
     let mut random = [0; 10];
     OsEntropy.fill(&mut random);
     let created_at = SystemClock.now();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::keys::{Key, Kind, headings};
+use super::keys::{SettingKey, SettingKind, headings};
 
 /// Longest line of a comment.
 const WIDTH: usize = 100;
@@ -31,13 +31,13 @@ pub(crate) fn example() -> String {
     text
 }
 
-fn setting(text: &mut String, key: &Key) {
+fn setting(text: &mut String, key: &SettingKey) {
     comment(text, &format!("{} ({})", key.about, key.variable()));
     let name = key.path.rsplit('.').next().unwrap_or_default();
     let _ = match (&key.default, &key.example, &key.kind) {
         (Some(value), ..) => writeln!(text, "{name} = {value}"),
         (None, Some(example), _) => writeln!(text, "# {name} = {example}"),
-        (None, None, Kind::OneOf(words)) => writeln!(text, "# {name} = \"{}\"", words[0]),
+        (None, None, SettingKind::OneOf(words)) => writeln!(text, "# {name} = \"{}\"", words[0]),
         (None, None, _) => writeln!(text, "# {name} = \"...\""),
     };
 }

@@ -9,10 +9,10 @@ use super::Settings;
 
 /// One setting.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct SettingKey {
     /// Such as `limits.rate.get_per_minute`.
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SettingKind,
     /// What is so unless it is set; `None` where not being set means something of its own.
     pub(super) default: Option<Value>,
     /// What it may look like where there is no default.
@@ -25,7 +25,7 @@ pub(super) struct Key {
 
 /// What a setting may hold, as far as the form goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     Flag,
     Whole,
     Number,
@@ -39,13 +39,13 @@ pub(super) enum Kind {
 pub(super) struct Heading {
     pub(super) path: String,
     pub(super) about: String,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<SettingKey>,
 }
 
 /// Longest value that is shown, in bytes.
 const MAX_SHOWN: usize = 200;
 
-impl Key {
+impl SettingKey {
     /// Its name in the environment: `ASSAY_` and the path; `server` goes without saying.
     pub(super) fn variable(&self) -> String {
         let short = self.path.strip_prefix("server.").unwrap_or(&self.path);
@@ -58,7 +58,7 @@ impl Key {
     }
 }
 
-impl Kind {
+impl SettingKind {
     pub(super) fn fits(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Flag, Value::Boolean(_))
@@ -117,7 +117,7 @@ pub(super) fn headings() -> Vec<Heading> {
 }
 
 /// All settings.
-pub(super) fn all() -> Vec<Key> {
+pub(super) fn all() -> Vec<SettingKey> {
     headings().into_iter().flat_map(|heading| heading.keys).collect()
 }
 
@@ -142,11 +142,11 @@ fn descend(path: &str, schema: &Json, defaults: &Value, found: &mut Vec<Heading>
     }
 }
 
-fn key(path: String, schema: &Json, default: Option<Value>) -> Key {
+fn key(path: String, schema: &Json, default: Option<Value>) -> SettingKey {
     let example = schema["examples"].get(0).and_then(|example| Value::try_from(example).ok());
     let schema_of_value = non_null(schema);
     let secret = schema_of_value["writeOnly"] == Json::Bool(true);
-    Key { path, kind: kind(schema_of_value), default, example, about: text(schema), secret }
+    SettingKey { path, kind: kind(schema_of_value), default, example, about: text(schema), secret }
 }
 
 /// What an optional setting holds if it is set.
@@ -155,9 +155,9 @@ fn non_null(schema: &Json) -> &Json {
     choices.into_iter().find(|choice| choice["type"] != "null").unwrap_or(schema)
 }
 
-fn kind(schema: &Json) -> Kind {
+fn kind(schema: &Json) -> SettingKind {
     if let Some(words) = schema["enum"].as_array() {
-        return Kind::OneOf(words.iter().filter_map(Json::as_str).map(str::to_owned).collect());
+        return SettingKind::OneOf(words.iter().filter_map(Json::as_str).map(str::to_owned).collect());
     }
     let types = match &schema["type"] {
         Json::Array(types) => types.iter().filter_map(Json::as_str).collect(),
@@ -165,11 +165,11 @@ fn kind(schema: &Json) -> Kind {
         _ => vec![],
     };
     match types.into_iter().find(|name| *name != "null") {
-        Some("boolean") => Kind::Flag,
-        Some("integer") => Kind::Whole,
-        Some("number") => Kind::Number,
-        Some("array") => Kind::Texts,
-        _ => Kind::Text,
+        Some("boolean") => SettingKind::Flag,
+        Some("integer") => SettingKind::Whole,
+        Some("number") => SettingKind::Number,
+        Some("array") => SettingKind::Texts,
+        _ => SettingKind::Text,
     }
 }
 

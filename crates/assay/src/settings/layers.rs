@@ -4,8 +4,8 @@ use std::fmt;
 
 use toml::Value;
 
-use super::keys::{Key, Kind};
-use super::sources::Sources;
+use super::keys::{SettingKey, SettingKind};
+use super::sources::SettingSources;
 
 /// Names in the environment that are no settings of the service.
 const OTHERS: [&str; 9] = [
@@ -45,20 +45,20 @@ impl fmt::Display for Origin {
 
 /// A setting as it stands.
 #[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) key: Key,
+pub(super) struct EffectiveSetting {
+    pub(super) key: SettingKey,
     pub(super) value: Option<Value>,
     pub(super) origin: Origin,
 }
 
-impl Entry {
+impl EffectiveSetting {
     /// Its value as it may be shown.
     pub(super) fn shown(&self) -> String {
         self.value.as_ref().map_or_else(|| "(not set)".to_owned(), |value| self.key.shown(value))
     }
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for EffectiveSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} = {} ({})", self.key.path, self.shown(), self.origin)
     }
@@ -67,15 +67,15 @@ impl fmt::Debug for Entry {
 /// All settings, what is wrong with them, and what looks odd.
 #[derive(Debug)]
 pub(super) struct Layers {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<EffectiveSetting>,
     pub(super) problems: Vec<String>,
     pub(super) warnings: Vec<String>,
 }
 
 impl Layers {
     /// Lays all sources over the defaults.
-    pub(super) fn of(keys: Vec<Key>, sources: &Sources) -> Self {
-        let entry = |key: Key| Entry { value: key.default.clone(), key, origin: Origin::Default };
+    pub(super) fn of(keys: Vec<SettingKey>, sources: &SettingSources) -> Self {
+        let entry = |key: SettingKey| EffectiveSetting { value: key.default.clone(), key, origin: Origin::Default };
         let entries = keys.into_iter().map(entry).collect();
         let mut layers = Self { entries, problems: Vec::new(), warnings: Vec::new() };
         if let Some((path, text)) = &sources.file {
@@ -147,7 +147,7 @@ impl Layers {
         }
     }
 
-    fn kind(&self, path: &str) -> Option<Kind> {
+    fn kind(&self, path: &str) -> Option<SettingKind> {
         self.entries.iter().find(|entry| entry.key.path == path).map(|entry| entry.key.kind.clone())
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The sections `[limits.*]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Limits {
+pub(crate) struct LimitSettings {
     /// Requests of a key in a fixed window of 60 s.
     pub(crate) rate: RateLimits,
     /// What an account may have at the same time, and in a day.
@@ -18,7 +18,7 @@ pub(crate) struct Limits {
     pub(crate) disk: DiskLimits,
 }
 
-impl Limits {
+impl LimitSettings {
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.rate.validate().map_err(|bad| bad.within("rate"))?;
         self.account.validate().map_err(|bad| bad.within("account"))?;

@@ -2,8 +2,8 @@
 
 use assay_model::plain_complaint;
 
-use super::layers::{Entry, Layers, Origin};
-use super::{Settings, Sources, keys};
+use super::layers::{EffectiveSetting, Layers, Origin};
+use super::{SettingSources, Settings, keys};
 
 /// The settings that count, and where each of them comes from.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Effective {
     pub(crate) settings: Settings,
     /// What looks odd, but is no error.
     pub(crate) warnings: Vec<String>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<EffectiveSetting>,
 }
 
 /// Settings that can't be: all that is wrong, a line each.
@@ -29,7 +29,7 @@ impl std::fmt::Display for Refused {
 
 impl Effective {
     /// Understands `sources`, or says everything that is wrong with them.
-    pub(crate) fn load(sources: &Sources) -> Result<Self, Refused> {
+    pub(crate) fn load(sources: &SettingSources) -> Result<Self, Refused> {
         let layers = Layers::of(keys::all(), sources);
         if !layers.problems.is_empty() {
             return Err(Refused(layers.problems));

@@ -24,10 +24,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::example::example;
 pub(crate) use self::judge::JudgeSettings;
-pub(crate) use self::limits::Limits;
+pub(crate) use self::limits::LimitSettings;
 pub(crate) use self::load::Effective;
 pub(crate) use self::server::ServerSettings;
-pub(crate) use self::sources::Sources;
+pub(crate) use self::sources::SettingSources;
 pub(crate) use self::types::{LogFormat, LogLevel};
 
 /// All sections.
@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     /// Browsers: who signs in, and which pages may ask.
     pub(crate) browsers: BrowserSettings,
     /// How much clients may ask for.
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitSettings,
     /// How long things are kept. What has not ended is never removed, and the records stay.
     pub(crate) retention: Retention,
     /// Webhooks: messages to the addresses that clients give with their jobs.

@@ -3,20 +3,20 @@
 use assay_report::terminal::Layout;
 use serde_json::{Map, Value, json};
 
-use super::layers::{Entry, Origin};
+use super::layers::{EffectiveSetting, Origin};
 use super::load::Effective;
 
 impl Effective {
     /// A row a setting: path, value, origin.
     pub(crate) fn table(&self, screen: Layout) -> String {
-        let row = |entry: &Entry| vec![entry.key.path.clone(), entry.shown(), entry.origin.to_string()];
+        let row = |entry: &EffectiveSetting| vec![entry.key.path.clone(), entry.shown(), entry.origin.to_string()];
         let rows: Vec<_> = self.entries.iter().map(row).collect();
         screen.table(&["setting", "value", "from"], &rows, 0)
     }
 
     /// An object a setting, by path: `value` and `origin` (`default`, `file`, `environment`, `flag`) with its `name`.
     pub(crate) fn json(&self) -> Value {
-        let object = |entry: &Entry| {
+        let object = |entry: &EffectiveSetting| {
             let value = match &entry.value {
                 Some(_) if entry.key.secret => json!("[secret]"),
                 value => json!(value),

@@ -36,7 +36,7 @@ const FLAGS: [(&str, &str); 16] = [
 
 /// What was found, before anybody understood it.
 #[derive(Default)]
-pub(crate) struct Sources {
+pub(crate) struct SettingSources {
     /// The file and its text.
     pub(super) file: Option<(PathBuf, String)>,
     /// Variables that begin with `ASSAY_`.
@@ -46,13 +46,13 @@ pub(crate) struct Sources {
 }
 
 /// Keys and passwords may be among them.
-impl fmt::Debug for Sources {
+impl fmt::Debug for SettingSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sources").field("file", &self.file.as_ref().map(|(path, _)| path)).finish_non_exhaustive()
     }
 }
 
-impl Sources {
+impl SettingSources {
     /// Of one file, as the fuzz target has it.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn of_file(path: PathBuf, text: String) -> Self {

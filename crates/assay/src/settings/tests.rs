@@ -3,11 +3,11 @@
 use assay_report::terminal::Layout;
 use std::path::PathBuf;
 
-use super::{Effective, Sources, example};
+use super::{Effective, SettingSources, example};
 
-fn sources(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
+fn sources(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> SettingSources {
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    Sources {
+    SettingSources {
         file: file.map(|text| (PathBuf::from("/etc/assay.toml"), text.to_owned())),
         variables: variables.iter().map(pair).collect(),
         flags: flags.iter().map(|(path, value)| ("--set".into(), (*path).into(), (*value).into())).collect(),
@@ -26,8 +26,8 @@ fn the_example_holds_the_defaults_and_is_published() {
     }
     let published = std::fs::read_to_string(path).unwrap();
     assert!(published == example(), "run `assay serve --example-settings > docs/assay.example.toml`");
-    let (read, default) = (sources(Some(&published), &[], &[]), Sources::default());
-    let values = |sources: &Sources| format!("{:?}", Effective::load(sources).unwrap().settings);
+    let (read, default) = (sources(Some(&published), &[], &[]), SettingSources::default());
+    let values = |sources: &SettingSources| format!("{:?}", Effective::load(sources).unwrap().settings);
     assert_eq!(values(&read), values(&default));
     // Also what is commented out because it has no default, where it shows a value.
     let uncommented: Vec<_> =

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where an address belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum AddressClass {
     /// On the public Internet.
     Public,
     /// In a network that only the operator can open, by naming it.
@@ -14,33 +14,33 @@ pub enum Standing {
 }
 
 /// Ranges of IPv4: network, prefix length, what it is. The first that fits counts.
-const V4: [([u8; 4], u32, Standing); 18] = [
-    ([168, 63, 129, 16], 32, Standing::Never("a cloud's metadata service")),
-    ([100, 100, 100, 200], 32, Standing::Never("a cloud's metadata service")),
-    ([192, 0, 0, 192], 32, Standing::Never("a cloud's metadata service")),
-    ([169, 254, 0, 0], 16, Standing::Never("a link-local address (metadata services live there)")),
-    ([0, 0, 0, 0], 8, Standing::Never("no address of a machine")),
-    ([224, 0, 0, 0], 4, Standing::Never("a multicast address")),
-    ([240, 0, 0, 0], 4, Standing::Never("a reserved address")),
-    ([127, 0, 0, 0], 8, Standing::Closed("a loopback address")),
-    ([10, 0, 0, 0], 8, Standing::Closed("a private address")),
-    ([172, 16, 0, 0], 12, Standing::Closed("a private address")),
-    ([192, 168, 0, 0], 16, Standing::Closed("a private address")),
-    ([100, 64, 0, 0], 10, Standing::Closed("an address of a carrier's network")),
-    ([192, 0, 0, 0], 24, Standing::Closed("an address for protocol assignments")),
-    ([192, 0, 2, 0], 24, Standing::Closed("an address for documentation")),
-    ([198, 51, 100, 0], 24, Standing::Closed("an address for documentation")),
-    ([203, 0, 113, 0], 24, Standing::Closed("an address for documentation")),
-    ([198, 18, 0, 0], 15, Standing::Closed("an address for benchmarks")),
-    ([192, 88, 99, 0], 24, Standing::Closed("a relay address")),
+const V4: [([u8; 4], u32, AddressClass); 18] = [
+    ([168, 63, 129, 16], 32, AddressClass::Never("a cloud's metadata service")),
+    ([100, 100, 100, 200], 32, AddressClass::Never("a cloud's metadata service")),
+    ([192, 0, 0, 192], 32, AddressClass::Never("a cloud's metadata service")),
+    ([169, 254, 0, 0], 16, AddressClass::Never("a link-local address (metadata services live there)")),
+    ([0, 0, 0, 0], 8, AddressClass::Never("no address of a machine")),
+    ([224, 0, 0, 0], 4, AddressClass::Never("a multicast address")),
+    ([240, 0, 0, 0], 4, AddressClass::Never("a reserved address")),
+    ([127, 0, 0, 0], 8, AddressClass::Closed("a loopback address")),
+    ([10, 0, 0, 0], 8, AddressClass::Closed("a private address")),
+    ([172, 16, 0, 0], 12, AddressClass::Closed("a private address")),
+    ([192, 168, 0, 0], 16, AddressClass::Closed("a private address")),
+    ([100, 64, 0, 0], 10, AddressClass::Closed("an address of a carrier's network")),
+    ([192, 0, 0, 0], 24, AddressClass::Closed("an address for protocol assignments")),
+    ([192, 0, 2, 0], 24, AddressClass::Closed("an address for documentation")),
+    ([198, 51, 100, 0], 24, AddressClass::Closed("an address for documentation")),
+    ([203, 0, 113, 0], 24, AddressClass::Closed("an address for documentation")),
+    ([198, 18, 0, 0], 15, AddressClass::Closed("an address for benchmarks")),
+    ([192, 88, 99, 0], 24, AddressClass::Closed("a relay address")),
 ];
 
 /// Ranges of IPv6: the first 32 bits of the network, prefix length (at most 32), what it is.
-const V6: [(u32, u32, Standing); 4] = [
-    (0x2001_0000, 32, Standing::Closed("a Teredo address")),
-    (0x2001_0db8, 32, Standing::Closed("an address for documentation")),
-    (0x2002_0000, 16, Standing::Closed("a 6to4 address")),
-    (0x2000_0000, 3, Standing::Public),
+const V6: [(u32, u32, AddressClass); 4] = [
+    (0x2001_0000, 32, AddressClass::Closed("a Teredo address")),
+    (0x2001_0db8, 32, AddressClass::Closed("an address for documentation")),
+    (0x2002_0000, 16, AddressClass::Closed("a 6to4 address")),
+    (0x2000_0000, 3, AddressClass::Public),
 ];
 
 /// Metadata services of clouds and what hands out credentials beside them: AWS (metadata, EKS), Google, Oracle,
@@ -57,47 +57,49 @@ const METADATA_V6: [Ipv6Addr; 6] = [
 /// Where `ip` belongs. An IPv4 address in IPv6 clothes (`::ffff:a.b.c.d`) is judged as what it is; one that is carried
 /// inside (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never opened where the address within is not.
 #[must_use]
-pub fn standing(ip: IpAddr) -> Standing {
+pub fn standing(ip: IpAddr) -> AddressClass {
     match ip.to_canonical() {
         IpAddr::V4(ip) => v4(ip),
         IpAddr::V6(ip) => v6(ip),
     }
 }
 
-fn v4(ip: Ipv4Addr) -> Standing {
+fn v4(ip: Ipv4Addr) -> AddressClass {
     let fits = |network: [u8; 4], bits: u32| (ip.to_bits() ^ u32::from_be_bytes(network)) >> (32 - bits) == 0;
-    V4.iter().find(|(network, bits, _)| fits(*network, *bits)).map_or(Standing::Public, |(_, _, standing)| *standing)
+    V4.iter()
+        .find(|(network, bits, _)| fits(*network, *bits))
+        .map_or(AddressClass::Public, |(_, _, standing)| *standing)
 }
 
-fn v6(ip: Ipv6Addr) -> Standing {
+fn v6(ip: Ipv6Addr) -> AddressClass {
     if METADATA_V6.contains(&ip) {
-        return Standing::Never("a cloud's metadata service");
+        return AddressClass::Never("a cloud's metadata service");
     }
     if ip.is_unspecified() {
-        return Standing::Never("no address of a machine");
+        return AddressClass::Never("no address of a machine");
     }
     if ip.is_loopback() {
-        return Standing::Closed("a loopback address");
+        return AddressClass::Closed("a loopback address");
     }
     if ip.is_multicast() {
-        return Standing::Never("a multicast address");
+        return AddressClass::Never("a multicast address");
     }
     if ip.is_unicast_link_local() {
-        return Standing::Never("a link-local address");
+        return AddressClass::Never("a link-local address");
     }
     if ip.is_unique_local() {
-        return Standing::Closed("a private address");
+        return AddressClass::Closed("a private address");
     }
     if let Some(within) = carried(ip) {
         return match v4(within) {
-            Standing::Never(what) => Standing::Never(what),
-            _ => Standing::Closed("an IPv4 address carried in IPv6"),
+            AddressClass::Never(what) => AddressClass::Never(what),
+            _ => AddressClass::Closed("an IPv4 address carried in IPv6"),
         };
     }
     let first = (ip.to_bits() >> 96) as u32;
     let fits = |network: u32, bits: u32| (first ^ network) >> (32 - bits) == 0;
     let found = V6.iter().find(|(network, bits, _)| fits(*network, *bits));
-    found.map_or(Standing::Closed("no public address"), |(_, _, standing)| *standing)
+    found.map_or(AddressClass::Closed("no public address"), |(_, _, standing)| *standing)
 }
 
 /// The IPv4 address that a translator would take out of `ip`.

@@ -8,10 +8,10 @@ use ipnet::IpNet;
 use tokio::net::TcpStream;
 use url::Host;
 
-use super::address::{Standing, standing};
+use super::address::{AddressClass, standing};
 use super::port::denied_port;
 use super::resolver::{Resolver, SystemResolver};
-use crate::remote::Endpoint;
+use crate::remote::ServerEndpoint;
 
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 4;
@@ -22,13 +22,13 @@ const CLOSED_OR_GONE: &str = "the policy server can't be reached (from here, onl
 
 /// Decides where connections may go, and makes them.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct AddressGuard {
     open: Vec<IpNet>,
     resolver: Arc<dyn Resolver>,
     tells_why: bool,
 }
 
-/// Why there is no connection. For logs and for the operator; a client gets [`Guard::told`].
+/// Why there is no connection. For logs and for the operator; a client gets [`AddressGuard::told`].
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// A port that belongs to another service.
@@ -65,7 +65,7 @@ impl DialError {
     }
 }
 
-impl Guard {
+impl AddressGuard {
     /// A service's guard: public addresses, and the networks that its operator opened.
     #[must_use]
     pub fn new(open: Vec<IpNet>) -> Self {
@@ -95,7 +95,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`DialError`] when it would be refused whatever the name service says.
-    pub fn check(&self, endpoint: &Endpoint) -> Result<(), DialError> {
+    pub fn check(&self, endpoint: &ServerEndpoint) -> Result<(), DialError> {
         if let Some(what) = denied_port(endpoint.port()) {
             return Err(DialError::Port(endpoint.port(), what));
         }
@@ -110,7 +110,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`DialError`] when one of them is refused, or there is none.
-    pub async fn vet(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, DialError> {
+    pub async fn vet(&self, endpoint: &ServerEndpoint) -> Result<Vec<SocketAddr>, DialError> {
         self.check(endpoint)?;
         let addresses = match endpoint.host() {
             Host::Ipv4(ip) => vec![IpAddr::V4(*ip)],
@@ -130,7 +130,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`DialError`] says why there is no connection.
-    pub async fn dial(&self, endpoint: &Endpoint) -> Result<TcpStream, DialError> {
+    pub async fn dial(&self, endpoint: &ServerEndpoint) -> Result<TcpStream, DialError> {
         let addresses = self.vet(endpoint).await?;
         let mut last = DialError::NoAddress(endpoint.host().to_string());
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
@@ -155,11 +155,13 @@ impl Guard {
         let ip = ip.to_canonical();
         let opened = self.open.iter().any(|network| network.contains(&ip));
         match standing(ip) {
-            Standing::Never(what) => Err(DialError::Never(ip, what)),
+            AddressClass::Never(what) => Err(DialError::Never(ip, what)),
             _ if opened => Ok(ip),
-            Standing::Closed(what) => Err(DialError::Closed(ip, what)),
-            Standing::Public if self.resolver.is_own(ip) => Err(DialError::Closed(ip, "an address of this machine")),
-            Standing::Public => Ok(ip),
+            AddressClass::Closed(what) => Err(DialError::Closed(ip, what)),
+            AddressClass::Public if self.resolver.is_own(ip) => {
+                Err(DialError::Closed(ip, "an address of this machine"))
+            }
+            AddressClass::Public => Ok(ip),
         }
     }
 }

@@ -9,7 +9,7 @@ mod dial;
 mod port;
 mod resolver;
 
-pub use address::{Standing, standing};
-pub use dial::{DialError, Guard};
+pub use address::{AddressClass, standing};
+pub use dial::{AddressGuard, DialError};
 pub use port::denied_port;
 pub use resolver::{Resolve, Resolver, SystemResolver};

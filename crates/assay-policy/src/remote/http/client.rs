@@ -13,10 +13,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::remote::allowance::Allowance;
-use crate::remote::endpoint::Endpoint;
-use crate::remote::fault::Fault;
-use crate::remote::guard::Guard;
+use crate::remote::allowance::ReceiveAllowance;
+use crate::remote::endpoint::ServerEndpoint;
+use crate::remote::fault::ServerFault;
+use crate::remote::guard::AddressGuard;
 use crate::remote::limits::MAX_REPLY_BYTES;
 use crate::remote::transport;
 
@@ -31,11 +31,11 @@ const UNASKED: &str = "unexpected message";
 const DRIVER_LIMIT: Duration = Duration::from_millis(100);
 
 /// A client of one server.
-pub(crate) struct Client {
-    guard: Guard,
-    endpoint: Endpoint,
+pub(crate) struct HttpClient {
+    guard: AddressGuard,
+    endpoint: ServerEndpoint,
     authorization: Option<HeaderValue>,
-    allowance: Allowance,
+    allowance: ReceiveAllowance,
     connection: Connection,
 }
 
@@ -51,21 +51,25 @@ impl Drop for Connection {
 }
 
 /// An answer in full.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
 }
 
-impl Client {
-    pub(super) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+impl HttpClient {
+    pub(super) async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        key: Option<&Secret>,
+    ) -> Result<Self, ServerFault> {
         let bearer = |key: &Secret| {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
-                .map_err(|_| Fault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+                .map_err(|_| ServerFault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
             value.set_sensitive(true);
             Ok(value)
         };
         let authorization = key.map(bearer).transpose()?;
-        let allowance = Allowance::default();
+        let allowance = ReceiveAllowance::default();
         let connection = Connection::open(guard, endpoint, &allowance).await?;
         Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, allowance, connection })
     }
@@ -74,33 +78,33 @@ impl Client {
     #[cfg(feature = "fuzzing")]
     pub(crate) async fn over(
         stream: Box<dyn transport::Transport>,
-        allowance: Allowance,
-        guard: &Guard,
-        endpoint: &Endpoint,
-    ) -> Result<Self, Fault> {
+        allowance: ReceiveAllowance,
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+    ) -> Result<Self, ServerFault> {
         let connection = Connection::over(stream).await?;
         Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization: None, allowance, connection })
     }
 
-    pub(super) fn endpoint(&self) -> &Endpoint {
+    pub(super) fn endpoint(&self) -> &ServerEndpoint {
         &self.endpoint
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Result<Answer, Fault> {
+    pub(super) async fn get(&mut self, path: &str) -> Result<HttpAnswer, ServerFault> {
         self.request(Method::GET, path, Bytes::new()).await
     }
 
-    pub(super) async fn post(&mut self, path: &str, body: &Value) -> Result<Answer, Fault> {
+    pub(super) async fn post(&mut self, path: &str, body: &Value) -> Result<HttpAnswer, ServerFault> {
         self.request(Method::POST, path, Bytes::from(body.to_string())).await
     }
 
-    async fn request(&mut self, method: Method, path: &str, body: Bytes) -> Result<Answer, Fault> {
+    async fn request(&mut self, method: Method, path: &str, body: Bytes) -> Result<HttpAnswer, ServerFault> {
         self.allowance.renew();
         let answer = self.ask(&method, path, &body).await;
         answer.map_err(|fault| self.allowance.explain(fault))
     }
 
-    async fn ask(&mut self, method: &Method, path: &str, body: &Bytes) -> Result<Answer, Fault> {
+    async fn ask(&mut self, method: &Method, path: &str, body: &Bytes) -> Result<HttpAnswer, ServerFault> {
         if self.connection.sender.ready().await.is_err() {
             self.reconnect().await?;
         }
@@ -119,26 +123,29 @@ impl Client {
         let status = response.status();
         let body = Limited::new(response.into_body(), MAX_REPLY_BYTES).collect().await.map_err(|error| {
             if error.is::<http_body_util::LengthLimitError>() {
-                return Fault::protocol(format!("an answer of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)));
+                return ServerFault::protocol(format!(
+                    "an answer of more than {} MiB",
+                    MAX_REPLY_BYTES / (1024 * 1024)
+                ));
             }
-            Fault::closed(" in the middle of an answer")
+            ServerFault::closed(" in the middle of an answer")
         })?;
-        Ok(Answer { status, body: body.to_bytes() })
+        Ok(HttpAnswer { status, body: body.to_bytes() })
     }
 
     /// After the connection was lost between two requests.
-    async fn reconnect(&mut self) -> Result<(), Fault> {
+    async fn reconnect(&mut self) -> Result<(), ServerFault> {
         let ended = tokio::time::timeout(DRIVER_LIMIT, &mut self.connection.driver).await;
         if let Ok(Ok(Err(error))) = ended
             && error.to_string().contains(UNASKED)
         {
-            return Err(Fault::unasked());
+            return Err(ServerFault::unasked());
         }
         self.connection = Connection::open(&self.guard, &self.endpoint, &self.allowance).await?;
         Ok(())
     }
 
-    fn message(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Fault> {
+    fn message(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, ServerFault> {
         let base = self.endpoint.path().trim_end_matches('/');
         let base = base.strip_suffix("/act").unwrap_or(base);
         let mut request = Request::builder()
@@ -153,52 +160,56 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        request.body(Full::new(body.clone())).map_err(|error| Fault::mismatch(error.to_string()))
+        request.body(Full::new(body.clone())).map_err(|error| ServerFault::mismatch(error.to_string()))
     }
 }
 
 impl Connection {
-    async fn open(guard: &Guard, endpoint: &Endpoint, allowance: &Allowance) -> Result<Self, Fault> {
+    async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        allowance: &ReceiveAllowance,
+    ) -> Result<Self, ServerFault> {
         Self::over(transport::open(guard, endpoint, allowance).await?).await
     }
 
-    async fn over(stream: Box<dyn transport::Transport>) -> Result<Self, Fault> {
+    async fn over(stream: Box<dyn transport::Transport>) -> Result<Self, ServerFault> {
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
         let driver = tokio::spawn(connection);
         Ok(Self { sender, driver })
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The JSON of a good answer.
-    pub(super) fn json(&self) -> Result<Value, Fault> {
+    pub(super) fn json(&self) -> Result<Value, ServerFault> {
         self.check()?;
-        serde_json::from_slice(&self.body).map_err(|error| Fault::protocol(format!("no JSON ({error})")))
+        serde_json::from_slice(&self.body).map_err(|error| ServerFault::protocol(format!("no JSON ({error})")))
     }
 
     /// Whether it is good.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(super) fn check(&self) -> Result<(), ServerFault> {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES)]);
         match self.status {
             status if status.is_success() => Ok(()),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Err(Fault::new("connect", "the policy server refused the key (policy_api_key), or wants one"))
+                Err(ServerFault::new("connect", "the policy server refused the key (policy_api_key), or wants one"))
             }
-            status if status.is_redirection() => Err(Fault::protocol(format!(
+            status if status.is_redirection() => Err(ServerFault::protocol(format!(
                 "{status}, a redirect, which is never followed; give the address it leads to"
             ))),
             status => {
                 let shown = sanitise(text.trim(), MAX_LINE_BYTES);
-                let line = Fault::new("server_error", format!("the policy server answered {status}: {shown}"));
-                Err(Fault { detail: Fault::server(&text).detail, ..line })
+                let line = ServerFault::new("server_error", format!("the policy server answered {status}: {shown}"));
+                Err(ServerFault { detail: ServerFault::server(&text).detail, ..line })
             }
         }
     }
 }
 
-fn broken(error: &hyper::Error) -> Fault {
+fn broken(error: &hyper::Error) -> ServerFault {
     if error.is_parse() {
-        return Fault::protocol(format!("no HTTP ({error})"));
+        return ServerFault::protocol(format!("no HTTP ({error})"));
     }
-    Fault::closed("")
+    ServerFault::closed("")
 }

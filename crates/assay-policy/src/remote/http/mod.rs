@@ -6,6 +6,6 @@ mod numpy;
 mod session;
 mod style;
 
-pub(crate) use session::Session;
+pub(crate) use session::HttpSession;
 #[cfg(feature = "fuzzing")]
-pub(crate) use {client::Client, session::read};
+pub(crate) use {client::HttpClient, session::read};

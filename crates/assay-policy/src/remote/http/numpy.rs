@@ -4,12 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::remote::array::{Array, ArrayError, MAX_DIMENSIONS};
+use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::MAX_HORIZON;
 
 /// Why a value is no array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DecodeError {
+pub(super) enum NumpyDecodeError {
     #[error(transparent)]
     Array(#[from] ArrayError),
     #[error("a json_numpy object without {0}")]
@@ -29,26 +29,28 @@ pub(super) fn is_array(value: &Value) -> bool {
 }
 
 /// Reads a json_numpy object, or lists of numbers.
-pub(super) fn to_array(value: &Value) -> Result<Array, DecodeError> {
+pub(super) fn to_array(value: &Value) -> Result<NumberArray, NumpyDecodeError> {
     if let Some(data) = value.get("__numpy__") {
-        let data = data.as_str().and_then(|text| STANDARD.decode(text).ok()).ok_or(DecodeError::Missing("base64"))?;
-        let dtype = value.get("dtype").and_then(Value::as_str).ok_or(DecodeError::Missing("dtype"))?;
-        let shape = value.get("shape").and_then(Value::as_array).ok_or(DecodeError::Missing("shape"))?;
+        let data =
+            data.as_str().and_then(|text| STANDARD.decode(text).ok()).ok_or(NumpyDecodeError::Missing("base64"))?;
+        let dtype = value.get("dtype").and_then(Value::as_str).ok_or(NumpyDecodeError::Missing("dtype"))?;
+        let shape = value.get("shape").and_then(Value::as_array).ok_or(NumpyDecodeError::Missing("shape"))?;
         if shape.len() > MAX_DIMENSIONS {
             return Err(ArrayError::TooLarge.into());
         }
-        let length = |n: &Value| n.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or(DecodeError::Missing("shape"));
-        return Ok(Array::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, &data)?);
+        let length =
+            |n: &Value| n.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or(NumpyDecodeError::Missing("shape"));
+        return Ok(NumberArray::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, &data)?);
     }
-    let mut array = Array { shape: Vec::new(), values: Vec::new() };
+    let mut array = NumberArray { shape: Vec::new(), values: Vec::new() };
     flatten(value, 0, &mut array)?;
     Ok(array)
 }
 
-fn flatten(value: &Value, depth: usize, into: &mut Array) -> Result<(), DecodeError> {
+fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), NumpyDecodeError> {
     let Some(list) = value.as_array() else {
-        into.values.push(value.as_f64().ok_or(DecodeError::NoNumbers)?);
-        return if depth == into.shape.len() { Ok(()) } else { Err(DecodeError::Ragged) };
+        into.values.push(value.as_f64().ok_or(NumpyDecodeError::NoNumbers)?);
+        return if depth == into.shape.len() { Ok(()) } else { Err(NumpyDecodeError::Ragged) };
     };
     if depth >= MAX_DIMENSIONS || list.len() > MAX_HORIZON {
         return Err(ArrayError::TooLarge.into());
@@ -56,7 +58,7 @@ fn flatten(value: &Value, depth: usize, into: &mut Array) -> Result<(), DecodeEr
     match into.shape.get(depth) {
         Some(length) if *length == list.len() => {}
         None if into.values.is_empty() => into.shape.push(list.len()),
-        _ => return Err(DecodeError::Ragged),
+        _ => return Err(NumpyDecodeError::Ragged),
     }
     list.iter().try_for_each(|item| flatten(item, depth + 1, into))
 }
@@ -71,25 +73,25 @@ mod tests {
         let captured = json!({ "__numpy__": "AAAAAAAA4D8AAAAAAADwvw==", "dtype": "<f8", "shape": [2] });
         let bytes: Vec<u8> = [0.5_f64, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
         assert_eq!(encode("<f8", &[2], &bytes), captured);
-        assert_eq!(to_array(&captured), Ok(Array { shape: vec![2], values: vec![0.5, -1.0] }));
+        assert_eq!(to_array(&captured), Ok(NumberArray { shape: vec![2], values: vec![0.5, -1.0] }));
         let scalar = json!({ "__numpy__": "AAAAAAAA4D8=", "dtype": "<f8", "shape": [] });
-        assert_eq!(to_array(&scalar), Ok(Array { shape: vec![], values: vec![0.5] }));
+        assert_eq!(to_array(&scalar), Ok(NumberArray { shape: vec![], values: vec![0.5] }));
     }
 
     #[test]
     fn reads_lists_and_refuses_the_rest() {
         assert_eq!(
             to_array(&json!([[1, 2.5], [3, 4]])),
-            Ok(Array { shape: vec![2, 2], values: vec![1., 2.5, 3., 4.] })
+            Ok(NumberArray { shape: vec![2, 2], values: vec![1., 2.5, 3., 4.] })
         );
         let cases = [
-            (json!([[1, 2], [3]]), DecodeError::Ragged),
-            (json!(["1"]), DecodeError::NoNumbers),
-            (json!([null]), DecodeError::NoNumbers),
-            (json!({ "__numpy__": "!", "dtype": "<f8", "shape": [1] }), DecodeError::Missing("base64")),
-            (json!({ "__numpy__": "", "shape": [0] }), DecodeError::Missing("dtype")),
-            (json!({ "__numpy__": "", "dtype": "<f8", "shape": [-1] }), DecodeError::Missing("shape")),
-            (json!([[[[[1]]]]]), DecodeError::Array(ArrayError::TooLarge)),
+            (json!([[1, 2], [3]]), NumpyDecodeError::Ragged),
+            (json!(["1"]), NumpyDecodeError::NoNumbers),
+            (json!([null]), NumpyDecodeError::NoNumbers),
+            (json!({ "__numpy__": "!", "dtype": "<f8", "shape": [1] }), NumpyDecodeError::Missing("base64")),
+            (json!({ "__numpy__": "", "shape": [0] }), NumpyDecodeError::Missing("dtype")),
+            (json!({ "__numpy__": "", "dtype": "<f8", "shape": [-1] }), NumpyDecodeError::Missing("shape")),
+            (json!([[[[[1]]]]]), NumpyDecodeError::Array(ArrayError::TooLarge)),
         ];
         for (value, error) in cases {
             assert_eq!(to_array(&value), Err(error), "{value}");

@@ -3,27 +3,31 @@
 use assay_model::Secret;
 use hyper::StatusCode;
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::style::{Style, actions};
 use crate::remote::chunk::Chunk;
-use crate::remote::endpoint::Endpoint;
-use crate::remote::fault::Fault;
-use crate::remote::guard::Guard;
-use crate::remote::observation::{Episode, Observation};
+use crate::remote::endpoint::ServerEndpoint;
+use crate::remote::fault::ServerFault;
+use crate::remote::guard::AddressGuard;
+use crate::remote::observation::{Episode, RemoteObservation};
 
 /// A server whose style is known.
-pub(crate) struct Session {
-    client: Client,
+pub(crate) struct HttpSession {
+    client: HttpClient,
     style: Style,
 }
 
-impl Session {
-    pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
-        Self::over(Client::open(guard, endpoint, key).await?).await
+impl HttpSession {
+    pub(crate) async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        key: Option<&Secret>,
+    ) -> Result<Self, ServerFault> {
+        Self::over(HttpClient::open(guard, endpoint, key).await?).await
     }
 
     /// Learns the server's style.
-    pub(crate) async fn over(mut client: Client) -> Result<Self, Fault> {
+    pub(crate) async fn over(mut client: HttpClient) -> Result<Self, ServerFault> {
         let health = client.get("/health").await?;
         let style = if is_absent(health.status) {
             Style::Image
@@ -38,14 +42,14 @@ impl Session {
         self.style.describe().to_owned()
     }
 
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), Fault> {
+    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
         self.style.check(episode)?;
         let answer = self.client.post("/reset", &self.style.reset(episode)).await?;
         // A server without state needs no reset.
         if is_absent(answer.status) { Ok(()) } else { answer.check() }
     }
 
-    pub(crate) async fn infer(&mut self, observation: Observation<'_>) -> Result<Chunk, Fault> {
+    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
         let request = self.style.act(observation, self.client.endpoint());
         let reply = self.client.post("/act", &request).await?.json()?;
         Chunk::new(actions(&reply)?, observation.episode.action_dim)
@@ -54,9 +58,9 @@ impl Session {
 
 /// Reads an answer as one to a request for actions.
 #[cfg(feature = "fuzzing")]
-pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk, Fault> {
-    let status = StatusCode::from_u16(status).map_err(|error| Fault::mismatch(error.to_string()))?;
-    let answer = super::client::Answer { status, body: hyper::body::Bytes::copy_from_slice(body) };
+pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
+    let status = StatusCode::from_u16(status).map_err(|error| ServerFault::mismatch(error.to_string()))?;
+    let answer = super::client::HttpAnswer { status, body: hyper::body::Bytes::copy_from_slice(body) };
     Chunk::new(actions(&answer.json()?)?, action_dim)
 }
 

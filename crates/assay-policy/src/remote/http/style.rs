@@ -4,10 +4,10 @@ use assay_model::frame::Dtype;
 use serde_json::{Map, Value, json};
 
 use super::numpy::{self, is_array, to_array};
-use crate::remote::array::Array;
-use crate::remote::endpoint::Endpoint;
-use crate::remote::fault::Fault;
-use crate::remote::observation::{Episode, Observation, View, is_image};
+use crate::remote::array::NumberArray;
+use crate::remote::endpoint::ServerEndpoint;
+use crate::remote::fault::ServerFault;
+use crate::remote::observation::{ArrayView, Episode, RemoteObservation, is_image};
 
 /// Which requests a server understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl Style {
     }
 
     /// Whether the scenario has what the server needs.
-    pub(super) fn check(self, episode: &Episode) -> Result<(), Fault> {
+    pub(super) fn check(self, episode: &Episode) -> Result<(), ServerFault> {
         if self == Self::Image && episode.images().next().is_none() {
-            return Err(Fault::mismatch(
+            return Err(ServerFault::mismatch(
                 "the policy server has no GET /health, so it is taken for one that wants an image, and this scenario \
                  observes none; answer GET /health with 200 to get the named arrays",
             ));
@@ -46,7 +46,7 @@ impl Style {
         }
     }
 
-    pub(super) fn act(self, observation: Observation<'_>, endpoint: &Endpoint) -> Value {
+    pub(super) fn act(self, observation: RemoteObservation<'_>, endpoint: &ServerEndpoint) -> Value {
         let episode = observation.episode;
         match self {
             Self::Named => {
@@ -65,7 +65,7 @@ impl Style {
 }
 
 /// Numbers as lists, which need no library; images as json_numpy, which need less room.
-fn named(view: &View<'_>) -> Value {
+fn named(view: &ArrayView<'_>) -> Value {
     if view.spec.dtype == Dtype::F64 && view.spec.shape.len() == 1 {
         return view.numbers().collect();
     }
@@ -73,7 +73,7 @@ fn named(view: &View<'_>) -> Value {
 }
 
 /// The first image; all numbers in one row as `proprio`; `unnorm_key` where the address's query names one.
-fn image(observation: Observation<'_>, endpoint: &Endpoint) -> Value {
+fn image(observation: RemoteObservation<'_>, endpoint: &ServerEndpoint) -> Value {
     let mut map = Map::new();
     map.insert("instruction".to_owned(), json!(observation.episode.instruction));
     if let Some(image) = observation.arrays().find(|view| is_image(view.spec)) {
@@ -93,11 +93,11 @@ fn image(observation: Observation<'_>, endpoint: &Endpoint) -> Value {
 
 /// The actions of an answer: `{"actions": ...}`, `{"action": ...}`, or the array itself; also as JSON within a JSON
 /// text, as json_numpy servers do when their framework encodes a second time.
-pub(super) fn actions(reply: &Value) -> Result<Array, Fault> {
+pub(super) fn actions(reply: &Value) -> Result<NumberArray, ServerFault> {
     if let Value::String(text) = reply {
         // OpenVLA's server answers 200 "error" when it failed.
-        let inner: Value = serde_json::from_str(text).map_err(|_| Fault::server(text))?;
-        return if inner.is_string() { Err(Fault::server(text)) } else { actions(&inner) };
+        let inner: Value = serde_json::from_str(text).map_err(|_| ServerFault::server(text))?;
+        return if inner.is_string() { Err(ServerFault::server(text)) } else { actions(&inner) };
     }
     let found = match reply {
         Value::Object(map) if !is_array(reply) => map.get("actions").or_else(|| map.get("action")),
@@ -105,9 +105,9 @@ pub(super) fn actions(reply: &Value) -> Result<Array, Fault> {
     };
     let Some(value) = found else {
         if let Some(error) = reply.get("error").or_else(|| reply.get("detail")) {
-            return Err(Fault::server(error.as_str().map_or_else(|| error.to_string(), str::to_owned).as_str()));
+            return Err(ServerFault::server(error.as_str().map_or_else(|| error.to_string(), str::to_owned).as_str()));
         }
-        return Err(Fault::bad_action("the answer has neither actions nor action"));
+        return Err(ServerFault::bad_action("the answer has neither actions nor action"));
     };
-    to_array(value).map_err(|error| Fault::bad_action(format!("actions: {error}")))
+    to_array(value).map_err(|error| ServerFault::bad_action(format!("actions: {error}")))
 }

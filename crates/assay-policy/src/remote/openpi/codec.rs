@@ -3,12 +3,12 @@
 
 use rmpv::Value;
 
-use crate::remote::array::{Array, ArrayError, MAX_DIMENSIONS};
+use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::{MAX_HORIZON, MAX_REPLY_DEPTH};
 
 /// Why a value is no array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DecodeError {
+pub(super) enum MsgpackDecodeError {
     #[error("no msgpack ({0})")]
     Msgpack(String),
     #[error("bytes behind the message")]
@@ -41,10 +41,10 @@ pub(super) fn encode(value: &Value) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn decode(mut bytes: &[u8]) -> Result<Value, DecodeError> {
+pub(super) fn decode(mut bytes: &[u8]) -> Result<Value, MsgpackDecodeError> {
     let value = rmpv::decode::read_value_with_max_depth(&mut bytes, MAX_REPLY_DEPTH)
-        .map_err(|error| DecodeError::Msgpack(error.to_string()))?;
-    if bytes.is_empty() { Ok(value) } else { Err(DecodeError::Trailing) }
+        .map_err(|error| MsgpackDecodeError::Msgpack(error.to_string()))?;
+    if bytes.is_empty() { Ok(value) } else { Err(MsgpackDecodeError::Trailing) }
 }
 
 /// What stands under a text key of a map.
@@ -66,31 +66,32 @@ pub(super) fn is_array(value: &Value) -> bool {
 }
 
 /// Reads a numpy array, a numpy scalar, or lists of numbers.
-pub(super) fn to_array(value: &Value) -> Result<Array, DecodeError> {
+pub(super) fn to_array(value: &Value) -> Result<NumberArray, MsgpackDecodeError> {
     if is_array(value) {
-        let dtype = marked(value, "dtype").and_then(Value::as_str).ok_or(DecodeError::Missing("dtype"))?;
+        let dtype = marked(value, "dtype").and_then(Value::as_str).ok_or(MsgpackDecodeError::Missing("dtype"))?;
         let data = match marked(value, "data") {
             Some(Value::Binary(data)) => data,
-            _ => return Err(DecodeError::Missing("data")),
+            _ => return Err(MsgpackDecodeError::Missing("data")),
         };
-        let shape = marked(value, "shape").and_then(Value::as_array).ok_or(DecodeError::Missing("shape"))?;
-        let length = |n: &Value| n.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or(DecodeError::Missing("shape"));
+        let shape = marked(value, "shape").and_then(Value::as_array).ok_or(MsgpackDecodeError::Missing("shape"))?;
+        let length =
+            |n: &Value| n.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or(MsgpackDecodeError::Missing("shape"));
         if shape.len() > MAX_DIMENSIONS {
             return Err(ArrayError::TooLarge.into());
         }
-        return Ok(Array::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, data)?);
+        return Ok(NumberArray::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, data)?);
     }
-    let mut array = Array { shape: Vec::new(), values: Vec::new() };
+    let mut array = NumberArray { shape: Vec::new(), values: Vec::new() };
     flatten(value, 0, &mut array)?;
     Ok(array)
 }
 
 /// Adds numbers, however deep they lie; the first list of each depth says how long all are.
-fn flatten(value: &Value, depth: usize, into: &mut Array) -> Result<(), DecodeError> {
+fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), MsgpackDecodeError> {
     let Some(list) = value.as_array() else {
         let scalar = marked(value, "__npgeneric__").and_then(|_| marked(value, "data")).unwrap_or(value);
-        into.values.push(scalar.as_f64().ok_or(DecodeError::NoNumbers)?);
-        return if depth == into.shape.len() { Ok(()) } else { Err(DecodeError::Ragged) };
+        into.values.push(scalar.as_f64().ok_or(MsgpackDecodeError::NoNumbers)?);
+        return if depth == into.shape.len() { Ok(()) } else { Err(MsgpackDecodeError::Ragged) };
     };
     if depth >= MAX_DIMENSIONS || list.len() > MAX_HORIZON {
         return Err(ArrayError::TooLarge.into());
@@ -98,7 +99,7 @@ fn flatten(value: &Value, depth: usize, into: &mut Array) -> Result<(), DecodeEr
     match into.shape.get(depth) {
         Some(length) if *length == list.len() => {}
         None if into.values.is_empty() => into.shape.push(list.len()),
-        _ => return Err(DecodeError::Ragged),
+        _ => return Err(MsgpackDecodeError::Ragged),
     }
     list.iter().try_for_each(|item| flatten(item, depth + 1, into))
 }
@@ -190,28 +191,28 @@ mod tests {
         )))
         .unwrap();
         let actions = to_array(get(&reply, "actions").unwrap()).unwrap();
-        assert_eq!(actions, Array { shape: vec![2, 3], values: vec![1., 2., 3., 4., 5., 6.] });
+        assert_eq!(actions, NumberArray { shape: vec![2, 3], values: vec![1., 2., 3., 4., 5., 6.] });
     }
 
     #[test]
     fn marker_keys_sent_as_text_make_no_array() {
         let text = Value::Map(vec![("__ndarray__".into(), true.into()), ("data".into(), Value::Binary(vec![0; 8]))]);
         assert!(!is_array(&text));
-        assert_eq!(to_array(&text), Err(DecodeError::NoNumbers));
+        assert_eq!(to_array(&text), Err(MsgpackDecodeError::NoNumbers));
     }
 
     #[test]
     fn lists_are_arrays_too() {
         let list = |numbers: &[f64]| Value::Array(numbers.iter().map(|x| Value::from(*x)).collect());
         let rows = Value::Array(vec![list(&[1., 2.]), list(&[3., 4.])]);
-        assert_eq!(to_array(&rows), Ok(Array { shape: vec![2, 2], values: vec![1., 2., 3., 4.] }));
-        assert_eq!(to_array(&Value::from(3)), Ok(Array { shape: vec![], values: vec![3.] }));
+        assert_eq!(to_array(&rows), Ok(NumberArray { shape: vec![2, 2], values: vec![1., 2., 3., 4.] }));
+        assert_eq!(to_array(&Value::from(3)), Ok(NumberArray { shape: vec![], values: vec![3.] }));
         for ragged in
             [vec![list(&[1., 2.]), list(&[3.])], vec![list(&[1.]), Value::from(2)], vec![Value::from(1), list(&[2.])]]
         {
-            assert_eq!(to_array(&Value::Array(ragged)), Err(DecodeError::Ragged));
+            assert_eq!(to_array(&Value::Array(ragged)), Err(MsgpackDecodeError::Ragged));
         }
-        assert_eq!(to_array(&Value::Array(vec!["x".into()])), Err(DecodeError::NoNumbers));
+        assert_eq!(to_array(&Value::Array(vec!["x".into()])), Err(MsgpackDecodeError::NoNumbers));
     }
 
     #[test]
@@ -221,9 +222,9 @@ mod tests {
         let long = [0xdd, 0xff, 0xff, 0xff, 0xff];
         let wide = [0xc6, 0xff, 0xff, 0xff, 0xff];
         for bytes in [deep.as_slice(), &long, &wide, &[], &[0xa5, b'x']] {
-            assert!(matches!(decode(bytes), Err(DecodeError::Msgpack(_))));
+            assert!(matches!(decode(bytes), Err(MsgpackDecodeError::Msgpack(_))));
         }
-        assert_eq!(decode(&[0x80, 0x80]), Err(DecodeError::Trailing));
+        assert_eq!(decode(&[0x80, 0x80]), Err(MsgpackDecodeError::Trailing));
     }
 
     proptest::proptest! {

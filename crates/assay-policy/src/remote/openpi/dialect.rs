@@ -4,8 +4,8 @@ use assay_model::sanitise;
 use rmpv::Value;
 
 use super::codec::{array, get};
-use crate::remote::fault::Fault;
-use crate::remote::observation::{Episode, Observation};
+use crate::remote::fault::ServerFault;
+use crate::remote::observation::{Episode, RemoteObservation};
 
 /// Longest name of an action space that is kept.
 const MAX_NAME_BYTES: usize = 64;
@@ -61,7 +61,7 @@ impl Dialect {
     }
 
     /// Whether the scenario has what the server needs.
-    pub(super) fn check(&self, episode: &Episode) -> Result<(), Fault> {
+    pub(super) fn check(&self, episode: &Episode) -> Result<(), ServerFault> {
         let Self::RoboArena(needs) = self else { return Ok(()) };
         let mut wanted = Vec::new();
         let sides: &[&str] = if needs.stereo_camera { &["left", "right"] } else { &["left"] };
@@ -71,14 +71,14 @@ impl Dialect {
         }
         let offered = |name: &String| episode.images().any(|image| &image.name == name);
         if let Some(missing) = wanted.iter().find(|name| !offered(name)) {
-            return Err(Fault::mismatch(format!(
+            return Err(ServerFault::mismatch(format!(
                 "the policy server needs the image {missing}, which this scenario does not observe"
             )));
         }
         let Some([height, width]) = needs.resolution else { return Ok(()) };
         let fits = |shape: &[u32]| shape[..2].iter().map(|n| u64::from(*n)).eq([height, width]);
         match episode.images().find(|image| wanted.contains(&image.name) && !fits(&image.shape)) {
-            Some(image) => Err(Fault::mismatch(format!(
+            Some(image) => Err(ServerFault::mismatch(format!(
                 "the policy server needs images of {height} x {width} pixels; {} has {} x {}",
                 image.name, image.shape[0], image.shape[1]
             ))),
@@ -96,7 +96,7 @@ impl Dialect {
     }
 
     /// The request for actions.
-    pub(super) fn request(&self, observation: Observation<'_>) -> Value {
+    pub(super) fn request(&self, observation: RemoteObservation<'_>) -> Value {
         let key = |name: &str| Value::from(format!("observation/{name}"));
         let mut map: Vec<(Value, Value)> = observation
             .arrays()

@@ -6,6 +6,6 @@ mod dialect;
 mod session;
 mod socket;
 
-pub(crate) use session::Session;
+pub(crate) use session::OpenPiSession;
 #[cfg(feature = "fuzzing")]
 pub(crate) use {session::read_everywhere, socket::Socket};

@@ -5,32 +5,36 @@ use rmpv::Value;
 
 use super::codec::{decode, encode, get, is_array, to_array};
 use super::dialect::{Dialect, is_reset_done};
-use super::socket::{Content, Socket};
+use super::socket::{MessageContent, Socket};
 use crate::remote::chunk::Chunk;
-use crate::remote::endpoint::Endpoint;
-use crate::remote::fault::Fault;
-use crate::remote::guard::Guard;
-use crate::remote::observation::{Episode, Observation};
+use crate::remote::endpoint::ServerEndpoint;
+use crate::remote::fault::ServerFault;
+use crate::remote::guard::AddressGuard;
+use crate::remote::observation::{Episode, RemoteObservation};
 
 /// Names of keys that a message may show.
 const MAX_KEYS_BYTES: usize = 200;
 
 /// A connection that was introduced.
-pub(crate) struct Session {
+pub(crate) struct OpenPiSession {
     socket: Socket,
     dialect: Dialect,
 }
 
-impl Session {
-    pub(crate) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+impl OpenPiSession {
+    pub(crate) async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        key: Option<&Secret>,
+    ) -> Result<Self, ServerFault> {
         Self::over(Socket::open(guard, endpoint, key).await?).await
     }
 
     /// Takes the server's introduction.
-    pub(crate) async fn over(mut socket: Socket) -> Result<Self, Fault> {
+    pub(crate) async fn over(mut socket: Socket) -> Result<Self, ServerFault> {
         let metadata = match socket.receive().await? {
-            Content::Binary(bytes) => map(&bytes)?,
-            Content::Text(text) => return Err(Fault::server(&text)),
+            MessageContent::Binary(bytes) => map(&bytes)?,
+            MessageContent::Text(text) => return Err(ServerFault::server(&text)),
         };
         Ok(Self { socket, dialect: Dialect::of(&metadata) })
     }
@@ -39,37 +43,37 @@ impl Session {
         self.dialect.describe()
     }
 
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), Fault> {
+    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
         self.dialect.check(episode)?;
         let Some(request) = self.dialect.reset(episode) else { return Ok(()) };
         self.socket.send(encode(&request)).await?;
         match self.socket.receive().await? {
-            Content::Text(text) if is_reset_done(&text) => Ok(()),
-            Content::Text(text) => Err(Fault::server(&text)),
-            Content::Binary(bytes) => {
+            MessageContent::Text(text) if is_reset_done(&text) => Ok(()),
+            MessageContent::Text(text) => Err(ServerFault::server(&text)),
+            MessageContent::Binary(bytes) => {
                 let reply = map(&bytes)?;
                 failure(&reply)?;
                 match get(&reply, "status").and_then(Value::as_str) {
                     Some(text) if is_reset_done(text) => Ok(()),
-                    _ => Err(Fault::protocol("its answer to a reset is not 'reset successful'")),
+                    _ => Err(ServerFault::protocol("its answer to a reset is not 'reset successful'")),
                 }
             }
         }
     }
 
-    pub(crate) async fn infer(&mut self, observation: Observation<'_>) -> Result<Chunk, Fault> {
+    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
         if let Some(early) = self.socket.pending() {
             return Err(unasked(early));
         }
         self.socket.send(encode(&self.dialect.request(observation))).await?;
         let reply = match self.socket.receive().await? {
-            Content::Binary(bytes) => map(&bytes)?,
-            Content::Text(text) => return Err(Fault::server(&text)),
+            MessageContent::Binary(bytes) => map(&bytes)?,
+            MessageContent::Text(text) => return Err(ServerFault::server(&text)),
         };
         Chunk::new(actions(&reply)?, observation.episode.action_dim)
     }
 
-    pub(crate) async fn idle(&mut self) -> Fault {
+    pub(crate) async fn idle(&mut self) -> ServerFault {
         unasked(self.socket.receive().await)
     }
 
@@ -79,22 +83,22 @@ impl Session {
 }
 
 /// A message that came while none was expected.
-fn unasked(message: Result<Content, Fault>) -> Fault {
+fn unasked(message: Result<MessageContent, ServerFault>) -> ServerFault {
     match message {
-        Ok(Content::Text(text)) => Fault::server(&text),
-        Ok(Content::Binary(_)) => Fault::unasked(),
+        Ok(MessageContent::Text(text)) => ServerFault::server(&text),
+        Ok(MessageContent::Binary(_)) => ServerFault::unasked(),
         Err(fault) => fault,
     }
 }
 
-fn map(bytes: &[u8]) -> Result<Value, Fault> {
-    let value = decode(bytes).map_err(|error| Fault::protocol(error.to_string()))?;
-    if value.is_map() { Ok(value) } else { Err(Fault::protocol("msgpack, but no map")) }
+fn map(bytes: &[u8]) -> Result<Value, ServerFault> {
+    let value = decode(bytes).map_err(|error| ServerFault::protocol(error.to_string()))?;
+    if value.is_map() { Ok(value) } else { Err(ServerFault::protocol("msgpack, but no map")) }
 }
 
 /// Reads a message as each of the three that a server sends.
 #[cfg(feature = "fuzzing")]
-pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk, Fault> {
+pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
     let value = map(message)?;
     drop(Dialect::of(&value).describe());
     failure(&value)?;
@@ -102,23 +106,23 @@ pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk
 }
 
 /// vLLM-Omni tells errors in a map.
-fn failure(reply: &Value) -> Result<(), Fault> {
+fn failure(reply: &Value) -> Result<(), ServerFault> {
     if get(reply, "type").and_then(Value::as_str) != Some("error") {
         return Ok(());
     }
-    Err(Fault::server(get(reply, "message").and_then(Value::as_str).unwrap_or("no message")))
+    Err(ServerFault::server(get(reply, "message").and_then(Value::as_str).unwrap_or("no message")))
 }
 
 /// The actions of an answer: under a key, or (older RoboArena servers) the answer itself.
-fn actions(reply: &Value) -> Result<crate::remote::array::Array, Fault> {
+fn actions(reply: &Value) -> Result<crate::remote::array::NumberArray, ServerFault> {
     failure(reply)?;
     let found = if is_array(reply) { Some(reply) } else { get(reply, "actions").or_else(|| get(reply, "action")) };
     match found {
-        Some(value) => to_array(value).map_err(|error| Fault::bad_action(format!("actions: {error}"))),
+        Some(value) => to_array(value).map_err(|error| ServerFault::bad_action(format!("actions: {error}"))),
         None => {
             let keys: Vec<_> = reply.as_map().into_iter().flatten().filter_map(|(key, _)| key.as_str()).collect();
             let keys = sanitise(&keys.join(", "), MAX_KEYS_BYTES);
-            Err(Fault::bad_action(format!("the answer has no key actions; its keys are: {keys}")))
+            Err(ServerFault::bad_action(format!("the answer has no key actions; its keys are: {keys}")))
         }
     }
 }

@@ -10,37 +10,41 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
-use crate::remote::allowance::Allowance;
-use crate::remote::endpoint::Endpoint;
-use crate::remote::fault::Fault;
-use crate::remote::guard::Guard;
+use crate::remote::allowance::ReceiveAllowance;
+use crate::remote::endpoint::ServerEndpoint;
+use crate::remote::fault::ServerFault;
+use crate::remote::guard::AddressGuard;
 use crate::remote::limits::{CLOSE_LIMIT, MAX_CONTROL_FRAMES, MAX_REPLY_BYTES};
 use crate::remote::transport::{self, Transport};
 
 /// A connected WebSocket.
 pub(crate) struct Socket {
     stream: WebSocketStream<Box<dyn Transport>>,
-    allowance: Allowance,
+    allowance: ReceiveAllowance,
     control_frames: u32,
 }
 
 /// A message with content.
-pub(super) enum Content {
+pub(super) enum MessageContent {
     Binary(Bytes),
     Text(String),
 }
 
 impl Socket {
-    pub(super) async fn open(guard: &Guard, endpoint: &Endpoint, key: Option<&Secret>) -> Result<Self, Fault> {
+    pub(super) async fn open(
+        guard: &AddressGuard,
+        endpoint: &ServerEndpoint,
+        key: Option<&Secret>,
+    ) -> Result<Self, ServerFault> {
         let url = endpoint.in_full();
-        let mut request = url.into_client_request().map_err(|error| Fault::mismatch(error.to_string()))?;
+        let mut request = url.into_client_request().map_err(|error| ServerFault::mismatch(error.to_string()))?;
         if let Some(key) = key {
             let mut value = HeaderValue::from_str(&format!("Api-Key {}", key.reveal()))
-                .map_err(|_| Fault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+                .map_err(|_| ServerFault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let allowance = Allowance::default();
+        let allowance = ReceiveAllowance::default();
         let stream = transport::open(guard, endpoint, &allowance).await?;
         let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config())).await;
         let (stream, _) = opened.map_err(|error| allowance.explain(refused(&error)))?;
@@ -49,39 +53,41 @@ impl Socket {
 
     /// Over a stream on which the handshake was done.
     #[cfg(feature = "fuzzing")]
-    pub(crate) async fn over(stream: Box<dyn Transport>, allowance: Allowance) -> Self {
+    pub(crate) async fn over(stream: Box<dyn Transport>, allowance: ReceiveAllowance) -> Self {
         let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
         let stream = WebSocketStream::from_raw_socket(stream, role, Some(config())).await;
         Self { stream, allowance, control_frames: 0 }
     }
 
-    pub(super) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
+    pub(super) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), ServerFault> {
         self.allowance.renew();
         let sent = self.stream.send(Message::Binary(bytes.into())).await;
         sent.map_err(|error| self.allowance.explain(broken(&error)))
     }
 
     /// The next message with content. Pings are answered on the way. May be dropped at any point.
-    pub(super) async fn receive(&mut self) -> Result<Content, Fault> {
+    pub(super) async fn receive(&mut self) -> Result<MessageContent, ServerFault> {
         loop {
             match self.stream.next().await {
-                Some(Ok(Message::Binary(bytes))) => return Ok(Content::Binary(bytes)),
-                Some(Ok(Message::Text(text))) => return Ok(Content::Text(text.as_str().to_owned())),
-                Some(Ok(Message::Close(frame))) => return Err(Fault::closed(reason(frame.as_ref()))),
+                Some(Ok(Message::Binary(bytes))) => return Ok(MessageContent::Binary(bytes)),
+                Some(Ok(Message::Text(text))) => return Ok(MessageContent::Text(text.as_str().to_owned())),
+                Some(Ok(Message::Close(frame))) => return Err(ServerFault::closed(reason(frame.as_ref()))),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
                     self.control_frames += 1;
                     if self.control_frames > MAX_CONTROL_FRAMES {
-                        return Err(Fault::protocol(format!("more than {MAX_CONTROL_FRAMES} pings in an episode")));
+                        return Err(ServerFault::protocol(format!(
+                            "more than {MAX_CONTROL_FRAMES} pings in an episode"
+                        )));
                     }
                 }
                 Some(Err(error)) => return Err(self.allowance.explain(broken(&error))),
-                None => return Err(Fault::closed("")),
+                None => return Err(ServerFault::closed("")),
             }
         }
     }
 
     /// What is there already, without waiting.
-    pub(super) fn pending(&mut self) -> Option<Result<Content, Fault>> {
+    pub(super) fn pending(&mut self) -> Option<Result<MessageContent, ServerFault>> {
         self.receive().now_or_never()
     }
 
@@ -119,7 +125,7 @@ fn reason(frame: Option<&CloseFrame>) -> String {
 }
 
 /// The handshake failed.
-fn refused(error: &Error) -> Fault {
+fn refused(error: &Error) -> ServerFault {
     let why = match error {
         Error::Http(response) => match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -130,19 +136,19 @@ fn refused(error: &Error) -> Fault {
         },
         other => other.to_string(),
     };
-    Fault::new("connect", format!("no WebSocket with the policy server: {why}"))
+    ServerFault::new("connect", format!("no WebSocket with the policy server: {why}"))
 }
 
 /// The connection failed later.
-fn broken(error: &Error) -> Fault {
+fn broken(error: &Error) -> ServerFault {
     match error {
         Error::ConnectionClosed
         | Error::AlreadyClosed
         | Error::Io(_)
-        | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Fault::closed(""),
+        | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => ServerFault::closed(""),
         Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            Fault::protocol(format!("a message of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)))
+            ServerFault::protocol(format!("a message of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)))
         }
-        other => Fault::protocol(other.to_string()),
+        other => ServerFault::protocol(other.to_string()),
     }
 }

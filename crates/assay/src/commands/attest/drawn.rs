@@ -9,7 +9,7 @@ use assay_model::lane::files;
 use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingStatement};
 use assay_worker::STATEMENT_FILE;
 
-use super::evidence::{Found, evidence};
+use super::evidence::{PresentEvidence, evidence};
 use super::{line, read, refuse, signer};
 use crate::cli::AttestVerify;
 use crate::exit::{Code, Failure, OrFail};
@@ -46,7 +46,9 @@ pub(super) fn rendering(arguments: &AttestVerify, file: &[u8], known: &Published
         (Err(changed), _) => return refuse("recording", &format!("{changed} is not the one that it was drawn from")),
         (_, Err(changed)) => return refuse("job", &format!("{changed} is not the statement that it belongs to")),
         (Ok(recording), Ok(job)) => {
-            let of = |found: &Found, there: &str| if found.here > 0 { there.to_owned() } else { "not here".to_owned() };
+            let of = |found: &PresentEvidence, there: &str| {
+                if found.here > 0 { there.to_owned() } else { "not here".to_owned() }
+            };
             line(&mut text, "recording", &of(&recording, "the one that it was drawn from"));
             line(&mut text, "job", &of(&job, "the statement beside the report is the one that it belongs to"));
         }

@@ -18,7 +18,7 @@ const SHOWN_DIGITS: usize = 16;
 const SHOWN_FILES: usize = 3;
 
 /// What of the evidence lies in a folder, all of it unchanged.
-pub(super) struct Found {
+pub(super) struct PresentEvidence {
     pub(super) here: usize,
     /// Names of what does not.
     pub(super) absent: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Found {
     pub(super) report: bool,
 }
 
-impl Found {
+impl PresentEvidence {
     pub(super) fn words(&self) -> String {
         let all = self.here + self.absent.len();
         match self.absent.len() {
@@ -66,8 +66,8 @@ fn shown(names: &[String]) -> String {
 }
 
 /// Compares `files` with what lies in `folder`; `Ok(Err(name))` is a file that was changed.
-pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Result<Found, String>> {
-    let mut found = Found { here: 0, absent: Vec::new(), report: false };
+pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Result<PresentEvidence, String>> {
+    let mut found = PresentEvidence { here: 0, absent: Vec::new(), report: false };
     for file in files {
         // The statement is signed, but by somebody else: its names must not lead out of the folder.
         let plain = file.name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.name.contains('\\');

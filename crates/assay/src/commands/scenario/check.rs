@@ -1,7 +1,7 @@
 //! `assay scenario check`: whether a scenario can be used, and what is wrong where it can't.
 
 use assay_model::Isolation;
-use assay_model::lane::{Checked, Figures};
+use assay_model::lane::{Figures, ScenarioCheck};
 use assay_scenario::Library;
 use assay_worker::Installation;
 use serde_json::json;
@@ -24,7 +24,7 @@ pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result
     Ok(if ok { Code::Success } else { Code::Unsafe })
 }
 
-fn text(path: &str, checked: &Checked) -> String {
+fn text(path: &str, checked: &ScenarioCheck) -> String {
     let screen = screen::layout();
     if let Some(fault) = &checked.fault {
         let key = fault.key.as_ref().map(|key| format!(": {key}")).unwrap_or_default();

@@ -17,7 +17,7 @@ const SHORTENED: f64 = 1e-6;
 const SINGLE_PERIOD_S: f64 = 0.001;
 
 /// A recorded trace, evenly spaced.
-pub(super) struct Trace {
+pub(super) struct CsvTrace {
     /// `time`, then the signals.
     pub(super) names: Vec<String>,
     /// One for each name, equally long.
@@ -26,7 +26,7 @@ pub(super) struct Trace {
     pub(super) period_s: f64,
 }
 
-impl Trace {
+impl CsvTrace {
     /// Reads `path`. Errors name line and column.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let file = std::fs::File::open(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
@@ -108,19 +108,19 @@ mod tests {
 
     #[track_caller]
     fn refused(csv: &str, why: &str) {
-        let error = Trace::parse(csv.as_bytes()).err().map(|e| format!("{e:#}")).unwrap_or_default();
+        let error = CsvTrace::parse(csv.as_bytes()).err().map(|e| format!("{e:#}")).unwrap_or_default();
         assert!(error.contains(why), "{csv:?}: {error:?} does not say {why:?}");
     }
 
     #[test]
     fn reads_columns_and_period() {
         let trace =
-            Trace::parse("time, x, y\n# a comment\n0.0, 1, -2e-3\n0.002,NaN,inf\n0.004,3,4\n".as_bytes()).unwrap();
+            CsvTrace::parse("time, x, y\n# a comment\n0.0, 1, -2e-3\n0.002,NaN,inf\n0.004,3,4\n".as_bytes()).unwrap();
         assert_eq!(trace.names, ["time", "x", "y"]);
         assert_eq!((trace.period_s, trace.rows()), (0.002, 3));
         assert!(trace.columns[1][1].is_nan() && trace.columns[2][1].is_infinite());
         let thirds: String = (0..400).map(|i| format!("{:.6},0\n", f64::from(i) / 300.0)).collect();
-        let period_s = Trace::parse(format!("time,x\n{thirds}").as_bytes()).unwrap().period_s;
+        let period_s = CsvTrace::parse(format!("time,x\n{thirds}").as_bytes()).unwrap().period_s;
         assert!((period_s * 300.0 - 1.0).abs() < 1e-5, "{period_s}");
     }
 
