@@ -11,10 +11,9 @@
 //!
 //! Only x86-64 Linux: the filters list its system calls.
 
-mod bare;
-mod before_exec;
 mod bwrap;
 mod child;
+mod child_setup;
 mod clocks;
 mod exit;
 mod filter;
@@ -33,6 +32,7 @@ mod ruleset;
 mod spawn;
 mod spec;
 mod stage;
+mod without_namespaces;
 
 pub use child::Child;
 pub use clocks::Activity;

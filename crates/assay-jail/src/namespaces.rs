@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::before_exec::ChildSetup;
 use crate::bwrap::{Descriptors, arguments};
 use crate::child::wait_readable;
+use crate::child_setup::ChildSetup;
 use crate::orphans::{kill_children, own_name};
 use crate::output::OutputDrain;
 use crate::spawn::{connect, io};
@@ -50,11 +50,11 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
 
     let raw = i32::try_from(monitor.id()).ok().and_then(Pid::from_raw);
     let monitor = raw.ok_or(SpawnError::Bubblewrap { message: "it has no pid".to_owned() })?;
-    attend(monitor, info_reader, log_reader)
+    adopt(monitor, info_reader, log_reader)
 }
 
 /// Takes hold of a started jail.
-fn attend(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, SpawnError> {
+fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, SpawnError> {
     let monitor_fd = pidfd_open(monitor, PidfdFlags::empty()).map_err(|e| io("pidfd_open")(e.into()))?;
     let Some(program) = program_pid(info) else {
         let message = complaint(monitor, &monitor_fd, &mut log);
@@ -72,13 +72,13 @@ fn attend(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, 
         }
     };
     let watched = program_fd.as_ref().and_then(|fd| fd.try_clone().ok());
-    first_in_need_of_memory(program);
+    prefer_oom_kill(program);
     let output = OutputDrain::drain(log, watched).map_err(io("start the log's thread"))?;
     Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
 }
 
 /// Memory pressure should end policies before it ends us. Best effort: not everybody may set it.
-pub(crate) fn first_in_need_of_memory(program: Pid) {
+pub(crate) fn prefer_oom_kill(program: Pid) {
     drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use assay_model::Isolation;
 
 use crate::stage::{Closed, check_reachable};
-use crate::{Child, Jail, JailSpec, bare, namespaces};
+use crate::{Child, Jail, JailSpec, namespaces, without_namespaces};
 
 /// A host user without rights, for when we are root: limits and namespaces do not hold root.
 const NOBODY: u32 = 65534;
@@ -60,7 +60,7 @@ impl Jail {
         check_sources(&spec)?;
         match self.isolation() {
             Isolation::Namespaces => namespaces::spawn(self, spec),
-            Isolation::Landlock | Isolation::None => bare::spawn(self, spec),
+            Isolation::Landlock | Isolation::None => without_namespaces::spawn(self, spec),
         }
     }
 }

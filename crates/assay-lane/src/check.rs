@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::lane::{Figures, ScenarioCheck, ScenarioFault, files};
 use assay_scenario::Scenario;
-use assay_sim::{World, Simulation, WorldError};
+use assay_sim::{Simulation, World, WorldError};
 
 use crate::Places;
 use crate::cpu_clock::CpuClock;

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named() {
-        use DifferenceCause::{World, Physics, Policy};
+        use DifferenceCause::{Physics, Policy, World};
         assert_eq!(compared(&trace(), &trace()).difference, None);
         assert_eq!(difference(|t| t.facts[0].1 = "0.25".into()), (0, 0.0, "draw.lean".into(), World));
         assert_eq!(difference(|t| t.names[3] = "signal.y".into()), (0, 0.0, "columns".into(), World));

@@ -7,7 +7,7 @@ use assay_model::frame::{Dtype, Init};
 use assay_model::lane::{Done, Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
 use assay_scenario::Scenario;
-use assay_sim::{World, Simulation, TraceHash, Unstable};
+use assay_sim::{Simulation, TraceHash, Unstable, World};
 use assay_stl::TraceEnd;
 
 use crate::Trace;

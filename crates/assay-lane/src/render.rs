@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
-use assay_sim::{World, Simulation};
+use assay_sim::{Simulation, World};
 
 use crate::caption::caption;
 use crate::log::{EpisodeLog, ImageLog};
+use crate::observed_images::ObservedImages;
 use crate::rerun::Rerun;
-use crate::seen::Seen;
 use crate::step::{LoadError, load, load_to_draw};
 use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
 
@@ -82,7 +82,7 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, E
     if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
         // What the policy saw goes before what people look at.
         cameras_dropped = Some(too_many(job));
-        drawn = draw(&world, job, trace, &places.scratch, &Seen::default());
+        drawn = draw(&world, job, trace, &places.scratch, &ObservedImages::default());
     }
     let images_dropped = match drawn {
         Ok(true) => None,
@@ -101,17 +101,21 @@ fn too_many(job: &RenderJob) -> String {
 }
 
 /// What the policy saw, if it has eyes, or why that is left out.
-fn look(places: &Places, job: &RenderJob, trace: &Trace) -> Result<(Seen, Option<String>), EpisodeRenderError> {
+fn look(
+    places: &Places,
+    job: &RenderJob,
+    trace: &Trace,
+) -> Result<(ObservedImages, Option<String>), EpisodeRenderError> {
     let world = load(places)?;
     if !world.scenario().has_images() {
-        return Ok((Seen::default(), None));
+        return Ok((ObservedImages::default(), None));
     }
-    match Seen::draw(&world, job.world_seed, trace, job.max_image_bytes) {
+    match ObservedImages::draw(&world, job.world_seed, trace, job.max_image_bytes) {
         Ok(Some(seen)) => Ok((seen, None)),
-        Ok(None) => Ok((Seen::default(), Some(too_many(job)))),
+        Ok(None) => Ok((ObservedImages::default(), Some(too_many(job)))),
         Err(EpisodeRenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
-            Ok((Seen::default(), Some("they could not be drawn on this machine".to_owned())))
+            Ok((ObservedImages::default(), Some("they could not be drawn on this machine".to_owned())))
         }
         Err(error) => Err(error),
     }
@@ -148,7 +152,7 @@ fn draw(
     job: &RenderJob,
     trace: &Trace,
     folder: &Path,
-    seen: &Seen,
+    seen: &ObservedImages,
 ) -> Result<bool, EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let mut drawing = Drawing::start(&mut rerun.simulation, world, job, folder)?;

@@ -1,7 +1,7 @@
 //! A recorded episode run again, step by step, from its inputs alone. What the trace does not hold (poses, contacts,
 //! forces) is there again; what it does hold must come out to the bit, or the recording is not believed.
 
-use assay_sim::{World, Simulation, WorldError};
+use assay_sim::{Simulation, World, WorldError};
 
 use crate::Trace;
 

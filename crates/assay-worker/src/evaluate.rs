@@ -8,8 +8,9 @@ use std::thread;
 use assay_model::{EpisodeResult, Plan};
 
 use crate::engine::core_of;
-use crate::session::{LaneSession, SessionEvents, platform};
-use crate::{Cancel, Engine, Job, SessionError, evidence};
+use crate::episode::evidence;
+use crate::episode::session::{LaneSession, SessionEvents, platform};
+use crate::{Cancel, Engine, Job, SessionError};
 
 /// What an evaluation tells while it runs; called from several threads.
 pub trait EvaluationEvents: Sync {

@@ -47,7 +47,7 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Re
 fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
-    Ok(crate::statement::hex(&hash.finalize()))
+    Ok(crate::signing::statement::hex(&hash.finalize()))
 }
 
 struct HashWriter<'a>(&'a mut Sha256);

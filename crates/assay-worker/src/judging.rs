@@ -9,8 +9,10 @@ use assay_model::lane::{StillsJob, files};
 use assay_model::{Artifact, EpisodeResult, Judgement, SeedSource, moments};
 use assay_scenario::Scenario;
 
-use crate::session::platform;
-use crate::{Cancel, Engine, evidence, video};
+use crate::episode::evidence;
+use crate::episode::session::platform;
+use crate::rendering::video;
+use crate::{Cancel, Engine};
 
 /// Pixels of a frame.
 const SIZE: (u32, u32) = (512, 384);

@@ -6,47 +6,40 @@
 //! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one
 //! simulator).
 
-mod attempt;
 mod cancel;
-mod drawing;
 mod engine;
+mod episode;
 mod evaluate;
-mod evidence;
-mod examine;
 mod fingerprint;
-mod finisher;
 mod installation;
 mod judging;
-mod keyring;
-mod lane_process;
-mod policy;
 mod pools;
 mod preflight;
+mod rendering;
 mod replay;
-mod results;
+mod scenario_check;
 mod scenario_versions;
 mod scratch;
 mod service;
-mod session;
-mod statement;
-mod vet;
-mod video;
+mod signing;
 
 pub use cancel::Cancel;
-pub use drawing::{DrawEvents, DrawJob, DrawTools, Drawn, RenderingError, draw_all, drawn_in, frames_of, undrawn};
 pub use engine::{Engine, EngineError, EngineOptions, NotIsolated, WallBudget};
+pub use episode::evidence::{DEFAULT_JOB_BYTES, episode_share};
+pub use episode::policy::PolicySource;
+pub use episode::session::{Job, SessionError};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
-pub use evidence::{DEFAULT_JOB_BYTES, episode_share};
-pub use examine::{ExamineError, check, draw};
 pub use installation::{Installation, InstallationError};
 pub use judging::Judging;
-pub use keyring::{Keyring, KeyringError};
-pub use policy::PolicySource;
 pub use preflight::{PreflightJob, preflight};
+pub use rendering::drawing::{
+    DrawEvents, DrawJob, DrawTools, Drawn, RenderingError, draw_all, drawn_in, frames_of, undrawn,
+};
+pub use rendering::video::check_rendering;
 pub use replay::{Replay, ReplayError, replay};
+pub use scenario_check::examine::{ExamineError, check, draw};
+pub use scenario_check::publish_check::{PublishCheck, publish_check};
 pub use scenario_versions::ScenarioGone;
 pub use service::{ServiceOptions, WorkerService};
-pub use session::{Job, SessionError};
-pub use statement::{STATEMENT_FILE, SignError, evidence_in, sha256_of, sign};
-pub use vet::{Vetted, vet};
-pub use video::check_rendering;
+pub use signing::keyring::{Keyring, KeyringError};
+pub use signing::statement::{STATEMENT_FILE, SignError, evidence_in, sha256_of, sign};

@@ -10,8 +10,10 @@ use assay_model::lane::files;
 use assay_model::{Comparison, EpisodeResult, Record};
 
 use crate::engine::core_of;
-use crate::session::{LaneSession, SessionEvents, platform};
-use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError, evidence, video};
+use crate::episode::evidence;
+use crate::episode::session::{LaneSession, SessionEvents, platform};
+use crate::rendering::video;
+use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 
 /// Longest answer of a comparison, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;

@@ -8,7 +8,7 @@ use assay_model::{AccountId, ScenarioCard, ScenarioId};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::{Scenario, ScenarioError, Spec};
 use assay_store::is_disk_full;
-use assay_worker::{Engine, ExamineError, vet};
+use assay_worker::{Engine, ExamineError, PublishCheck, publish_check};
 
 /// Looks at scenarios beside the engine's lanes.
 #[derive(Debug)]
@@ -27,13 +27,13 @@ impl Publisher for EnginePublisher {
     }
 
     fn check(&self, draft: &Draft) -> Result<Option<Vec<u8>>, DraftFailure> {
-        let vetted = vet(&self.0, &draft.scenario).map_err(|error| match error {
+        let check = publish_check(&self.0, &draft.scenario).map_err(|error| match error {
             ExamineError::Busy => DraftFailure::Busy,
             other => broken(&other),
         })?;
-        match vetted {
-            Ok(vetted) => Ok(vetted.thumbnail),
-            Err(fault) => Err(DraftFailure::Fault(fault)),
+        match check {
+            PublishCheck::Accepted { thumbnail } => Ok(thumbnail),
+            PublishCheck::Rejected(fault) => Err(DraftFailure::Fault(fault)),
         }
     }
 

@@ -25,8 +25,7 @@ pub(super) struct Gather<'a> {
 impl<'a> Gather<'a> {
     pub(super) fn new(scenario: &Scenario, simulation: &Simulation, trace: &'a Trace) -> Self {
         let columns = trace.signals();
-        let clause =
-            |clause: &assay_scenario::Clause| (clause.bound.pointwise(&columns), clause.bound.monitor());
+        let clause = |clause: &assay_scenario::Clause| (clause.bound.pointwise(&columns), clause.bound.monitor());
         let clauses = scenario.clauses.iter().map(clause).collect();
         let names = (0..simulation.geoms()).map(|geom| simulation.geom_name(geom)).collect();
         Self { clauses, columns, since: 0, contacts: BTreeMap::new(), names }

@@ -7,7 +7,7 @@ use foxglove::messages::{CompressedImage, CompressedVideo};
 
 use super::topics::{LogError, Topic, Topics, timestamp};
 use crate::Trace;
-use crate::seen::Seen;
+use crate::observed_images::ObservedImages;
 
 /// The images of an episode that is run again.
 pub(crate) struct ImageLog<'a> {
@@ -15,7 +15,7 @@ pub(crate) struct ImageLog<'a> {
     /// Made with the first frame.
     video: Option<Topic<CompressedVideo>>,
     /// The policy's images, and how many of them are written.
-    seen: &'a Seen,
+    seen: &'a ObservedImages,
     shown: usize,
     images: Vec<Topic<CompressedImage>>,
     camera: String,
@@ -23,7 +23,12 @@ pub(crate) struct ImageLog<'a> {
 
 impl<'a> ImageLog<'a> {
     /// Starts the file at `path`.
-    pub(crate) fn create(path: &Path, scenario: &Scenario, trace: &Trace, seen: &'a Seen) -> Result<Self, LogError> {
+    pub(crate) fn create(
+        path: &Path,
+        scenario: &Scenario,
+        trace: &Trace,
+        seen: &'a ObservedImages,
+    ) -> Result<Self, LogError> {
         let mut topics = Topics::create(path)?;
         topics.metadata("assay", &trace.facts)?;
         let image = |(name, _): &(String, String)| topics.topic(&format!("/images/{name}"), &[]);

@@ -22,7 +22,7 @@ const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Which policy to load, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct LoadRequest {
     /// Its folder, as [`crate::intake`] left it.
     pub policy_dir: PathBuf,
     /// What `random` and `numpy.random` are seeded with.
@@ -82,7 +82,7 @@ pub enum TakeError {
 /// See [`super::Pool::take`]. Stops when `is_cancelled` says so.
 pub(super) fn take(
     shared: &Arc<PoolShared>,
-    order: &Order,
+    order: &LoadRequest,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<LoadOutcome, TakeError> {
     let PolicyBudget { import_cpu, cpu_s, memory_bytes } = order.allowance;

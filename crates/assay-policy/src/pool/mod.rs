@@ -20,7 +20,7 @@ use assay_jail::{Jail, JailError, MemoryError, SpawnError};
 
 pub use config::{LoadLimits, PolicyBudget, PoolConfig};
 use filler::PoolShared;
-pub use load::{LoadOutcome, Order, TakeError};
+pub use load::{LoadOutcome, LoadRequest, TakeError};
 pub(crate) use member::Member;
 pub use prepared::Prepared;
 
@@ -71,7 +71,7 @@ impl Pool {
     /// [`TakeError`]: our failures only. What is wrong with the policy is [`LoadOutcome::Failed`].
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<LoadOutcome, TakeError> {
         let allowance = self.shared.config.allowance();
-        let order = Order { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
+        let order = LoadRequest { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
         load::take(&self.shared, &order, &|| false)
     }
 
@@ -79,7 +79,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`PoolError::Thread`] when no thread can be started.
-    pub fn prepare(&self, order: Order) -> Result<Prepared, PoolError> {
+    pub fn prepare(&self, order: LoadRequest) -> Result<Prepared, PoolError> {
         Prepared::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use super::filler::PoolShared;
-use super::load::{LoadOutcome, Order, TakeError, take};
+use super::load::{LoadOutcome, LoadRequest, TakeError, take};
 
 /// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn start(shared: Arc<PoolShared>, order: Order) -> std::io::Result<Self> {
+    pub(super) fn start(shared: Arc<PoolShared>, order: LoadRequest) -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
         let builder = std::thread::Builder::new().name("policy-load".to_owned());

@@ -13,7 +13,6 @@ mod fault;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub mod guard;
-mod hidden;
 mod http;
 mod lane_side;
 mod limits;
@@ -22,6 +21,7 @@ mod observation;
 mod openpi;
 mod policy;
 mod post;
+mod redaction;
 mod relay;
 mod session;
 mod transport;

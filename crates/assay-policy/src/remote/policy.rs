@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use super::endpoint::ServerEndpoint;
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
-use super::hidden::Hidden;
 use super::lane_side::LaneSide;
 use super::limits::{CLOSE_LIMIT, RemoteLimits};
 use super::log::ServerLog;
+use super::redaction::Redaction;
 use super::relay::Relay;
 use super::session::ServerSession;
 use crate::connection::{PolicyConnection, PolicyEnd};
@@ -145,7 +145,7 @@ struct ServerLink {
 
 async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLink) {
     let limits = shared.limits;
-    let hidden = Hidden::of(&server);
+    let redaction = Redaction::of(&server);
     let opened = async {
         let stream =
             tokio::net::UnixStream::from_std(link.stream).map_err(|e| ServerFault::new("connect", e.to_string()))?;
@@ -157,10 +157,10 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
     match opened.await {
         Ok((lane, session)) => {
             // Who no longer listens drops the other end of the socket too.
-            drop(link.told.send(Ok(hidden.strike(&session.describe()))));
+            drop(link.told.send(Ok(redaction.redact(&session.describe()))));
             Relay::new(lane, session, limits, &server, link.id, link.log).run().await;
         }
-        Err(fault) => drop(link.told.send(Err(hidden.strike_fault(fault)))),
+        Err(fault) => drop(link.told.send(Err(redaction.redact_fault(fault)))),
     }
 }
 

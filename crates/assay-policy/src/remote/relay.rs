@@ -7,12 +7,12 @@ use assay_model::frame::{FrameKind, Init};
 
 use super::chunk::Chunk;
 use super::fault::ServerFault;
-use super::hidden::Hidden;
 use super::lane_side::{LaneGone, LaneSide};
 use super::limits::RemoteLimits;
 use super::log::ServerLog;
 use super::observation::{Episode, RemoteObservation};
 use super::policy::PolicyServer;
+use super::redaction::Redaction;
 use super::session::ServerSession;
 
 /// One episode's relay.
@@ -21,7 +21,7 @@ pub(crate) struct Relay {
     session: ServerSession,
     limits: RemoteLimits,
     replan_steps: Option<u32>,
-    hidden: Hidden,
+    redaction: Redaction,
     /// Random, for servers that tell sessions apart.
     id: String,
     episode: Option<Episode>,
@@ -48,7 +48,7 @@ impl Relay {
             session,
             limits,
             replan_steps: server.replan_steps,
-            hidden: Hidden::of(server),
+            redaction: Redaction::of(server),
             id,
             episode: None,
             chunk: None,
@@ -91,7 +91,7 @@ impl Relay {
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
                 Err(fault) => {
-                    let fault = self.hidden.strike_fault(fault);
+                    let fault = self.redaction.redact_fault(fault);
                     let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
                     self.lane.send(FrameKind::Error, header.seq, &payload).await?;
                     return self.linger().await;

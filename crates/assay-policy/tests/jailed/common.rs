@@ -9,7 +9,7 @@ use assay_model::frame::{
     ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
 };
 use assay_policy::{
-    IntakeLimits, LoadOutcome, Order, PolicyBudget, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess,
+    IntakeLimits, LoadOutcome, LoadRequest, PolicyBudget, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess,
     PolicyStream, Pool, PoolConfig, Runtime, intake,
 };
 
@@ -41,14 +41,14 @@ impl Bench {
     }
 
     /// An order for a policy with all that the pool allows.
-    pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> Order {
+    pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> LoadRequest {
         let limits = assay_jail::ProcessLimits::of(assay_jail::Profile::Policy);
         let allowance = PolicyBudget {
             import_cpu: Duration::from_secs(10),
             cpu_s: limits.cpu_s,
             memory_bytes: limits.address_space_bytes,
         };
-        Order { policy_dir: policy_dir.to_owned(), seed, core: None, allowance, patience: None }
+        LoadRequest { policy_dir: policy_dir.to_owned(), seed, core: None, allowance, patience: None }
     }
 
     /// Takes in a policy of several files.

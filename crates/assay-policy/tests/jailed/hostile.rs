@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
 use assay_jail::ExitReason;
-use assay_policy::{Order, TakeError};
+use assay_policy::{LoadRequest, TakeError};
 use assay_testkit::{Jailed, jailed, wait_for};
 
 /// A policy that tries something at its first step and returns 7 numbers: whether each attempt succeeded.
@@ -95,7 +95,7 @@ fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
     processes.iter().find(|process| process.command.starts_with("/py/bin/python3")).unwrap().stop();
     assert!(matches!(loading.wait(), Err(TakeError::Disturbed(_))));
 
-    let order = Order { patience: Some(Duration::from_millis(100)), ..bench.order(&dir, 2) };
+    let order = LoadRequest { patience: Some(Duration::from_millis(100)), ..bench.order(&dir, 2) };
     assert!(matches!(bench.pool().prepare(order).unwrap().wait(), Err(TakeError::GivenUp { .. })));
     bench.close();
 }
@@ -109,7 +109,7 @@ fn threads_that_wait_for_each_other_buy_no_patience() {
                 threads = [threading.Thread(target=spin) for _ in range(14)]\n\
                 [thread.start() for thread in threads]\n[thread.join() for thread in threads]\ntime.sleep(60)\n";
     let dir = bench.policy("spins", &[("policy.py", text)]);
-    let order = Order { patience: Some(Duration::from_millis(1500)), core: Some(0), ..bench.order(&dir, 1) };
+    let order = LoadRequest { patience: Some(Duration::from_millis(1500)), core: Some(0), ..bench.order(&dir, 1) };
     let began = std::time::Instant::now();
     let given_up = bench.pool().prepare(order).unwrap().wait();
     assert!(matches!(given_up, Err(TakeError::GivenUp { .. })), "{given_up:?}");

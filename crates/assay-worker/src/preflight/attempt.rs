@@ -12,11 +12,11 @@ use assay_policy::remote::Answers;
 use super::facts::is_deterministic;
 use super::{PreflightJob, watch};
 use crate::engine::core_of;
-use crate::finisher::end_policy;
-use crate::lane_process::{IgnoredEvents, LaneError, LaneProcess, nanos};
-use crate::policy::{Arrived, Upcoming};
-use crate::results::not_started_error;
-use crate::session::{SessionError, platform};
+use crate::episode::finalizer::end_policy;
+use crate::episode::lane_process::{IgnoredEvents, LaneError, LaneProcess, nanos};
+use crate::episode::policy::{PendingPolicy, PolicyStart};
+use crate::episode::results::not_started_error;
+use crate::episode::session::{SessionError, platform};
 use crate::{Cancel, Engine};
 
 /// Steps of a try.
@@ -126,12 +126,12 @@ fn told(error: &LaneError) -> SessionError {
 fn try_once(
     engine: &Engine,
     lane: &mut LaneProcess,
-    upcoming: Upcoming,
+    upcoming: PendingPolicy,
     (seeds, probe): (EpisodeSeeds, Probe),
     (answer, limit): (Duration, &Cancel),
 ) -> Result<Tried, LaneError> {
     let mut upcoming = upcoming.begin(engine).map_err(|e| LaneError::Failed(e.to_string()))?;
-    let (began, connects) = (Instant::now(), matches!(upcoming, Upcoming::Connecting(_)));
+    let (began, connects) = (Instant::now(), matches!(upcoming, PendingPolicy::Connecting(_)));
     while !upcoming.is_done() {
         if limit.is_cancelled() {
             return Err(LaneError::Cancelled);
@@ -143,12 +143,12 @@ fn try_once(
         thread::sleep(TICK);
     }
     let mut policy = match upcoming.wait().map_err(|e| LaneError::Failed(e.to_string()))? {
-        Arrived::Ready(policy) => policy,
-        Arrived::Failed(failure) => {
+        PolicyStart::Ready(policy) => policy,
+        PolicyStart::Failed(failure) => {
             return Ok(Tried { error: Some(not_started_error(*failure)), ..Tried::default() });
         }
-        Arrived::GivenUp(cpu) => return Ok(Tried { given_up: Some(cpu), ..Tried::default() }),
-        Arrived::Disturbed(evidence) => return Err(LaneError::Failed(evidence)),
+        PolicyStart::GivenUp(cpu) => return Ok(Tried { given_up: Some(cpu), ..Tried::default() }),
+        PolicyStart::Disturbed(evidence) => return Err(LaneError::Failed(evidence)),
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
     let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;

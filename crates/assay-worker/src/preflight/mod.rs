@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use assay_model::{EpisodeError, PolicyIdentity, Preflight};
 use assay_scenario::Scenario;
 
-use crate::session::SessionError;
+use crate::episode::session::SessionError;
 use crate::{Cancel, Engine, PolicySource};
 use attempt::{Tries, try_out};
 

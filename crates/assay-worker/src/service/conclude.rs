@@ -9,15 +9,30 @@ use sha2::{Digest, Sha256};
 
 use super::claims::Held;
 use super::{LEASE, WorkerShared};
-use crate::Cancel;
-use crate::session::platform;
-use crate::statement::{STATEMENT_FILE, hex, state};
+use crate::episode::session::platform;
+use crate::signing::statement::{STATEMENT_FILE, hex, state};
+use crate::{Cancel, SessionError};
 
 /// What the statement calls the report, as in the folder of the command line.
 const REPORT_FILE: &str = "report.json";
 
+/// A report that was not signed.
+#[derive(Debug, thiserror::Error)]
+enum ReportSigningError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the job is gone")]
+    JobGone,
+    #[error("the job has ended")]
+    JobEnded,
+    #[error(transparent)]
+    Report(#[from] json::JsonError),
+    #[error(transparent)]
+    Statement(SessionError),
+}
+
 impl WorkerShared {
-    /// Concludes a job that waits for it; whether there was one.
+    /// Concludes the next job in JUDGING; returns false if there is none.
     pub(super) fn conclude_next(&self) -> bool {
         let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), LEASE);
         match self.wait(claim) {
@@ -69,14 +84,15 @@ impl WorkerShared {
         }
         let verdict = conclusion.verdict;
         let outcome = JobOutcome { conclusion, fingerprint };
-        let signed = match self.sign(claim, &outcome, now)? {
+        let signed = match self.sign(claim, &outcome, now) {
             Ok(signed) => signed,
-            Err(why) => return self.unsigned(claim, &why),
+            Err(ReportSigningError::Store(error)) => return Err(error),
+            Err(error) => return self.unsigned(claim, &error.to_string()),
         };
         Ok(self.wait(records.complete_job(claim.fence, outcome, signed, now))?.then_some(verdict))
     }
 
-    /// A verdict that can't be signed is not given: somebody tries again, and in the end the job FAILS as ours.
+    /// Hands back a conclusion that could not be signed; repeated failures end the job with blame `platform`.
     fn unsigned(&self, claim: &ConclusionClaim, why: &str) -> Result<Option<Verdict>, StoreError> {
         tracing::error!(job.id = %claim.fence.job_id, why, "the report could not be signed");
         let reason = Some("the report could not be signed");
@@ -84,17 +100,17 @@ impl WorkerShared {
         Ok(None)
     }
 
-    /// The report, and the signed statement about it. The inner error is what to tell of a failure.
+    /// Returns the report and the signed statement about it.
     fn sign(
         &self,
         claim: &ConclusionClaim,
         outcome: &JobOutcome,
         now: Timestamp,
-    ) -> Result<Result<SignedDocuments, String>, StoreError> {
+    ) -> Result<SignedDocuments, ReportSigningError> {
         let Some(mut record) = self.wait(self.options.records.job(None, claim.fence.job_id))? else {
-            return Ok(Err("the job is gone".to_owned()));
+            return Err(ReportSigningError::JobGone);
         };
-        let JobState::Judging { started_at } = record.state else { return Ok(Err("the job has ended".to_owned())) };
+        let JobState::Judging { started_at } = record.state else { return Err(ReportSigningError::JobEnded) };
         record.state = JobState::Completed { started_at, completed_at: now, outcome: Box::new(outcome.clone()) };
         // What is drawn follows the verdict, and has statements of its own.
         record.renders = RenderCounts::default();
@@ -102,16 +118,14 @@ impl WorkerShared {
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
         let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
-        let text = match json::render(&report) {
-            Ok(text) => text.into_bytes(),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let text = json::render(&report)?.into_bytes();
         // Files were hashed when they were taken over; nobody else has been able to write there since.
         let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
         let mut evidence: Vec<_> =
             files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
         evidence.push(Evidence { name: REPORT_FILE.to_owned(), sha256: hex(&Sha256::digest(&text)) });
         let statement = state(&report, evidence, timestep_s, &self.options.keyring);
-        Ok(statement.map(|statement| SignedDocuments { report: text, statement }).map_err(|e| platform(&e).to_string()))
+        let statement = statement.map_err(|error| ReportSigningError::Statement(platform(&error)))?;
+        Ok(SignedDocuments { report: text, statement })
     }
 }

@@ -7,7 +7,7 @@ use assay_model::{Artifact, EpisodeResult, JobId, worth_judging};
 use assay_store::{BlobError, ConclusionClaim, StoreError};
 
 use super::WorkerShared;
-use crate::session::platform;
+use crate::episode::session::platform;
 use crate::{Cancel, Judging};
 
 impl WorkerShared {

@@ -17,7 +17,7 @@ mod seasons;
 mod servers;
 mod shard;
 mod sleepers;
-mod spare;
+mod warm_lane;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use quiet::Quiet;
 use renderers::Renderers;
 use servers::Servers;
 use sleepers::Sleepers;
-use spare::Spare;
+use warm_lane::WarmLane;
 
 /// A lease that is not prolonged runs out after this long.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
@@ -174,7 +174,7 @@ impl WorkerShared {
     }
 
     fn lane(&self, core: usize) {
-        let (mut spare, mut quiet) = (Spare::new(core), Quiet::default());
+        let (mut spare, mut quiet) = (WarmLane::new(core), Quiet::default());
         while !self.stopping.is_cancelled() {
             let worked = self.conclude_next() || self.shard_next(&mut spare, &mut quiet);
             if !worked && !self.stopping.is_cancelled() {

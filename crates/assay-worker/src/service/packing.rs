@@ -5,7 +5,7 @@ use assay_model::{EpisodeResult, JobId};
 
 use super::WorkerShared;
 use crate::SessionError;
-use crate::session::platform;
+use crate::episode::session::platform;
 
 impl WorkerShared {
     /// Has the evidence of recorded episodes made smaller. What is packed already, or gone, is left alone.

@@ -13,11 +13,12 @@ use sha2::{Digest, Sha256};
 
 use super::claims::Held;
 use super::{LEASE, POLL, WorkerShared};
-use crate::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
-use crate::session::platform;
-use crate::statement::hex;
-use crate::video::Urgency;
-use crate::{Cancel, SessionError, episode_share, evidence};
+use crate::episode::evidence;
+use crate::episode::session::platform;
+use crate::rendering::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
+use crate::rendering::video::Urgency;
+use crate::signing::statement::hex;
+use crate::{Cancel, SessionError, episode_share};
 
 /// What the threads that draw share.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::WorkerShared;
 use crate::SessionError;
-use crate::session::platform;
+use crate::episode::session::platform;
 
 /// Most episodes of a shard of a run at a season's end.
 const SHARD_EPISODES: u32 = 4;

@@ -11,10 +11,10 @@ use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_store::{Claim, MAX_RETRIES};
 
 use super::busy::Busy;
-use super::shard::{Desk, ShardEnd, ShardRecorder};
+use super::shard::{ShardEnd, ShardRecorder, ShardWorkspace};
 use super::{LEASE, POLL, WorkerShared};
 use crate::engine::core_of;
-use crate::session::{LaneSession, platform};
+use crate::episode::session::{LaneSession, platform};
 use crate::{Cancel, PolicySource, SessionError};
 
 /// Jobs of policy servers that are worked on at the same time.
@@ -96,7 +96,7 @@ impl WorkerShared {
     }
 
     /// Runs a turn of a shard on several lanes. An error is one of the preparations.
-    fn run_server(&self, claim: &Claim, desk: &Desk, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
+    fn run_server(&self, claim: &Claim, desk: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
         let recorder = ShardRecorder::new(self, claim, desk);
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));

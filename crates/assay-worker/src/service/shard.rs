@@ -19,10 +19,11 @@ use tempfile::TempDir;
 use super::busy::Busy;
 use super::claims::Held;
 use super::quiet::Quiet;
-use super::spare::Spare;
+use super::warm_lane::WarmLane;
 use super::{LEASE, WorkerShared};
-use crate::session::{LaneSession, SessionEvents, is_storage, outage, platform};
-use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share, evidence};
+use crate::episode::evidence;
+use crate::episode::session::{LaneSession, SessionEvents, is_storage, outage, platform};
+use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share};
 
 /// Times that a result is offered to records that fail.
 const RECORD_TRIES: u32 = 5;
@@ -52,7 +53,7 @@ pub(super) enum ShardEnd {
 }
 
 /// Folders of the work on a shard, gone when it ends.
-pub(super) struct Desk {
+pub(super) struct ShardWorkspace {
     /// What jails read.
     work: TempDir,
     /// Evidence that is not kept yet, from where keeping takes no copy.
@@ -154,7 +155,7 @@ impl SessionEvents for ShardRecorder<'_> {
 
 impl<'a> ShardRecorder<'a> {
     /// Evidence lies on `desk` until it is kept.
-    pub(super) fn new(shared: &'a WorkerShared, claim: &Claim, desk: &Desk) -> Self {
+    pub(super) fn new(shared: &'a WorkerShared, claim: &Claim, desk: &ShardWorkspace) -> Self {
         let plan = claim.header.plan;
         Self {
             shared,
@@ -221,7 +222,7 @@ impl<'a> ShardRecorder<'a> {
 
 impl WorkerShared {
     /// Claims and runs a shard on the processor of `spare`, one that the lane may run now; whether there was one.
-    pub(super) fn shard_next(&self, spare: &mut Spare, quiet: &mut Quiet) -> bool {
+    pub(super) fn shard_next(&self, spare: &mut WarmLane, quiet: &mut Quiet) -> bool {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let claim = match quiet.is_over(now) {
             true => records.claim_shard(&self.name, now, LEASE),
@@ -243,7 +244,11 @@ impl WorkerShared {
     }
 
     /// Works on a claimed shard as `run` does, in folders of its own, and settles what became of it.
-    pub(super) fn shard(&self, claim: &Claim, run: impl FnOnce(&Desk, &Cancel) -> Result<ShardEnd, SessionError>) {
+    pub(super) fn shard(
+        &self,
+        claim: &Claim,
+        run: impl FnOnce(&ShardWorkspace, &Cancel) -> Result<ShardEnd, SessionError>,
+    ) {
         let fence = claim.fence;
         let _span = tracing::info_span!("shard", job.id = %fence.job_id, account = %claim.account).entered();
         tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
@@ -272,8 +277,8 @@ impl WorkerShared {
         drop(desk);
     }
 
-    fn desk(&self) -> io::Result<Desk> {
-        Ok(Desk { work: self.options.engine.scratch("shard")?, evidence: self.options.blobs.incoming()? })
+    fn desk(&self) -> io::Result<ShardWorkspace> {
+        Ok(ShardWorkspace { work: self.options.engine.scratch("shard")?, evidence: self.options.blobs.incoming()? })
     }
 
     fn settle(&self, claim: &Claim, ended: ShardEnd) -> Result<(), StoreError> {
@@ -312,8 +317,8 @@ impl WorkerShared {
     pub(super) fn run(
         &self,
         claim: &Claim,
-        spare: &mut Spare,
-        desk: &Desk,
+        spare: &mut WarmLane,
+        desk: &ShardWorkspace,
         cancel: &Cancel,
     ) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
@@ -331,7 +336,7 @@ impl WorkerShared {
     }
 
     /// The job as lanes see it: its scenario from the library; its policy unpacked anew, or where it is served.
-    pub(super) fn job(&self, claim: &Claim, desk: &Desk) -> Result<Job, SessionError> {
+    pub(super) fn job(&self, claim: &Claim, desk: &ShardWorkspace) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
         self.missing.note(header, scenario.as_ref().err());

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use assay_model::{AccountId, JobId};
 
 use super::busy::Busy;
-use super::spare::Spare;
+use super::warm_lane::WarmLane;
 use super::{LEASE, POLL, WorkerShared};
 
 /// Threads that relieve lanes, for each lane.
@@ -82,7 +82,7 @@ impl WorkerShared {
             match self.wait(claim) {
                 Ok(Some(claim)) => {
                     let _busy = Busy::lanes(1);
-                    let mut spare = Spare::new(core);
+                    let mut spare = WarmLane::new(core);
                     self.shard(&claim, |desk, cancel| self.run(&claim, &mut spare, desk, cancel));
                 }
                 Ok(None) => self.sleep(POLL),

@@ -9,7 +9,7 @@ use assay_report::json;
 use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
 use assay_worker::STATEMENT_FILE;
 
-use super::draw::{RenderEnd, Folder};
+use super::draw::{Folder, RenderEnd};
 use crate::cli::Render;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;

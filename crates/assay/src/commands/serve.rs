@@ -6,7 +6,7 @@ use clap::ArgMatches;
 
 use crate::cli::Serve;
 use crate::exit::{Code, Failure, OrFail};
-use crate::settings::{Effective, Settings, SettingSources, example};
+use crate::settings::{Effective, SettingSources, Settings, example};
 use crate::{judge, screen, service};
 
 pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failure> {

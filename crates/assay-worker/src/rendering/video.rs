@@ -9,8 +9,9 @@ use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_model::{Artifact, EpisodeResult};
 
 use crate::engine::Staged;
-use crate::examine::ExamineLimits;
-use crate::{Cancel, Engine, evidence};
+use crate::episode::evidence;
+use crate::scenario_check::examine::ExamineLimits;
+use crate::{Cancel, Engine};
 
 /// Frames per simulated second.
 const FPS: u32 = 25;

@@ -1,48 +1,51 @@
-//! Looking at a scenario that a stranger wants to publish: its worlds, an episode without any action, and its picture, in
-//! jails, within 20 s in all.
+//! The check of a scenario before its publication: its worlds, an episode with zero actions, and its picture, in jails and
+//! within 20 s in total.
 
 use std::time::{Duration, Instant};
 
-use assay_model::lane::{Figures, ScenarioFault};
+use assay_model::lane::{ScenarioCheck, ScenarioFault};
 use assay_scenario::Scenario;
 
-use crate::examine::{ExamineLimits, check_worlds, thumbnail};
+use crate::scenario_check::examine::{ExamineLimits, check_worlds, thumbnail};
 use crate::{Engine, ExamineError, check_rendering};
 
-/// For compiling, drawing worlds and the smoke episode.
+/// Limits of compiling, sampling worlds, and the smoke episode.
 const CHECK: ExamineLimits = ExamineLimits { wall: Duration::from_secs(13), cpu_s: 10 };
-/// For all of it, by the wall: the picture may have what is left.
+/// Wall-clock time of the whole check; the picture gets the remainder.
 const ALL: Duration = Duration::from_secs(19);
-/// CPU time of the picture, in s.
+/// CPU time for rendering the picture, s.
 const PICTURE_CPU_S: u64 = 5;
-/// Pixels of the picture.
+/// Width and height of the picture in pixels.
 const SIZE: (u32, u32) = (512, 384);
-/// Least simulated time by CPU time.
+/// Minimum ratio of simulated time to CPU time.
 const LEAST_REAL_TIME: f64 = 1.0;
-/// Most contacts at a time.
+/// Maximum number of simultaneous contacts.
 const MOST_CONTACTS: u32 = 1000;
 
-/// What was found of a scenario that may be published.
+/// The result of checking a scenario before its publication.
 #[derive(Debug, Clone)]
-pub struct Vetted {
-    /// What its worlds are like.
-    pub figures: Figures,
-    /// Its picture, a PNG; none where this machine draws nothing.
-    pub thumbnail: Option<Vec<u8>>,
+pub enum PublishCheck {
+    /// The scenario can be published.
+    Accepted {
+        /// Its picture, a PNG; `None` if this machine cannot render.
+        thumbnail: Option<Vec<u8>>,
+    },
+    /// The scenario has a fault that its author has to correct.
+    Rejected(ScenarioFault),
 }
 
-/// Vets a scenario; the inner error is what its author has to change.
+/// Checks a scenario before its publication.
 ///
 /// # Errors
-/// [`ExamineError`]: it could not be looked at.
-pub fn vet(engine: &Engine, scenario: &Scenario) -> Result<Result<Vetted, ScenarioFault>, ExamineError> {
-    let fault = |file: &str, key: Option<&str>, problem| {
-        let (file, key) = (file.to_owned(), key.map(str::to_owned));
-        Ok(Err(ScenarioFault { file, key, problem }))
+/// [`ExamineError`]: the check could not be carried out.
+pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishCheck, ExamineError> {
+    let reject = |problem| {
+        let fault = ScenarioFault { file: scenario.world.scene.clone(), key: None, problem };
+        Ok(PublishCheck::Rejected(fault))
     };
-    let (began, scene) = (Instant::now(), scenario.world.scene.as_str());
+    let began = Instant::now();
     let figures = match check_worlds(engine, scenario, CHECK)? {
-        assay_model::lane::ScenarioCheck { fault: Some(fault), .. } => return Ok(Err(fault)),
+        ScenarioCheck { fault: Some(fault), .. } => return Ok(PublishCheck::Rejected(fault)),
         checked => checked.figures.ok_or_else(|| ExamineError::Draw("the checker measured nothing".to_owned()))?,
     };
     if figures.real_time_factor < LEAST_REAL_TIME {
@@ -51,28 +54,28 @@ pub fn vet(engine: &Engine, scenario: &Scenario) -> Result<Result<Vetted, Scenar
              the world smaller or the timestep longer",
             1.0 / figures.real_time_factor
         );
-        return fault(scene, None, problem);
+        return reject(problem);
     }
     if figures.most_contacts > MOST_CONTACTS {
         let problem = format!(
             "has {} contacts at a time, at most {MOST_CONTACTS} are taken; exclude pairs that need not collide",
             figures.most_contacts
         );
-        return fault(scene, None, problem);
+        return reject(problem);
     }
     let limits = ExamineLimits { wall: ALL.saturating_sub(began.elapsed()), cpu_s: PICTURE_CPU_S };
     match thumbnail(engine, scenario, SIZE, limits) {
-        Ok(picture) => Ok(Ok(Vetted { figures, thumbnail: Some(picture) })),
-        // A machine without OpenGL draws nothing of anybody.
+        Ok(picture) => Ok(PublishCheck::Accepted { thumbnail: Some(picture) }),
+        // Without OpenGL no picture can be rendered, whatever the scenario.
         Err(ExamineError::Draw(why)) if check_rendering(engine).is_err() => {
             tracing::warn!(why, "published without a picture");
-            Ok(Ok(Vetted { figures, thumbnail: None }))
+            Ok(PublishCheck::Accepted { thumbnail: None })
         }
         Err(ExamineError::Draw(_)) => {
             let problem = format!(
                 "can't be drawn in {PICTURE_CPU_S} s of CPU time and 2 GiB; use smaller meshes and textures, or fewer"
             );
-            fault(scene, None, problem)
+            reject(problem)
         }
         Err(error) => Err(error),
     }

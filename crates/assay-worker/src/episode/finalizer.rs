@@ -13,9 +13,11 @@ use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
 
 use crate::engine::Staged;
-use crate::session::{SessionEvents, platform};
-use crate::video::{self, Urgency};
-use crate::{Cancel, Engine, Job, SessionError, drawing, evidence};
+use crate::episode::evidence;
+use crate::episode::session::{SessionEvents, platform};
+use crate::rendering::drawing;
+use crate::rendering::video::{self, Urgency};
+use crate::{Cancel, Engine, Job, SessionError};
 
 /// An episode that has run.
 pub(crate) struct Finished {
@@ -72,14 +74,14 @@ impl LaneOutput {
 }
 
 /// Completes episodes and hands their results on, in order, until the lane is done.
-pub(crate) struct Finisher<'a> {
+pub(crate) struct EpisodeFinalizer<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) job: &'a Job,
     pub(crate) staged: Staged,
     pub(crate) cancel: &'a Cancel,
 }
 
-impl Finisher<'_> {
+impl EpisodeFinalizer<'_> {
     pub(crate) fn run(&self, receiver: &Receiver<Finished>, events: &dyn SessionEvents) -> Result<(), SessionError> {
         for finished in receiver {
             let Finished { result, world_seed, written, policy } = finished;

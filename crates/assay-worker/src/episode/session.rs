@@ -13,12 +13,12 @@ use assay_scenario::Scenario;
 use assay_store::is_disk_full;
 use rustix::io::Errno;
 
-use crate::attempt::Attempted;
 use crate::engine::Staged;
-use crate::finisher::{Finished, Finisher, PolicyState};
-use crate::lane_process::{LaneError, LaneProcess};
-use crate::policy::{PolicySource, Upcoming};
-use crate::results::{self, Loss};
+use crate::episode::attempt::Attempted;
+use crate::episode::finalizer::{EpisodeFinalizer, Finished, PolicyState};
+use crate::episode::lane_process::{LaneError, LaneProcess};
+use crate::episode::policy::{PendingPolicy, PolicySource};
+use crate::episode::results::{self, Loss};
 use crate::{Cancel, Engine};
 
 /// Times that an episode is begun again on evidence from outside the policy.
@@ -155,7 +155,7 @@ impl<'a> LaneSession<'a> {
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
         let finisher =
-            Finisher { engine: self.engine, job: self.job, staged: self.staged.clone(), cancel: self.cancel };
+            EpisodeFinalizer { engine: self.engine, job: self.job, staged: self.staged.clone(), cancel: self.cancel };
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING);
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
@@ -200,18 +200,23 @@ impl<'a> LaneSession<'a> {
         Ok(())
     }
 
-    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, Upcoming)>, SessionError> {
+    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, PendingPolicy)>, SessionError> {
         next().map(|episode| Ok((episode, self.prepare(episode)?))).transpose()
     }
 
-    fn prepare(&self, episode: u32) -> Result<Upcoming, SessionError> {
+    fn prepare(&self, episode: u32) -> Result<PendingPolicy, SessionError> {
         let seeds = self.job.seeds.episode(episode);
         let is_secret = matches!(self.job.seeds, SeedSource::Season { .. });
         self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core, is_secret), None)
     }
 
     /// One episode, begun again where evidence from outside the policy says so.
-    fn episode(&mut self, episode: u32, first: Upcoming, events: &dyn SessionEvents) -> Result<Finished, SessionError> {
+    fn episode(
+        &mut self,
+        episode: u32,
+        first: PendingPolicy,
+        events: &dyn SessionEvents,
+    ) -> Result<Finished, SessionError> {
         let mut prepared = Some(first);
         let mut deaths: Vec<(String, u32)> = Vec::new();
         let mut last = String::new();

@@ -14,21 +14,21 @@ use crate::sheet::encode_png;
 pub(crate) struct SeenImage {
     /// Simulated time.
     pub(crate) time_s: f64,
-    /// Which of [`Seen::cameras`].
+    /// Which of [`ObservedImages::cameras`].
     pub(crate) camera: usize,
     pub(crate) png: Vec<u8>,
 }
 
 /// All images of an episode, in the order of time.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedImages {
     /// Name of each observation with images, and of its camera.
     pub(crate) cameras: Vec<(String, String)>,
     pub(crate) images: Vec<SeenImage>,
     pub(crate) bytes: u64,
 }
 
-impl Seen {
+impl ObservedImages {
     /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it. `None`
     /// as soon as there are more than `max_bytes`.
     pub(crate) fn draw(

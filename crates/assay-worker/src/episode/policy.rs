@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{LoadOutcome, Order, PolicyBudget, PolicyConnection, PolicyFailure, Prepared, TakeError};
+use assay_policy::{LoadOutcome, LoadRequest, PolicyBudget, PolicyConnection, PolicyFailure, Prepared, TakeError};
 use assay_scenario::Scenario;
 
 use crate::Engine;
-use crate::session::{SessionError, platform};
+use crate::episode::session::{SessionError, platform};
 
 /// Where a job's policy is.
 #[derive(Debug, Clone)]
@@ -43,16 +43,16 @@ impl PolicySource {
         scenario: &Scenario,
         (seed, core, is_secret): (u64, usize, bool),
         patience: Option<Duration>,
-    ) -> Result<Upcoming, SessionError> {
+    ) -> Result<PendingPolicy, SessionError> {
         match self {
             Self::Folder(folder) => {
                 let pools = engine.pools().map_err(|e| platform(&e))?;
                 let pool = pools.of(is_secret).map_err(|e| platform(&e))?;
                 let allowance = allowance(scenario);
-                let order = Order { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
-                pool.prepare(order).map(Upcoming::Jailed).map_err(|e| platform(&e))
+                let order = LoadRequest { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
+                pool.prepare(order).map(PendingPolicy::Jailed).map_err(|e| platform(&e))
             }
-            Self::Server { server, .. } => Ok(Upcoming::Server(server.clone())),
+            Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),
         }
     }
 }
@@ -68,14 +68,14 @@ fn allowance(scenario: &Scenario) -> PolicyBudget {
 }
 
 /// A policy on its way to its episode.
-pub(crate) enum Upcoming {
+pub(crate) enum PendingPolicy {
     Jailed(Prepared),
     Server(PolicyServer),
     Connecting(Connecting),
 }
 
 /// What became of it.
-pub(crate) enum Arrived {
+pub(crate) enum PolicyStart {
     Ready(Box<dyn PolicyConnection>),
     Failed(Box<PolicyFailure>),
     /// Another process stopped or killed it before it was imported: to be tried again.
@@ -84,7 +84,7 @@ pub(crate) enum Arrived {
     GivenUp(Duration),
 }
 
-impl Upcoming {
+impl PendingPolicy {
     /// The episode's turn has come.
     pub(crate) fn begin(self, engine: &Engine) -> Result<Self, SessionError> {
         match self {
@@ -102,18 +102,18 @@ impl Upcoming {
     }
 
     /// To be called after [`Self::begin`].
-    pub(crate) fn wait(self) -> Result<Arrived, SessionError> {
+    pub(crate) fn wait(self) -> Result<PolicyStart, SessionError> {
         match self {
             Self::Jailed(prepared) => match prepared.wait() {
-                Ok(LoadOutcome::Ready(policy)) => Ok(Arrived::Ready(policy)),
-                Ok(LoadOutcome::Failed(failure)) => Ok(Arrived::Failed(failure)),
-                Err(TakeError::Disturbed(evidence)) => Ok(Arrived::Disturbed(evidence)),
-                Err(TakeError::GivenUp { cpu }) => Ok(Arrived::GivenUp(cpu)),
+                Ok(LoadOutcome::Ready(policy)) => Ok(PolicyStart::Ready(policy)),
+                Ok(LoadOutcome::Failed(failure)) => Ok(PolicyStart::Failed(failure)),
+                Err(TakeError::Disturbed(evidence)) => Ok(PolicyStart::Disturbed(evidence)),
+                Err(TakeError::GivenUp { cpu }) => Ok(PolicyStart::GivenUp(cpu)),
                 Err(error) => Err(platform(&error)),
             },
             Self::Connecting(connecting) => match connecting.wait() {
-                Started::Ready(policy) => Ok(Arrived::Ready(policy)),
-                Started::Failed(failure) => Ok(Arrived::Failed(failure)),
+                Started::Ready(policy) => Ok(PolicyStart::Ready(policy)),
+                Started::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
             Self::Server(_) => Err(SessionError::Platform("a policy server that nobody connected to".to_owned())),
         }

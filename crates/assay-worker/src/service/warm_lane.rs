@@ -8,12 +8,12 @@ use std::sync::Arc;
 use assay_scenario::Scenario;
 
 use crate::Engine;
-use crate::lane_process::LaneProcess;
-use crate::session::platform;
+use crate::episode::lane_process::LaneProcess;
+use crate::episode::session::platform;
 
 /// What a worker thread keeps ready. The lane dies with the thread.
 #[derive(Debug)]
-pub(super) struct Spare {
+pub(super) struct WarmLane {
     core: usize,
     /// The scenario that is likely to be asked for next: the last one that ran without trouble.
     expected: Option<Arc<Scenario>>,
@@ -22,7 +22,7 @@ pub(super) struct Spare {
     retired: Option<LaneProcess>,
 }
 
-impl Spare {
+impl WarmLane {
     /// Lanes will run on processor `core`.
     pub(super) fn new(core: usize) -> Self {
         Self { core, expected: None, lane: None, retired: None }

@@ -9,7 +9,7 @@ use assay_model::Artifact;
 use rustix::fs::{Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
 
-use crate::statement::hex;
+use crate::signing::statement::hex;
 
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";

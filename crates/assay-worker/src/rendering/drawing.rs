@@ -12,9 +12,10 @@ use assay_model::{Artifact, EpisodeResult, JobId, Record, SeedSource};
 use assay_report::attest::{Envelope, Evidence, RenderingStatement};
 use assay_scenario::Scenario;
 
-use crate::statement::sha256_of;
-use crate::video::{self, Recording, RendererError, Urgency};
-use crate::{Cancel, Engine, Keyring, SignError, evidence};
+use crate::episode::evidence;
+use crate::rendering::video::{self, Recording, RendererError, Urgency};
+use crate::signing::statement::sha256_of;
+use crate::{Cancel, Engine, Keyring, SignError};
 
 /// What it takes to draw.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +72,7 @@ pub enum RenderingError {
 
 impl From<RendererError> for RenderingError {
     fn from(error: RendererError) -> Self {
-        Self::Render(crate::session::platform(&error).to_string())
+        Self::Render(crate::episode::session::platform(&error).to_string())
     }
 }
 

@@ -16,8 +16,8 @@ use std::process::Command;
 use assay_model::Isolation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::before_exec::ChildSetup;
-use crate::namespaces::first_in_need_of_memory;
+use crate::child_setup::ChildSetup;
+use crate::namespaces::prefer_oom_kill;
 use crate::orphans::own_name;
 use crate::output::OutputDrain;
 use crate::program::LOADER;
@@ -65,7 +65,7 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     // Our child is not reaped before we say so: its pid can't be somebody else's.
     let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("pidfd_open")(error.into()));
     let (monitor, program, watched) = (open()?, open()?, open()?);
-    first_in_need_of_memory(pid);
+    prefer_oom_kill(pid);
     let output = OutputDrain::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
     Ok(Child::new((pid, monitor), (pid, Some(program)), output).with(view.folder))
 }

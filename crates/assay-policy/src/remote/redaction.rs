@@ -13,11 +13,11 @@ const MIN_VALUE_BYTES: usize = 6;
 /// A piece of a secret at the edge of a text that was cut is struck from this length on, in bytes.
 const MIN_PIECE_BYTES: usize = 4;
 
-/// Secrets to strike from texts.
+/// Secrets to redact from texts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hidden(Vec<Secret>);
+pub(crate) struct Redaction(Vec<Secret>);
 
-impl Hidden {
+impl Redaction {
     pub(crate) fn of(server: &PolicyServer) -> Self {
         let query = server.endpoint.query().unwrap_or_default();
         // What a server answers of `unnorm_key` its author needs to read.
@@ -31,16 +31,16 @@ impl Hidden {
     }
 
     /// `text` without them.
-    pub(crate) fn strike(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| strike(&text, secret.reveal()))
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| redact(&text, secret.reveal()))
     }
 
-    pub(crate) fn strike_fault(&self, fault: ServerFault) -> ServerFault {
-        ServerFault { code: fault.code, message: self.strike(&fault.message), detail: self.strike(&fault.detail) }
+    pub(crate) fn redact_fault(&self, fault: ServerFault) -> ServerFault {
+        ServerFault { code: fault.code, message: self.redact(&fault.message), detail: self.redact(&fault.detail) }
     }
 }
 
-fn strike(text: &str, secret: &str) -> String {
+fn redact(text: &str, secret: &str) -> String {
     let text = text.replace(secret, STRUCK);
     let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= MIN_PIECE_BYTES);
     let bare = text.trim_end_matches('…');
@@ -58,7 +58,7 @@ fn strike(text: &str, secret: &str) -> String {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use super::Hidden;
+    use super::Redaction;
     use crate::remote::{PolicyServer, ServerEndpoint};
     use assay_model::Secret;
 
@@ -66,7 +66,7 @@ mod tests {
     fn what_was_told_is_struck_also_where_it_was_cut() {
         let endpoint = ServerEndpoint::parse("http://a.test/?token=t-123456&unnorm_key=bridge_orig&v=2").unwrap();
         let server = PolicyServer { endpoint, api_key: Some(Secret::new("k-abcdef")), replan_steps: None };
-        let hidden = Hidden::of(&server);
+        let redaction = Redaction::of(&server);
         for (text, expected) in [
             ("no k-abcdef, no t-123456, v=2", "no [secret], no [secret], v=2"),
             ("no bridge_orig", "no bridge_orig"),
@@ -75,8 +75,8 @@ mod tests {
             ("def is too short", "def is too short"),
             ("k-abcdefk-abcdef", "[secret][secret]"),
         ] {
-            assert_eq!(hidden.strike(text), expected);
+            assert_eq!(redaction.redact(text), expected);
         }
-        assert_eq!(Hidden::default().strike("k-abcdef"), "k-abcdef");
+        assert_eq!(Redaction::default().redact("k-abcdef"), "k-abcdef");
     }
 }

@@ -12,12 +12,12 @@ use assay_model::{
 };
 use assay_policy::{PolicyConnection, SleepWatch, random_number};
 
-use crate::evidence;
-use crate::finisher::{Finished, LaneOutput, PolicyState};
-use crate::lane_process::{LaneError, LaneEvents, LaneProcess, TICK, nanos};
-use crate::policy::{Arrived, Upcoming};
-use crate::results::not_started;
-use crate::session::{LaneSession, SessionEvents};
+use crate::episode::evidence;
+use crate::episode::finalizer::{Finished, LaneOutput, PolicyState};
+use crate::episode::lane_process::{LaneError, LaneEvents, LaneProcess, TICK, nanos};
+use crate::episode::policy::{PendingPolicy, PolicyStart};
+use crate::episode::results::not_started;
+use crate::episode::session::{LaneSession, SessionEvents};
 
 /// How often an import that is under way is looked at: an episode begins at most this much later than it could.
 const IMPORT_TICK: Duration = Duration::from_micros(100);
@@ -120,7 +120,7 @@ impl LaneSession<'_> {
     pub(crate) fn attempt(
         &mut self,
         episode: u32,
-        prepared: Upcoming,
+        prepared: PendingPolicy,
         events: &dyn SessionEvents,
     ) -> Result<Attempted, LaneError> {
         let (job, seeds) = (self.job, self.job.seeds.episode(episode));
@@ -130,8 +130,8 @@ impl LaneSession<'_> {
             None => LaneProcess::start(self.engine, &job.scenario, &self.staged, self.core)?,
         };
         let mut policy = match self.import(prepared)? {
-            Arrived::Ready(policy) => policy,
-            Arrived::Failed(failure) => {
+            PolicyStart::Ready(policy) => policy,
+            PolicyStart::Failed(failure) => {
                 self.lane = Some(lane);
                 let result = not_started(&job.scenario, episode, seeds, *failure);
                 let policy = PolicyState::None;
@@ -142,11 +142,13 @@ impl LaneSession<'_> {
                     policy,
                 })));
             }
-            Arrived::Disturbed(evidence) => {
+            PolicyStart::Disturbed(evidence) => {
                 self.lane = Some(lane);
                 return Ok(Attempted::NotBegun(evidence));
             }
-            Arrived::GivenUp(_) => return Err(LaneError::Failed("an import was given up in an episode".to_owned())),
+            PolicyStart::GivenUp(_) => {
+                return Err(LaneError::Failed("an import was given up in an episode".to_owned()));
+            }
         };
         let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
         let folder = format!("{episode:03}");
@@ -193,7 +195,7 @@ impl LaneSession<'_> {
     }
 
     /// Waits until the policy is imported or reached; cancelling does not have to wait for it.
-    fn import(&self, prepared: Upcoming) -> Result<Arrived, LaneError> {
+    fn import(&self, prepared: PendingPolicy) -> Result<PolicyStart, LaneError> {
         let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
         while !prepared.is_done() {
             if self.cancel.is_cancelled() {

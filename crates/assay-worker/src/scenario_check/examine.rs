@@ -11,9 +11,10 @@ use assay_scenario::Scenario;
 use rustix::process::Signal;
 
 use crate::engine::Staged;
-use crate::lane_process::stepping;
-use crate::video::{RendererError, finish, finish_within};
-use crate::{Cancel, Engine, evidence};
+use crate::episode::evidence;
+use crate::episode::lane_process::stepping;
+use crate::rendering::video::{RendererError, finish, finish_within};
+use crate::{Cancel, Engine};
 
 /// A scenario that needs more to be compiled and tried is refused.
 const LIMITS: ExamineLimits = ExamineLimits { wall: Duration::from_secs(18), cpu_s: 15 };
@@ -177,7 +178,7 @@ fn picture(
     give_to_jail(scratch.path())?;
     finish(&staged, scratch.path()).map_err(|error| match error {
         RendererError::TooLong(_) => ExamineError::Busy,
-        other => ExamineError::Draw(crate::session::platform(&other).to_string()),
+        other => ExamineError::Draw(crate::episode::session::platform(&other).to_string()),
     })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)
 }

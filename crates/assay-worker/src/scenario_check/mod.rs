@@ -1,0 +1,4 @@
+//! Checks of scenarios in jails: of any folder ([`examine`]), and before publication ([`publish_check`]).
+
+pub(crate) mod examine;
+pub(crate) mod publish_check;
