@@ -25,7 +25,7 @@ pub use intake::{
     ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_SCENARIO_ARCHIVE_BYTES, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, check_archive, intake,
 };
-pub use pool::{LoadLimits, LoadOutcome, LoadRequest, PolicyBudget, Pool, PoolConfig, PoolError, Prepared, TakeError};
+pub use pool::{LoadLimits, LoadOutcome, LoadRequest, Pool, PoolConfig, PoolError, Prepared, ProcessBudget, TakeError};
 pub use process::PolicyProcess;
 pub use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

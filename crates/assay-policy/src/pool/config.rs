@@ -31,7 +31,7 @@ impl Default for LoadLimits {
 
 /// What one policy may use: its scenario's budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PolicyBudget {
+pub struct ProcessBudget {
     /// CPU time of the import.
     pub import_cpu: Duration,
     /// CPU time of the whole process, in s; a pool's own limit, if that is lower.
@@ -59,9 +59,9 @@ pub struct PoolConfig {
 
 impl PoolConfig {
     /// As much as the pool's own limits allow.
-    pub(super) fn allowance(&self) -> PolicyBudget {
+    pub(super) fn allowance(&self) -> ProcessBudget {
         let ProcessLimits { cpu_s, address_space_bytes, .. } = self.limits;
-        PolicyBudget { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
+        ProcessBudget { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
     }
 
     /// The defaults for `size` interpreters.

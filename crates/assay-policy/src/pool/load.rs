@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_jail::{Child, SpawnError};
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
-use super::PolicyBudget;
+use super::ProcessBudget;
 use super::filler::PoolShared;
 use super::member::IdleMember;
 use crate::failure::killed_from_outside;
@@ -30,7 +30,7 @@ pub struct LoadRequest {
     /// The processor to run on.
     pub core: Option<usize>,
     /// What it may use.
-    pub allowance: PolicyBudget,
+    pub allowance: ProcessBudget,
     /// A caller in a hurry gives the import up after this long, by wall-clock time.
     pub patience: Option<Duration>,
 }
@@ -85,7 +85,7 @@ pub(super) fn take(
     order: &LoadRequest,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<LoadOutcome, TakeError> {
-    let PolicyBudget { import_cpu, cpu_s, memory_bytes } = order.allowance;
+    let ProcessBudget { import_cpu, cpu_s, memory_bytes } = order.allowance;
     let mut idle = warm(shared, is_cancelled)?;
     idle.member.slot.fill(&order.policy_dir).map_err(TakeError::Files)?;
     if let Some(core) = order.core {

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 
 use assay_jail::{Jail, JailError, MemoryError, SpawnError};
 
-pub use config::{LoadLimits, PolicyBudget, PoolConfig};
+pub use config::{LoadLimits, PoolConfig, ProcessBudget};
 use filler::PoolShared;
 pub use load::{LoadOutcome, LoadRequest, TakeError};
 pub(crate) use member::Member;

@@ -9,8 +9,8 @@ use assay_model::frame::{
     ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
 };
 use assay_policy::{
-    IntakeLimits, LoadOutcome, LoadRequest, PolicyBudget, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess,
-    PolicyStream, Pool, PoolConfig, Runtime, intake,
+    IntakeLimits, LoadOutcome, LoadRequest, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream,
+    Pool, PoolConfig, ProcessBudget, Runtime, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;
@@ -43,7 +43,7 @@ impl Bench {
     /// An order for a policy with all that the pool allows.
     pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> LoadRequest {
         let limits = assay_jail::ProcessLimits::of(assay_jail::Profile::Policy);
-        let allowance = PolicyBudget {
+        let allowance = ProcessBudget {
             import_cpu: Duration::from_secs(10),
             cpu_s: limits.cpu_s,
             memory_bytes: limits.address_space_bytes,

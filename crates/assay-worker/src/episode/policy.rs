@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{LoadOutcome, LoadRequest, PolicyBudget, PolicyConnection, PolicyFailure, Prepared, TakeError};
+use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, Prepared, ProcessBudget, TakeError};
 use assay_scenario::Scenario;
 
 use crate::Engine;
@@ -58,9 +58,9 @@ impl PolicySource {
 }
 
 /// What a policy may use in an episode of the scenario.
-fn allowance(scenario: &Scenario) -> PolicyBudget {
+fn allowance(scenario: &Scenario) -> ProcessBudget {
     let budget = &scenario.budget;
-    PolicyBudget {
+    ProcessBudget {
         import_cpu: Duration::from_secs_f64(budget.import_cpu_ms / 1e3),
         cpu_s: budget.most_cpu_s(scenario.control_steps()),
         memory_bytes: u64::from(budget.memory_mib) << 20,
