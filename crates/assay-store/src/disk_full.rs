@@ -47,7 +47,6 @@ mod tests {
             Box::new(io::Error::other(no_space())),
             Box::new(io::Error::from_raw_os_error(122)),
             Box::new(BlobError::Io(io::Error::other(BlobError::Io(no_space())))),
-            Box::new(BlobError::Store(object_store::Error::Generic { store: "x", source: Box::new(no_space()) })),
             Box::new(database(DatabaseProblem::DiskFull, io::Error::new(ErrorKind::StorageFull, "full"))),
             Box::new(OpenError::File { doing: "write", path: "/x".into(), source: Arc::new(no_space()) }),
         ] {

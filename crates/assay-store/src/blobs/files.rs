@@ -1,60 +1,63 @@
-//! The files of a folder of artifacts: put there whole or not at all, and made smaller in their place.
+//! The files of the evidence folder: stored whole or not at all, packed in place, listed and removed.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::Path as FilePath;
+use std::path::Path;
 
+use assay_model::JobId;
 use tempfile::NamedTempFile;
 
-use super::PACKED;
 use crate::pack;
 
-/// Times that the folder of a job may go between its making and its use.
+/// Suffix of the name of a packed artifact.
+pub(super) const PACKED: &str = ".pack";
+/// Number of times that a job's folder may be removed or filled concurrently before an operation fails.
 const MAX_TRIES: u32 = 4;
-/// Bytes of a file that tell what it is.
+/// Bytes of a file that identify its format.
 const MAGIC_BYTES: u64 = 16;
 
-/// Keeps a file at `to`.
-pub(super) fn keep(from: &FilePath, to: &FilePath, incoming: &FilePath) -> io::Result<()> {
+/// Stores a file at `to`.
+pub(super) fn store(from: &Path, to: &Path, incoming: &Path) -> io::Result<()> {
     if to.with_extension(&PACKED[1..]).exists() || link(from, to)? {
         return Ok(());
     }
-    place_whole(to, incoming, |file| io::copy(&mut File::open(from)?, file).map(drop))
+    write_atomically(to, incoming, |file| io::copy(&mut File::open(from)?, file).map(drop))
 }
 
-/// Puts a packed file in the place of the one at `kept`.
-pub(super) fn shrink(kept: &FilePath, incoming: &FilePath) -> io::Result<()> {
-    let packed = match packed(kept) {
+/// Replaces the file at `stored` with a packed one, if that is smaller.
+pub(super) fn replace_with_packed(stored: &Path, incoming: &Path) -> io::Result<()> {
+    let packed = match packed(stored) {
         Ok(Some(packed)) => packed,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        // It gains nothing, was packed before, or is gone.
+        // Packing gains nothing, it was packed before, or it was removed.
         _ => return Ok(()),
     };
     let mut file = NamedTempFile::new_in(incoming)?;
     file.write_all(&packed)?;
     file.as_file().sync_all()?;
-    match replace(kept, file) {
+    match replace(stored, file) {
         // The folder was erased meanwhile.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         replaced => replaced,
     }
 }
 
-fn replace(kept: &FilePath, packed: NamedTempFile) -> io::Result<()> {
-    let to = kept.with_extension(&PACKED[1..]);
+fn replace(stored: &Path, packed: NamedTempFile) -> io::Result<()> {
+    let to = stored.with_extension(&PACKED[1..]);
     packed.persist(&to)?;
-    kept.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
-    match fs::remove_file(kept) {
-        // Somebody erased it meanwhile, and could not know of this.
+    stored.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+    match fs::remove_file(stored) {
+        // It was erased concurrently, by a thread that did not know of the packed file.
         Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_file(to),
         removed => removed,
     }
 }
 
-/// Writes a file where what a killed process leaves is removed, and moves it to its place when all of it is on the disk.
-pub(super) fn place_whole(
-    to: &FilePath,
-    incoming: &FilePath,
+/// Writes a file among the incoming ones, which are deleted after a kill, and moves it to its place once it is durable.
+pub(super) fn write_atomically(
+    to: &Path,
+    incoming: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut file = NamedTempFile::new_in(incoming)?;
@@ -64,7 +67,7 @@ pub(super) fn place_whole(
         to.parent().map_or(Ok(()), fs::create_dir_all)?;
         file = match file.persist(to) {
             Ok(_) => return Ok(()),
-            // The folder was empty, and went, a moment ago.
+            // The folder was empty and was removed concurrently.
             Err(error) if error.error.kind() == ErrorKind::NotFound => error.file,
             Err(error) => return Err(error.error),
         };
@@ -72,9 +75,9 @@ pub(super) fn place_whole(
     file.persist(to).map(drop).map_err(|error| error.error)
 }
 
-/// Gives a file another name, once it is on the disk. `false`: it would have to be copied, from another file system or on
-/// one that knows no second names.
-fn link(from: &FilePath, to: &FilePath) -> io::Result<bool> {
+/// Creates a hard link to a file, once the file is durable. Returns `false` if it must be copied instead: from another file system, or
+/// on one without hard links.
+fn link(from: &Path, to: &Path) -> io::Result<bool> {
     if to.exists() {
         return Ok(true);
     }
@@ -86,8 +89,8 @@ fn link(from: &FilePath, to: &FilePath) -> io::Result<bool> {
     }
 }
 
-/// The file, packed, if that makes it smaller.
-fn packed(path: &FilePath) -> io::Result<Option<Vec<u8>>> {
+/// Returns the packed content of the file, if packing makes it smaller.
+fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     Read::by_ref(&mut file).take(MAGIC_BYTES).read_to_end(&mut head)?;
@@ -96,4 +99,68 @@ fn packed(path: &FilePath) -> io::Result<Option<Vec<u8>>> {
     }
     file.take(pack::MAX_BYTES).read_to_end(&mut head)?;
     Ok(pack::pack(&head))
+}
+
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    existing(fs::remove_file(path)).map(drop)
+}
+
+/// Removes a folder, if it is there and empty.
+pub(super) fn remove_if_empty(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => existing(removed).map(drop),
+    }
+}
+
+/// Removes a job's folder with everything in it.
+pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
+    for _ in 1..MAX_TRIES {
+        match fs::remove_dir_all(folder) {
+            // A packed file was added concurrently.
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            removed => return existing(removed).map(drop),
+        }
+    }
+    existing(fs::remove_dir_all(folder)).map(drop)
+}
+
+/// Removes the files of a job's folder except those with the hashes `kept`.
+pub(super) fn retain(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
+    let Some(entries) = existing(fs::read_dir(folder))? else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let sha256 = name.to_str().map(|name| name.strip_suffix(PACKED).unwrap_or(name));
+        if !sha256.is_some_and(|sha256| kept.contains(sha256)) {
+            remove(&entry.path())?;
+        }
+    }
+    remove_if_empty(folder)
+}
+
+/// Returns the disk usage of each job's folder, in bytes.
+pub(super) fn usage(jobs: &Path) -> io::Result<HashMap<JobId, u64>> {
+    let mut usage = HashMap::new();
+    let Some(folders) = existing(fs::read_dir(jobs))? else { return Ok(usage) };
+    for folder in folders {
+        let folder = folder?;
+        let Some(job) = folder.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(entries) = existing(fs::read_dir(folder.path()))? else { continue };
+        for entry in entries {
+            if let Some(metadata) = existing(entry?.metadata())? {
+                *usage.entry(job).or_default() += metadata.len();
+            }
+        }
+    }
+    Ok(usage)
+}
+
+/// Returns `None` for what is not there, or was removed concurrently.
+fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }

@@ -48,7 +48,9 @@ impl Named {
             Self::Policy(path) => vec![path.clone()],
             Self::Call(job) => vec![format!("{SERVERS}/{job}.json")],
             Self::Scenario(digest) => vec![format!("{SCENARIOS}/{digest}/scenario.toml")],
-            Self::Artifact(job, sha256) => Blobs::places(*job, sha256).map(|place| format!("{BLOBS}/{place}")).to_vec(),
+            Self::Artifact(job, sha256) => {
+                Blobs::relative_paths(*job, sha256).map(|place| format!("{BLOBS}/{place}")).to_vec()
+            }
         }
     }
 

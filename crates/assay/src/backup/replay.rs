@@ -80,7 +80,8 @@ impl Replayable {
     fn recording(&self, blobs: &Path, to: &Path) -> anyhow::Result<()> {
         let trace = self.episode.evidence.iter().find(|file| file.name.ends_with(TRACE));
         let trace = trace.ok_or_else(|| anyhow!("there is none"))?;
-        let [plain, packed] = Blobs::places(self.job.header.job_id, &trace.sha256).map(|place| blobs.join(place));
+        let [plain, packed] =
+            Blobs::relative_paths(self.job.header.job_id, &trace.sha256).map(|place| blobs.join(place));
         if packed.is_file() {
             return Ok(fs::write(to, Blobs::unpack_file(&packed)?)?);
         }
