@@ -256,6 +256,6 @@ fn the_system_knows_its_own_address() {
 fn an_address_prints_without_its_secrets() {
     let endpoint = ServerEndpoint::parse("https://user:pass@policy.test/base?token=t#f").unwrap();
     assert_eq!(endpoint.to_string(), "https://policy.test:443/base");
-    assert_eq!(format!("{endpoint:?}"), "Endpoint(https://policy.test:443/base)");
+    assert_eq!(format!("{endpoint:?}"), "ServerEndpoint(https://policy.test:443/base)");
     assert_eq!(endpoint.in_full(), "https://policy.test:443/base?token=t");
 }

@@ -13,7 +13,7 @@ use crate::cli::Verify;
 pub(crate) fn of(arguments: &Verify, installation: &Installation, scenario: &Scenario) -> RunAgain {
     let whole =
         |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());
-    let is_server = arguments.policy.to_str().is_some_and(ServerEndpoint::is_meant);
+    let is_server = arguments.policy.to_str().is_some_and(ServerEndpoint::has_scheme);
     let by_id = arguments.scenario == scenario.id.as_str() && scenario.folder.starts_with(installation.scenarios());
     let mut program = Vec::new();
     if !installation.is_found_from_anywhere() {

@@ -37,7 +37,7 @@ pub(crate) fn find(
     scenario: &Scenario,
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
-    match given.to_str().filter(|text| ServerEndpoint::is_meant(text)) {
+    match given.to_str().filter(|text| ServerEndpoint::has_scheme(text)) {
         Some(address) => server(address, options, scenario),
         None => files(given, scenario, folder),
     }

@@ -4,40 +4,32 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use super::protocol::{Protocol, URL_SCHEMES, UrlScheme, scheme_list};
+
 /// Longest address, in bytes.
 const MAX_BYTES: usize = 2048;
-
-/// How a server is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// openpi over a WebSocket.
-    WebSocket,
-    /// `POST /act`.
-    Http,
-}
 
 /// A policy server's address. Prints without its query, which may hold a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerEndpoint {
-    scheme: Scheme,
-    tls: bool,
+    scheme: &'static UrlScheme,
     host: Host<String>,
     port: u16,
     path: String,
     query: Option<String>,
 }
 
-/// An address that is none of a policy server.
+/// An invalid address of a policy server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// Too long.
     #[error("has more than {MAX_BYTES} bytes")]
     TooLong,
-    /// No URL.
-    #[error("is no URL ({0}): write for example ws://policy.example:8000 or http://policy.example:8000")]
+    /// Not a URL.
+    #[error("is not a URL ({0}): write for example ws://policy.example:8000 or http://policy.example:8000")]
     Url(url::ParseError),
-    /// Another scheme.
-    #[error("must begin with ws://, wss://, http:// or https://")]
+    /// A scheme that selects no protocol.
+    #[error("must begin with {}", scheme_list())]
     Scheme,
     /// No host.
     #[error("names no host")]
@@ -45,7 +37,7 @@ pub enum EndpointError {
 }
 
 impl ServerEndpoint {
-    /// Reads an address. User name, password and fragment are dropped: no secret is ever sent that way.
+    /// Parses an address. User name, password and fragment are dropped: no secret is ever sent that way.
     ///
     /// # Errors
     /// [`EndpointError`] says what to write instead.
@@ -54,86 +46,117 @@ impl ServerEndpoint {
             return Err(EndpointError::TooLong);
         }
         let url = Url::parse(text).map_err(EndpointError::Url)?;
-        let (scheme, tls) = match url.scheme() {
-            "ws" => (Scheme::WebSocket, false),
-            "wss" => (Scheme::WebSocket, true),
-            "http" => (Scheme::Http, false),
-            "https" => (Scheme::Http, true),
-            _ => return Err(EndpointError::Scheme),
-        };
-        let host = url.host().ok_or(EndpointError::Host)?.to_owned();
-        let port = url.port_or_known_default().ok_or(EndpointError::Host)?;
-        Ok(Self { scheme, tls, host, port, path: url.path().to_owned(), query: url.query().map(str::to_owned) })
+        let scheme = URL_SCHEMES.iter().find(|scheme| scheme.name == url.scheme()).ok_or(EndpointError::Scheme)?;
+        let host = host_of(&url).ok_or(EndpointError::Host)?;
+        let port = url.port().unwrap_or(scheme.default_port);
+        let path = if url.path().is_empty() { "/" } else { url.path() };
+        Ok(Self { scheme, host, port, path: path.to_owned(), query: url.query().map(str::to_owned) })
     }
 
-    /// Whether `text` looks like an address at all, rather than a path.
+    /// Returns whether `text` begins like an address of a policy server, and so is not a path.
     #[must_use]
-    pub fn is_meant(text: &str) -> bool {
-        ["ws://", "wss://", "http://", "https://"]
-            .iter()
-            .any(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))
+    pub fn has_scheme(text: &str) -> bool {
+        let name = text.split_once("://").map(|(name, _)| name);
+        name.is_some_and(|name| URL_SCHEMES.iter().any(|scheme| name.eq_ignore_ascii_case(scheme.name)))
     }
 
-    /// How it is spoken to.
+    /// Returns the protocol that the address selects.
     #[must_use]
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
+    pub fn protocol(&self) -> Protocol {
+        self.scheme.protocol
     }
 
-    /// Whether the connection is encrypted.
+    /// Returns whether the connection is encrypted.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        self.tls
+        self.scheme.is_tls
     }
 
-    /// Name or literal address.
+    /// Returns the host's name or literal address.
     #[must_use]
     pub fn host(&self) -> &Host<String> {
         &self.host
     }
 
-    /// The port, the scheme's own where none was given.
+    /// Returns the port: the scheme's default if none was given.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// `host:port` for the Host header.
+    /// Returns `host:port` for the Host header.
     pub(crate) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The path, `/` at least.
+    /// Returns the path, `/` if none was given.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The query, without its question mark.
+    /// Returns the query, without its question mark.
     pub(crate) fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// The address in full, as it was given: to be kept, not shown.
+    /// Returns the address with its query, which may be a secret: for storage and requests, never for display.
     #[must_use]
     pub fn in_full(&self) -> String {
         self.query.as_ref().map_or_else(|| self.to_string(), |query| format!("{self}?{query}"))
     }
 }
 
+/// Returns the host of `url`. The URL parser leaves the hosts of schemes that it does not know as they are written; they are
+/// parsed here, so that the address guard judges every form of a literal address as such, whatever the scheme.
+fn host_of(url: &Url) -> Option<Host<String>> {
+    match url.host()?.to_owned() {
+        Host::Domain(name) if !url.is_special() => Host::parse(&name).ok(),
+        host => Some(host),
+    }
+}
+
 impl fmt::Display for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match (self.scheme, self.tls) {
-            (Scheme::WebSocket, false) => "ws",
-            (Scheme::WebSocket, true) => "wss",
-            (Scheme::Http, false) => "http",
-            (Scheme::Http, true) => "https",
-        };
-        write!(f, "{scheme}://{}:{}{}", self.host, self.port, self.path)
+        write!(f, "{}://{}:{}{}", self.scheme.name, self.host, self.port, self.path)
     }
 }
 
 impl fmt::Debug for ServerEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Endpoint({self})")
+        write!(f, "ServerEndpoint({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use url::{Host, Url};
+
+    use super::{ServerEndpoint, host_of};
+
+    #[test]
+    fn literal_addresses_are_recognised_under_any_scheme() {
+        for text in ["http://127.1:5555", "other+http://127.1:5555", "other+http://2130706433/", "other://0x7f.1"] {
+            assert_eq!(host_of(&Url::parse(text).unwrap()), Some(Host::Ipv4([127, 0, 0, 1].into())), "{text}");
+        }
+        assert_eq!(host_of(&Url::parse("other:///path").unwrap()), None);
+    }
+
+    #[test]
+    fn an_address_without_a_port_has_the_default_port_of_its_scheme() {
+        for (text, port) in
+            [("ws://a", 80), ("wss://a", 443), ("http://a", 80), ("https://a", 443), ("https://a:80", 80)]
+        {
+            assert_eq!(ServerEndpoint::parse(text).unwrap().port(), port, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_tells_an_address_from_a_path() {
+        assert!(ServerEndpoint::has_scheme("WSS://policy.example"));
+        for path in ["policy.zip", "http:", "ftp://policy.example", "/srv/http://policy", "\u{1F600}"] {
+            assert!(!ServerEndpoint::has_scheme(path), "{path}");
+        }
     }
 }

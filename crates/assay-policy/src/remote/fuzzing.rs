@@ -15,7 +15,7 @@ use super::limits::RemoteLimits;
 use super::log::ServerLog;
 use super::policy::PolicyServer;
 use super::relay::Relay;
-use super::session::ServerSession;
+use super::server_session::ServerSession;
 use super::transport::Transport;
 use super::{http, openpi};
 

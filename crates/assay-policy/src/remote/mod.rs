@@ -1,5 +1,6 @@
 //! Policies that run as a server elsewhere. The lane speaks frames as with a jailed policy; a relay in this process
-//! turns them into what the server speaks, a folder per protocol (`openpi`, `http`), and its answers back.
+//! turns them into what the server speaks, a folder per protocol (`openpi`, `http`; `protocol.rs` lists
+//! the steps for adding one), and its answers back.
 //!
 //! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait has
 //! a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
@@ -21,14 +22,17 @@ mod observation;
 mod openpi;
 mod policy;
 mod post;
+mod protocol;
 mod redaction;
 mod relay;
+mod server_session;
 mod session;
 mod transport;
 
-pub use endpoint::{EndpointError, Scheme, ServerEndpoint};
+pub use endpoint::{EndpointError, ServerEndpoint};
 pub use guard::AddressGuard;
 pub use limits::RemoteLimits;
 pub use log::Answers;
 pub use policy::{Connecting, PolicyServer, Remote, RemotePolicy, Started};
 pub use post::{check_post, post};
+pub use protocol::Protocol;

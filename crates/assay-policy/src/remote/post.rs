@@ -10,8 +10,9 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::allowance::ReceiveAllowance;
-use super::endpoint::{Scheme, ServerEndpoint};
+use super::endpoint::ServerEndpoint;
 use super::guard::{AddressGuard, DialError};
+use super::protocol::Protocol;
 use super::transport;
 
 /// The same for an address that is refused and for one where nobody answers: this is no port scanner.
@@ -26,7 +27,7 @@ const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assa
 /// What is wrong with it, for its client: a sentence that goes on after the address' name.
 pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, String> {
     let endpoint = ServerEndpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
-    if endpoint.scheme() != Scheme::Http {
+    if endpoint.protocol() != Protocol::Http {
         return Err(NO_ADDRESS.to_owned());
     }
     if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {

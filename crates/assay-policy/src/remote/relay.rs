@@ -13,7 +13,8 @@ use super::log::ServerLog;
 use super::observation::{Episode, RemoteObservation};
 use super::policy::PolicyServer;
 use super::redaction::Redaction;
-use super::session::ServerSession;
+use super::server_session::ServerSession;
+use super::session::ProtocolSession;
 
 /// One episode's relay.
 pub(crate) struct Relay {

@@ -1,71 +1,40 @@
-//! One episode's conversation with a server, whatever it speaks.
+//! The interface that a protocol implements.
+
+use std::future::pending;
 
 use assay_model::Secret;
 
 use super::chunk::Chunk;
-use super::endpoint::{Scheme, ServerEndpoint};
+use super::endpoint::ServerEndpoint;
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
 use super::observation::{Episode, RemoteObservation};
-use super::{http, openpi};
 
-/// What a protocol does.
-pub(crate) enum ServerSession {
-    OpenPi(openpi::OpenPiSession),
-    Http(http::HttpSession),
-}
+/// One episode's conversation with a policy server, in one protocol.
+///
+/// The caller limits the time of every call but [`Self::close`], by dropping its future. Whatever the server does wrong is
+/// a [`ServerFault`]; sizes, shapes and texts that it sends must be bounded and checked before use.
+pub(crate) trait ProtocolSession: Sized {
+    /// Connects through the guard, and learns what the server is.
+    async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault>;
 
-impl ServerSession {
-    /// Connects and learns what the server is.
-    pub(crate) async fn open(
-        guard: &AddressGuard,
-        endpoint: &ServerEndpoint,
-        key: Option<&Secret>,
-    ) -> Result<Self, ServerFault> {
-        match endpoint.scheme() {
-            Scheme::WebSocket => openpi::OpenPiSession::open(guard, endpoint, key).await.map(Self::OpenPi),
-            Scheme::Http => http::HttpSession::open(guard, endpoint, key).await.map(Self::Http),
-        }
-    }
-
-    /// What was found, in words.
-    pub(crate) fn describe(&self) -> String {
-        match self {
-            Self::OpenPi(session) => session.describe(),
-            Self::Http(session) => session.describe(),
-        }
-    }
+    /// Returns what the server speaks, as the report shows it.
+    fn describe(&self) -> String;
 
     /// Begins the episode.
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
-        match self {
-            Self::OpenPi(session) => session.reset(episode).await,
-            Self::Http(session) => session.reset(episode).await,
-        }
-    }
+    async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault>;
 
     /// Asks for actions.
-    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
-        match self {
-            Self::OpenPi(session) => session.infer(observation).await,
-            Self::Http(session) => session.infer(observation).await,
-        }
+    async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault>;
+
+    /// Keeps the connection alive while the physics runs; returns only when something goes wrong. The future may be dropped
+    /// at any point, and the call repeated. A protocol without messages between requests keeps this default.
+    async fn idle(&mut self) -> ServerFault {
+        pending().await
     }
 
-    /// Keeps the connection alive while physics runs; returns only when something goes wrong. May be dropped and begun
-    /// again at any point.
-    pub(crate) async fn idle(&mut self) -> ServerFault {
-        match self {
-            Self::OpenPi(session) => session.idle().await,
-            Self::Http(_) => std::future::pending().await,
-        }
-    }
-
-    /// Says good-bye; returns how many messages came that nobody had asked for.
-    pub(crate) async fn close(&mut self) -> u32 {
-        match self {
-            Self::OpenPi(session) => session.close().await,
-            Self::Http(_) => 0,
-        }
+    /// Ends the conversation, within a time limit of its own; returns the number of unsolicited messages.
+    async fn close(&mut self) -> u32 {
+        0
     }
 }

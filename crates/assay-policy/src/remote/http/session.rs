@@ -10,6 +10,7 @@ use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::fault::ServerFault;
 use crate::remote::guard::AddressGuard;
 use crate::remote::observation::{Episode, RemoteObservation};
+use crate::remote::session::ProtocolSession;
 
 /// A server whose style is known.
 pub(crate) struct HttpSession {
@@ -18,14 +19,6 @@ pub(crate) struct HttpSession {
 }
 
 impl HttpSession {
-    pub(crate) async fn open(
-        guard: &AddressGuard,
-        endpoint: &ServerEndpoint,
-        key: Option<&Secret>,
-    ) -> Result<Self, ServerFault> {
-        Self::over(HttpClient::open(guard, endpoint, key).await?).await
-    }
-
     /// Learns the server's style.
     pub(crate) async fn over(mut client: HttpClient) -> Result<Self, ServerFault> {
         let health = client.get("/health").await?;
@@ -37,19 +30,25 @@ impl HttpSession {
         };
         Ok(Self { client, style })
     }
+}
 
-    pub(crate) fn describe(&self) -> String {
+impl ProtocolSession for HttpSession {
+    async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault> {
+        Self::over(HttpClient::open(guard, endpoint, key).await?).await
+    }
+
+    fn describe(&self) -> String {
         self.style.describe().to_owned()
     }
 
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
+    async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
         self.style.check(episode)?;
         let answer = self.client.post("/reset", &self.style.reset(episode)).await?;
         // A server without state needs no reset.
         if is_absent(answer.status) { Ok(()) } else { answer.check() }
     }
 
-    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
+    async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
         let request = self.style.act(observation, self.client.endpoint());
         let reply = self.client.post("/act", &request).await?.json()?;
         Chunk::new(actions(&reply)?, observation.episode.action_dim)

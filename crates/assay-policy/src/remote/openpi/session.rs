@@ -11,6 +11,7 @@ use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::fault::ServerFault;
 use crate::remote::guard::AddressGuard;
 use crate::remote::observation::{Episode, RemoteObservation};
+use crate::remote::session::ProtocolSession;
 
 /// Names of keys that a message may show.
 const MAX_KEYS_BYTES: usize = 200;
@@ -22,14 +23,6 @@ pub(crate) struct OpenPiSession {
 }
 
 impl OpenPiSession {
-    pub(crate) async fn open(
-        guard: &AddressGuard,
-        endpoint: &ServerEndpoint,
-        key: Option<&Secret>,
-    ) -> Result<Self, ServerFault> {
-        Self::over(Socket::open(guard, endpoint, key).await?).await
-    }
-
     /// Takes the server's introduction.
     pub(crate) async fn over(mut socket: Socket) -> Result<Self, ServerFault> {
         let metadata = match socket.receive().await? {
@@ -38,12 +31,18 @@ impl OpenPiSession {
         };
         Ok(Self { socket, dialect: Dialect::of(&metadata) })
     }
+}
 
-    pub(crate) fn describe(&self) -> String {
+impl ProtocolSession for OpenPiSession {
+    async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault> {
+        Self::over(Socket::open(guard, endpoint, key).await?).await
+    }
+
+    fn describe(&self) -> String {
         self.dialect.describe()
     }
 
-    pub(crate) async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
+    async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault> {
         self.dialect.check(episode)?;
         let Some(request) = self.dialect.reset(episode) else { return Ok(()) };
         self.socket.send(encode(&request)).await?;
@@ -61,7 +60,7 @@ impl OpenPiSession {
         }
     }
 
-    pub(crate) async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
+    async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault> {
         if let Some(early) = self.socket.pending() {
             return Err(unasked(early));
         }
@@ -73,11 +72,11 @@ impl OpenPiSession {
         Chunk::new(actions(&reply)?, observation.episode.action_dim)
     }
 
-    pub(crate) async fn idle(&mut self) -> ServerFault {
+    async fn idle(&mut self) -> ServerFault {
         unasked(self.socket.receive().await)
     }
 
-    pub(crate) async fn close(&mut self) -> u32 {
+    async fn close(&mut self) -> u32 {
         self.socket.close().await
     }
 }
