@@ -7,6 +7,7 @@ mod facts;
 mod files;
 pub(crate) mod mjcf;
 mod names;
+mod signals;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use assay_model::Level;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario, Signal};
+use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario};
 
 /// A scenario's spaces, rates, limits and clauses.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -231,40 +231,6 @@ impl Scenario {
             ObservationKind::Signal { signal } => {
                 self.signals.iter().find(|(name, _)| name == signal).map_or("1", |(_, signal)| signal.unit())
             }
-        }
-    }
-}
-
-impl Signal {
-    /// Unit of its values.
-    #[must_use]
-    pub fn unit(&self) -> &'static str {
-        match self {
-            Self::Distance { .. }
-            | Self::Penetration { .. }
-            | Self::PointDistance { .. }
-            | Self::Displacement { .. }
-            | Self::Position { .. }
-            | Self::Geofence { .. } => "m",
-            Self::ContactForce { .. } | Self::Force { .. } => "N",
-            Self::Speed { .. }
-            | Self::RelativeSpeed { .. }
-            | Self::ApproachSpeed { .. }
-            | Self::GreatestSpeed { .. } => "m/s",
-            Self::AngularSpeed { .. } => "rad/s",
-            Self::Acceleration { .. } | Self::Agitation { .. } => "m/s2",
-            Self::JointValue { .. } => "rad or m",
-            Self::JointSpeed { .. } => "rad/s or m/s",
-            Self::JointPositionMargin { .. } | Self::Tilt { .. } | Self::ApparentTilt { .. } => "rad",
-            Self::JointVelocityRatio { .. }
-            | Self::JointTorqueRatio { .. }
-            | Self::Inside { .. }
-            | Self::Visited { .. }
-            | Self::Crossed { .. }
-            | Self::Reversals { .. } => "1",
-            Self::Action { .. } => "as the action",
-            Self::Rate { .. } => "per s",
-            Self::Exposure { .. } => "s",
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::observe::{Cameras, Sources, Term, add_noise};
 use crate::push::Pushes;
 use crate::randomise::{self, StartValue};
 use crate::render::RenderError;
-use crate::signal::{Extractor, Groups};
+use crate::signal::{Extractor, Groups, StepState};
 use crate::trace_hash::TraceHash;
 
 /// The state that decides everything that follows.
@@ -232,21 +232,30 @@ impl Simulation {
 
     /// The signals of the step that [`Self::advance`] made, at its start.
     pub fn measure(&mut self) {
-        let state = [&self.qpos[..], &self.qvel, &self.last_action];
-        Extractor::measure(&mut self.extractors, &mut self.data, &self.groups, state, &mut self.sample);
+        let mut step = StepState {
+            data: &mut self.data,
+            groups: &self.groups,
+            qpos: &self.qpos,
+            qvel: &self.qvel,
+            action: &self.last_action,
+            time_s: self.sample[0],
+        };
+        Extractor::measure_all(&mut self.extractors, &mut step, &mut self.sample);
     }
 
-    /// Numbers for whom the signals of the last sample were about, in their order (without `time`). [`Self::involved_names`]
-    /// understands them.
+    /// Returns a number for the bodies or the joint that decided each signal of the last sample, in their order (without
+    /// `time`). [`Self::involved_names`] decodes it.
     pub fn involved(&self) -> impl Iterator<Item = u32> {
         self.extractors.iter().map(Extractor::involved)
     }
 
-    /// Whom signal `index` (from 0, without `time`) was about when [`Self::involved`] said `who`: the names of two bodies, or of
-    /// a joint; empty where it was about nobody in particular.
+    /// Returns the names behind a number of [`Self::involved`] for signal `index` (from 0, without `time`): of one or two
+    /// bodies, or of a joint; empty where none decided its value.
     #[must_use]
-    pub fn involved_names(&self, index: usize, who: u32) -> Vec<String> {
-        self.extractors.get(index).map_or_else(Vec::new, |extractor| extractor.names(self.data.model(), who))
+    pub fn involved_names(&self, index: usize, involved: u32) -> Vec<String> {
+        self.extractors
+            .get(index)
+            .map_or_else(Vec::new, |extractor| extractor.involved_names(self.data.model(), involved))
     }
 
     /// The action of the current control step, clipped.

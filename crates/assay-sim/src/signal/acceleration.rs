@@ -1,14 +1,15 @@
-//! Accelerations over a window: velocities are compared, because the accelerations of single steps are full of the
+//! Signals of acceleration over a window, from differences of velocity: the accelerations of single steps are dominated by the
 //! contact solver's noise.
 
 use std::collections::VecDeque;
 
 use mujoco_rs::prelude::*;
 
-use super::{Data, norm};
+use super::geometry::norm;
+use super::{Data, PhysicsSignal, StepState};
 use crate::handle::FrameId;
 
-/// The last window of a frame's velocities.
+/// A frame's velocities over the last window.
 struct Window {
     frame: FrameId,
     window_s: f64,
@@ -28,8 +29,8 @@ impl Window {
         Self { frame, window_s, steps, velocities: VecDeque::with_capacity(steps + 1) }
     }
 
-    /// Adds the velocity of now, and gives its change over the window in m/s. Before the first sample the frame counts as
-    /// having moved as it does then.
+    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample the frame counts as
+    /// having had the velocity of that sample.
     fn push(&mut self, data: &Data) -> [f64; 3] {
         let [_, _, _, x, y, z] = self.frame.velocity(data);
         let now = [x, y, z];
@@ -42,22 +43,24 @@ impl Window {
     }
 }
 
-/// Size of the mean acceleration.
-pub(crate) struct Acceleration(Window);
+/// Size of the mean acceleration in m/s2.
+pub(super) struct Acceleration(Window);
 
 impl Acceleration {
     pub(super) fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
         Self(Window::new(frame, window_s, timestep_s))
     }
+}
 
-    /// m/s2.
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
-        norm(&self.0.push(data)) / self.0.window_s
+impl PhysicsSignal for Acceleration {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        norm(&self.0.push(step.data)) / self.0.window_s
     }
 }
 
-/// Angle between a frame's z axis and what a liquid in it takes for up.
-pub(crate) struct ApparentTilt {
+/// Angle in rad between a frame's z axis and the apparent vertical, the normal of a liquid's surface; a right angle in free
+/// fall.
+pub(super) struct ApparentTilt {
     window: Window,
     gravity: [f64; 3],
 }
@@ -66,12 +69,13 @@ impl ApparentTilt {
     pub(super) fn new(model: &MjModel, frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
         Self { window: Window::new(frame, window_s, timestep_s), gravity: model.opt().gravity }
     }
+}
 
-    /// rad; a right angle where nothing weighs anything.
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
-        let change = self.window.push(data);
+impl PhysicsSignal for ApparentTilt {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        let change = self.window.push(step.data);
         let up = [0, 1, 2].map(|i| change[i] / self.window.window_s - self.gravity[i]);
-        let m = self.window.frame.rotation(data);
+        let m = self.window.frame.rotation(step.data);
         let axis = [m[2], m[5], m[8]];
         let across =
             [axis[1] * up[2] - axis[2] * up[1], axis[2] * up[0] - axis[0] * up[2], axis[0] * up[1] - axis[1] * up[0]];
@@ -80,10 +84,10 @@ impl ApparentTilt {
     }
 }
 
-/// Mean size of the acceleration.
-pub(crate) struct Agitation {
+/// Mean size of the acceleration in m/s2.
+pub(super) struct Agitation {
     window: Window,
-    /// Velocity at the sample before.
+    /// Velocity at the previous sample.
     before: Option<[f64; 3]>,
     /// Changes of velocity from sample to sample, oldest first, in m/s.
     changes: VecDeque<f64>,
@@ -93,10 +97,11 @@ impl Agitation {
     pub(super) fn new(frame: FrameId, window_s: f64, timestep_s: f64) -> Self {
         Self { window: Window::new(frame, window_s, timestep_s), before: None, changes: VecDeque::new() }
     }
+}
 
-    /// m/s2.
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
-        let [_, _, _, x, y, z] = self.window.frame.velocity(data);
+impl PhysicsSignal for Agitation {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        let [_, _, _, x, y, z] = self.window.frame.velocity(step.data);
         let now = [x, y, z];
         let before = self.before.replace(now).unwrap_or(now);
         self.changes.push_back(norm(&minus(now, before)));

@@ -1,75 +1,23 @@
-//! Signals with a memory: of places, of speeds, and of other signals.
+//! Signals derived from another signal of the same sample.
 
 use std::collections::VecDeque;
 
-use mujoco_rs::prelude::*;
-
-use super::norm;
-use crate::handle::FrameId;
-
-type Data = MjData<Box<MjModel>>;
-
-/// How many of a list of frames have been reached, in its order.
-pub(crate) struct Visited {
-    pub(crate) of: FrameId,
-    pub(crate) frames: Vec<FrameId>,
-    pub(crate) radius: f64,
-    pub(crate) reached: usize,
-}
-
-impl Visited {
-    pub(crate) fn value(&mut self, data: &Data) -> f64 {
-        if let Some(next) = self.frames.get(self.reached)
-            && norm(&between(data, self.of, *next)) <= self.radius
-        {
-            self.reached += 1;
-        }
-        self.reached as f64
-    }
-}
-
-/// Relative speed by difference, so that bodies count that are moved by hand and have no velocity of their own.
-pub(crate) struct RelativeSpeed {
-    pub(crate) from: FrameId,
-    pub(crate) to: FrameId,
-    pub(crate) before: Option<(f64, [f64; 3])>,
-    pub(crate) value: f64,
-}
-
-impl RelativeSpeed {
-    pub(crate) fn value(&mut self, data: &Data, time_s: f64) -> f64 {
-        let now = between(data, self.from, self.to);
-        if let Some((then_s, then)) = self.before
-            && time_s > then_s
-        {
-            self.value = norm(&[now[0] - then[0], now[1] - then[1], now[2] - then[2]]) / (time_s - then_s);
-        }
-        self.before = Some((time_s, now));
-        self.value
-    }
-}
-
-fn between(data: &Data, from: FrameId, to: FrameId) -> [f64; 3] {
-    let (from, to) = (from.position(data), to.position(data));
-    [to[0] - from[0], to[1] - from[1], to[2] - from[2]]
-}
-
-/// Made of another signal of the same sample.
+/// A signal computed from another signal.
 pub(crate) enum Derived {
-    /// How fast it grows.
+    /// How fast the other one grows, in its unit per second.
     Rate { of: usize, before: Option<(f64, f64)>, value: f64 },
-    /// Seconds that it has been below a value.
+    /// Seconds that the other one has been below a value.
     Exposure { of: usize, below: f64, then_s: f64, total_s: f64 },
-    /// How often it has turned round of late.
+    /// How often the other one has reversed within the last window.
     Reversals(Reversals),
 }
 
-/// Turns of a signal by more than a band, within the last window.
+/// Reversals of a signal by more than a band, within the last window.
 pub(crate) struct Reversals {
     of: usize,
     band: f64,
     window_s: f64,
-    /// Greatest and least value since the last turn.
+    /// Greatest and least value since the last reversal.
     range: Option<[f64; 2]>,
     /// 1 while it rises, -1 while it falls, 0 before it has moved by the band.
     heading: i8,
@@ -86,7 +34,7 @@ impl Reversals {
         let [high, low] = self.range.unwrap_or([x, x]);
         let [high, low] = [high.max(x), low.min(x)];
         self.range = Some(match self.heading {
-            // Back by the band from the farthest point: a turn.
+            // Back by the band from the farthest point: a reversal.
             1.. if high - x > self.band => self.turn(-1, now_s, x),
             ..=-1 if x - low > self.band => self.turn(1, now_s, x),
             0 if x - low > self.band || high - x > self.band => {
@@ -109,7 +57,7 @@ impl Reversals {
 }
 
 impl Derived {
-    /// `sample` holds `time` first, and the other signals already.
+    /// Computes the value from a sample, which holds `time` first and the signals computed from the physics.
     pub(crate) fn value(&mut self, sample: &[f64]) -> f64 {
         let now_s = sample[0];
         match self {

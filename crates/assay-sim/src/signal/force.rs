@@ -1,54 +1,36 @@
 //! Contact force as an instrument with a stated bandwidth shows it.
 //!
 //! The force of a single physics step follows the step and the solver: an impact lasts a few steps, and the first of them
-//! depends on where between two steps the surfaces met. What passes a low-pass filter is what converges as the step shrinks.
+//! depends on where between two steps the surfaces met. Low-pass filtered, it converges as the step shrinks.
 
-use super::involved::{NOBODY, pair};
-use super::{Data, Groups, contacts_between, norm};
+use mujoco_rs::prelude::*;
+
+use super::contact::contacts_between;
+use super::geometry::norm;
+use super::involved::{NOT_INVOLVED, pair_names, pair_number};
+use super::{Data, PhysicsSignal, StepState};
 
 /// Sum over the pairs of bodies in contact of the size of their force, friction included, low-pass filtered.
 pub(crate) struct Force {
     a: u64,
     b: Option<u64>,
     filter: Butterworth,
-    /// Force of each pair of bodies in this step: on the one with the greater number, in N, world axes.
+    /// Force of each pair of bodies in this step: on the body with the greater index, in N, world axes.
     pairs: Vec<BodyPair>,
-    /// As [`super::Extractor::involved`]: the pair that pressed hardest when it last touched.
-    pub(super) who: u32,
+    /// The pair that pressed hardest when it last touched.
+    involved: u32,
 }
 
 struct BodyPair {
     bodies: [i32; 2],
     force: [f64; 3],
-    /// Its first contact, for its name.
+    /// The geoms of its first contact, for the names.
     geoms: [usize; 2],
 }
 
 impl Force {
     pub(super) fn new(a: u64, b: Option<u64>, bandwidth_hz: f64, timestep_s: f64) -> Self {
-        Self { a, b, filter: Butterworth::new(bandwidth_hz, timestep_s), pairs: Vec::new(), who: NOBODY }
-    }
-
-    /// N.
-    pub(super) fn value(&mut self, data: &Data, groups: &Groups) -> f64 {
-        self.pairs.clear();
-        for index in contacts_between(data, groups, self.a, self.b) {
-            self.add(data, index);
-        }
-        let (mut total, mut greatest) = (0.0, 0.0);
-        for BodyPair { force, geoms: [one, other], .. } in &self.pairs {
-            let size = norm(force);
-            total += size;
-            if size > greatest {
-                greatest = size;
-                self.who = pair(groups, *one, *other);
-            }
-        }
-        let value = self.filter.next(total).max(0.0);
-        if self.pairs.is_empty() && value <= 0.0 {
-            self.who = NOBODY;
-        }
-        value
+        Self { a, b, filter: Butterworth::new(bandwidth_hz, timestep_s), pairs: Vec::new(), involved: NOT_INVOLVED }
     }
 
     fn add(&mut self, data: &Data, index: usize) {
@@ -67,6 +49,37 @@ impl Force {
             Some(pair) => (0..3).for_each(|i| pair.force[i] += force[i]),
             None => self.pairs.push(BodyPair { bodies, force, geoms }),
         }
+    }
+}
+
+impl PhysicsSignal for Force {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        self.pairs.clear();
+        for index in contacts_between(step.data, step.groups, self.a, self.b) {
+            self.add(step.data, index);
+        }
+        let (mut total, mut greatest) = (0.0, 0.0);
+        for BodyPair { force, geoms: [one, other], .. } in &self.pairs {
+            let size = norm(force);
+            total += size;
+            if size > greatest {
+                greatest = size;
+                self.involved = pair_number(step.groups, *one, *other);
+            }
+        }
+        let value = self.filter.next(total).max(0.0);
+        if self.pairs.is_empty() && value <= 0.0 {
+            self.involved = NOT_INVOLVED;
+        }
+        value
+    }
+
+    fn involved(&self) -> u32 {
+        self.involved
+    }
+
+    fn involved_names(&self, model: &MjModel, involved: u32) -> Vec<String> {
+        pair_names(model, involved)
     }
 }
 

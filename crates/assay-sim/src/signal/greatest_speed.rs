@@ -3,15 +3,16 @@
 
 use mujoco_rs::prelude::*;
 
-use super::involved::NOBODY;
-use super::{Data, extreme, norm};
+use super::geometry::norm;
+use super::involved::{NOT_INVOLVED, body_name, decode, greatest_of};
+use super::{PhysicsSignal, StepState};
 
-/// The points of a group's geoms that are looked at.
-pub(crate) struct GreatestSpeed {
+/// Greatest speed in m/s over points of a group's geoms.
+pub(super) struct GreatestSpeed {
     geoms: Vec<usize>,
     /// Geom, and a point in its own frame, m.
     points: Vec<(usize, [f64; 3])>,
-    /// Index in `points` of the fastest.
+    /// Index in `points` of the fastest one.
     fastest: u32,
 }
 
@@ -19,41 +20,43 @@ impl GreatestSpeed {
     pub(super) fn new(model: &MjModel, geoms: Vec<usize>) -> Self {
         let points =
             geoms.iter().flat_map(|geom| points(model, *geom).into_iter().map(|point| (*geom, point))).collect();
-        Self { geoms, points, fastest: NOBODY }
+        Self { geoms, points, fastest: NOT_INVOLVED }
     }
+}
 
-    /// m/s.
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
+impl PhysicsSignal for GreatestSpeed {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        let data = &*step.data;
         let twist = |geom: usize| data.object_velocity(MjtObjBase::mjOBJ_GEOM, geom, false);
         let twists: Vec<[f64; 6]> = self.geoms.iter().map(|geom| twist(*geom)).collect();
         let speed = |(geom, point): &(usize, [f64; 3])| {
             let at = self.geoms.iter().position(|other| other == geom).unwrap_or(0);
             speed(twists[at], &data.geom_xmat()[*geom], *point)
         };
-        let mut fastest = NOBODY;
-        let greatest = extreme(self.points.iter().map(speed), 0.0, &mut fastest);
+        let mut fastest = NOT_INVOLVED;
+        let greatest = greatest_of(self.points.iter().map(speed), 0.0, &mut fastest);
         self.fastest = fastest;
         greatest
     }
 
-    pub(super) fn who(&self) -> u32 {
+    fn involved(&self) -> u32 {
         self.fastest
     }
 
-    /// The geom of a point.
-    pub(super) fn geom(&self, point: usize) -> Option<usize> {
-        self.points.get(point).map(|(geom, _)| *geom)
+    fn involved_names(&self, model: &MjModel, involved: u32) -> Vec<String> {
+        let point = decode(involved).and_then(|point| self.points.get(point));
+        point.map(|(geom, _)| body_name(model, *geom)).into_iter().collect()
     }
 }
 
-/// Speed of a point of a geom that turns and moves, in m/s.
+/// Returns the speed of a point of a moving and turning geom in m/s.
 fn speed([wx, wy, wz, x, y, z]: [f64; 6], turn: &[f64; 9], point: [f64; 3]) -> f64 {
     let world = |row: usize| turn[row] * point[0] + turn[row + 1] * point[1] + turn[row + 2] * point[2];
     let [rx, ry, rz] = [world(0), world(3), world(6)];
     norm(&[x + (wy * rz - wz * ry), y + (wz * rx - wx * rz), z + (wx * ry - wy * rx)])
 }
 
-/// The points of a geom in its own frame.
+/// Returns the points of a geom in its own frame, m.
 fn points(model: &MjModel, geom: usize) -> Vec<[f64; 3]> {
     let [x, y, z] = model.geom_size()[geom];
     match model.geom_type()[geom] {

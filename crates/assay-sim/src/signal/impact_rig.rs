@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use mujoco_rs::prelude::*;
 
 use super::Force;
-use crate::signal::{Data, Groups};
+use crate::signal::{Data, Groups, PhysicsSignal as _, StepState};
 
 /// Effective mass of a Panda with its hand, kg: half of what moves, and the payload (ISO/TS 15066:2016, A.3.5).
 const ROBOT_KG: f64 = 8.744;
@@ -109,7 +109,9 @@ fn blow(scene: &str, target: &str, speed: f64, timestep_s: f64) -> f64 {
     let mut greatest: f64 = 0.0;
     while data.time() < 0.9 {
         data.step();
-        greatest = greatest.max(force.value(&data, &groups));
+        let time_s = data.time();
+        let mut step = StepState { data: &mut data, groups: &groups, qpos: &[], qvel: &[], action: &[], time_s };
+        greatest = greatest.max(force.value(&mut step));
     }
     greatest
 }

@@ -1,60 +1,51 @@
-//! Whom a signal was about when it was measured: two bodies, one, or a joint.
+//! The bodies or the joint that decided a signal's value, as a number while it is recorded, and by name afterwards.
 
 use mujoco_rs::prelude::*;
 
-use super::{Extractor, Groups};
+use super::Groups;
 
-/// Nobody in particular.
-pub(super) const NOBODY: u32 = u32::MAX;
+/// The value was decided by no body or joint in particular.
+pub(super) const NOT_INVOLVED: u32 = u32::MAX;
 
-/// A number for two geoms.
-pub(super) fn pair(groups: &Groups, a: usize, b: usize) -> u32 {
-    u32::try_from(a * groups.masks.len() + b).unwrap_or(NOBODY)
+/// Returns the number of a pair of geoms.
+pub(super) fn pair_number(groups: &Groups, a: usize, b: usize) -> u32 {
+    u32::try_from(a * groups.masks.len() + b).unwrap_or(NOT_INVOLVED)
 }
 
-impl Extractor {
-    /// A number for whom the last value was about, which [`Self::names`] understands.
-    pub(crate) fn involved(&self) -> u32 {
-        match self {
-            Self::Distance { who, .. }
-            | Self::ContactForce { who, .. }
-            | Self::Penetration { who, .. }
-            | Self::JointPositionMargin { who, .. }
-            | Self::JointVelocityRatio { who, .. }
-            | Self::JointTorqueRatio { who, .. } => *who,
-            Self::Force(force) => force.who,
-            Self::GreatestSpeed(speed) => speed.who(),
-            _ => NOBODY,
-        }
-    }
-
-    /// The names of two bodies, of one, or of a joint; none of nobody.
-    pub(crate) fn names(&self, model: &MjModel, who: u32) -> Vec<String> {
-        let Some(who) = usize::try_from(who).ok().filter(|_| who != NOBODY) else { return Vec::new() };
-        let geoms = model.geom_bodyid().len();
-        match self {
-            Self::Distance { .. } | Self::ContactForce { .. } | Self::Force(_) | Self::Penetration { .. } => {
-                [who / geoms, who % geoms].iter().map(|geom| body(model, *geom)).collect()
-            }
-            Self::GreatestSpeed(speed) => speed.geom(who).map(|geom| body(model, geom)).into_iter().collect(),
-            Self::JointPositionMargin { qpos, .. } => joint(model, qpos.get(who), model.jnt_qposadr()),
-            Self::JointVelocityRatio { dof, .. } | Self::JointTorqueRatio { dof, .. } => {
-                joint(model, dof.get(who), model.jnt_dofadr())
-            }
-            _ => Vec::new(),
-        }
-    }
+/// Returns the names of the two bodies behind a number of [`pair_number`].
+pub(super) fn pair_names(model: &MjModel, involved: u32) -> Vec<String> {
+    let Some(pair) = decode(involved) else { return Vec::new() };
+    let geoms = model.geom_bodyid().len();
+    [pair / geoms, pair % geoms].iter().map(|geom| body_name(model, *geom)).collect()
 }
 
-/// The name of a geom's body; of what is fixed to the world, the geom's own.
-fn body(model: &MjModel, geom: usize) -> String {
+/// Returns the number as an index; none for [`NOT_INVOLVED`].
+pub(super) fn decode(involved: u32) -> Option<usize> {
+    usize::try_from(involved).ok().filter(|_| involved != NOT_INVOLVED)
+}
+
+/// Returns the greatest of the values and `least`; `involved` becomes its index where it is one of the values.
+pub(super) fn greatest_of(values: impl Iterator<Item = f64>, least: f64, involved: &mut u32) -> f64 {
+    *involved = NOT_INVOLVED;
+    (0..).zip(values).fold(least, |greatest, (index, value)| {
+        if value > greatest {
+            *involved = index;
+        }
+        greatest.max(value)
+    })
+}
+
+/// Returns the name of a geom's body; of a geom fixed to the world, its own.
+pub(super) fn body_name(model: &MjModel, geom: usize) -> String {
     let body = usize::try_from(model.geom_bodyid()[geom]).unwrap_or(0);
     let of_body = model.id_to_name(MjtObjBase::mjOBJ_BODY, body).filter(|_| body != 0);
     let name = of_body.or_else(|| model.id_to_name(MjtObjBase::mjOBJ_GEOM, geom));
     name.map_or_else(|| format!("geom {geom}"), str::to_owned)
 }
 
-fn joint(model: &MjModel, index: Option<&usize>, addresses: &[i32]) -> Vec<String> {
-    let at = addresses.iter().position(|address| usize::try_from(*address).ok().as_ref() == index);
+/// Returns the name of the joint whose address in qpos or qvel is entry `involved` of `indices`.
+pub(super) fn joint_name(model: &MjModel, indices: &[usize], addresses: &[i32], involved: u32) -> Vec<String> {
+    let Some(index) = decode(involved).and_then(|i| indices.get(i)) else { return Vec::new() };
+    let at = addresses.iter().position(|address| usize::try_from(*address).ok().as_ref() == Some(index));
     at.and_then(|joint| model.id_to_name(MjtObjBase::mjOBJ_JOINT, joint)).map(str::to_owned).into_iter().collect()
 }

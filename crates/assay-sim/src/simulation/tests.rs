@@ -1,9 +1,9 @@
-//! What can only be seen from inside: the controller's reference and the pruning of distances.
+//! Tests of internals: the controller's reference and the pruning of distances.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use std::path::Path;
 
-use assay_scenario::Library;
+use assay_scenario::{Library, Signal};
 
 use super::*;
 use crate::World;
@@ -86,17 +86,20 @@ fn pruning_by_bounding_spheres_changes_no_distance() {
                 simulation.data.qpos_mut()[ids.qpos[i]] = q;
             }
             simulation.data.forward();
-            for extractor in &mut simulation.extractors {
-                let (pairs, cutoff) = match &extractor {
-                    Extractor::Distance { pairs, cutoff, .. } => (pairs.clone(), *cutoff),
-                    _ => continue,
+            for (extractor, (_, kind)) in simulation.extractors.iter_mut().zip(&scenario.signals) {
+                let (Extractor::Physics(signal), Signal::Distance { a, b, cutoff }) = (extractor, kind) else {
+                    continue;
                 };
-                let pruned = extractor.value(
-                    &mut simulation.data,
-                    &simulation.groups,
-                    [&simulation.qpos, &simulation.qvel, &[]],
-                    0.0,
-                );
+                let (pairs, cutoff) = (simulation.groups.pairs(a, b), *cutoff);
+                let mut step = StepState {
+                    data: &mut simulation.data,
+                    groups: &simulation.groups,
+                    qpos: &simulation.qpos,
+                    qvel: &simulation.qvel,
+                    action: &[],
+                    time_s: 0.0,
+                };
+                let pruned = signal.value(&mut step);
                 let each = pairs.iter().map(|(a, b)| simulation.data.geom_distance(*a, *b, cutoff, None));
                 let brute = each.fold(cutoff, f64::min);
                 assert!((pruned - brute).abs() <= 1e-12, "{pruned} is not {brute}");

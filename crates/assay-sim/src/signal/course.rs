@@ -1,16 +1,37 @@
-//! Openings crossed: through the rectangle and in its direction, not merely near its middle.
+//! Signals of progress along a course: waypoints reached and openings crossed.
 
-use super::Data;
+use super::geometry::{between, norm};
+use super::{Data, PhysicsSignal, StepState};
 use crate::handle::FrameId;
 
-/// How many openings of a list have been crossed, in its order.
-pub(crate) struct Crossed {
+/// Number of frames of a list that have been reached, in its order.
+pub(super) struct Visited {
+    pub(super) of: FrameId,
+    pub(super) frames: Vec<FrameId>,
+    pub(super) radius: f64,
+    pub(super) reached: usize,
+}
+
+impl PhysicsSignal for Visited {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        if let Some(next) = self.frames.get(self.reached)
+            && norm(&between(step.data, self.of, *next)) <= self.radius
+        {
+            self.reached += 1;
+        }
+        self.reached as f64
+    }
+}
+
+/// Number of openings of a list that have been crossed, in its order. Crossing means passing through the rectangle in its
+/// direction, not merely coming near its middle.
+pub(super) struct Crossed {
     of: FrameId,
     frames: Vec<FrameId>,
     /// Half the width (along the frames' y axis) and height (along z), m.
     half_size: [f64; 2],
     reached: usize,
-    /// Where it was at the sample before, in the axes of the next opening.
+    /// Its position at the previous sample, in the axes of the next opening.
     before: Option<[f64; 3]>,
 }
 
@@ -18,10 +39,12 @@ impl Crossed {
     pub(super) fn new(of: FrameId, frames: Vec<FrameId>, half_size: [f64; 2]) -> Self {
         Self { of, frames, half_size, reached: 0, before: None }
     }
+}
 
-    pub(super) fn value(&mut self, data: &Data) -> f64 {
+impl PhysicsSignal for Crossed {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
         if let Some(next) = self.frames.get(self.reached) {
-            let now = seen_from(data, *next, self.of);
+            let now = position_in(step.data, *next, self.of);
             let before = self.before.replace(now);
             if before.is_some_and(|before| crosses(before, now, self.half_size)) {
                 self.reached += 1;
@@ -32,7 +55,8 @@ impl Crossed {
     }
 }
 
-/// Whether the straight way from `before` to `now` goes through the rectangle around the origin of the y-z plane, along x.
+/// Returns whether the straight line from `before` to `now` passes through the rectangle around the origin of the y-z plane,
+/// along x.
 fn crosses(before: [f64; 3], now: [f64; 3], half_size: [f64; 2]) -> bool {
     if !(before[0] < 0.0 && now[0] >= 0.0) {
         return false;
@@ -41,11 +65,11 @@ fn crosses(before: [f64; 3], now: [f64; 3], half_size: [f64; 2]) -> bool {
     (0..2).all(|i| (before[i + 1] + share * (now[i + 1] - before[i + 1])).abs() <= half_size[i])
 }
 
-/// The origin of `of` in the axes of `frame`, m.
-fn seen_from(data: &Data, frame: FrameId, of: FrameId) -> [f64; 3] {
+/// Returns the origin of `of` in the axes of `frame`, m.
+fn position_in(data: &Data, frame: FrameId, of: FrameId) -> [f64; 3] {
     let (origin, point, m) = (frame.position(data), of.position(data), frame.rotation(data));
     let way = [point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]];
-    // Along each axis of the frame, a column of its rotation.
+    // The axes of the frame are the columns of its rotation.
     [0, 1, 2].map(|i| m[i] * way[0] + m[3 + i] * way[1] + m[6 + i] * way[2])
 }
 

@@ -1,0 +1,12 @@
+//! `[camera]`: the camera of the video.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What the video shows.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Camera {
+    /// A camera of the scene.
+    pub name: String,
+}

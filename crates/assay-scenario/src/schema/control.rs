@@ -1,0 +1,78 @@
+//! `[control]`: the meaning of an action and its effect on the robot.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How an action becomes motion.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// What the numbers of an action mean.
+    pub mode: Mode,
+    /// The robot, for modes that move one.
+    pub robot: Option<String>,
+    /// The actuators, in the order of the action, for [`Mode::Actuator`].
+    #[serde(default)]
+    pub actuators: Vec<String>,
+    /// Control steps by which an action takes effect late. Until the first one does, robots hold their start posture.
+    #[serde(default)]
+    pub action_latency_steps: u32,
+    /// Actions of a policy server's answer that are carried out before it is asked again; all of them where absent. A
+    /// request may say otherwise.
+    pub replan_steps: Option<u32>,
+    /// One entry for each number of the action.
+    pub action: Vec<ActionSpec>,
+}
+
+/// What the numbers of an action mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Written to named actuators as they are.
+    Actuator,
+    /// Linear (m/s) and angular (rad/s) velocity of the tool in world axes, then the gripper's opening in [-1, 1].
+    EeVelocity,
+    /// Position (m) and orientation (quaternion w, x, y, z) of the tool in world axes, then the gripper's opening.
+    EePose,
+    /// Angle of each arm joint (rad), then the gripper's opening where the robot has one.
+    JointPosition,
+    /// Velocity of each arm joint (rad/s), then the gripper's opening.
+    JointVelocity,
+    /// Torque of each arm joint (Nm) on top of gravity compensation, then the gripper's opening.
+    JointTorque,
+    /// Speed ahead (m/s) and turning speed (rad/s, counter-clockwise) of a base with a differential drive.
+    BaseTwist,
+    /// Collective thrust (N) and body rates about x, y, z (rad/s) of a multicopter.
+    Thrust,
+}
+
+impl Mode {
+    /// As written in `scenario.toml`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Actuator => "actuator",
+            Self::EeVelocity => "ee_velocity",
+            Self::EePose => "ee_pose",
+            Self::JointPosition => "joint_position",
+            Self::JointVelocity => "joint_velocity",
+            Self::JointTorque => "joint_torque",
+            Self::BaseTwist => "base_twist",
+            Self::Thrust => "thrust",
+        }
+    }
+}
+
+/// One number of an action.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ActionSpec {
+    /// Its name.
+    pub name: String,
+    /// Least value; smaller ones are clipped and counted.
+    pub low: f64,
+    /// Greatest value.
+    pub high: f64,
+    /// Its unit.
+    pub unit: String,
+}

@@ -1,0 +1,20 @@
+//! The signal of a number of the policy's action.
+
+use assay_scenario::Scenario;
+
+use super::{PhysicsSignal, StepState};
+
+/// A number of the action in effect, clipped, by its index.
+pub(super) struct ActionNumber(usize);
+
+impl ActionNumber {
+    pub(super) fn resolve(scenario: &Scenario, name: &str) -> Self {
+        Self(scenario.control.action.iter().position(|spec| spec.name == name).unwrap_or(0))
+    }
+}
+
+impl PhysicsSignal for ActionNumber {
+    fn value(&mut self, step: &mut StepState<'_>) -> f64 {
+        step.action[self.0]
+    }
+}
