@@ -1,3 +1,3 @@
-//! Entry points for fuzzing: the packer reads files that a lane wrote, and what a disk returns.
+//! Entry points for fuzzing: the packer reads files written by a lane, and possibly damaged files from disk.
 
 pub use crate::pack::{pack, unpack};

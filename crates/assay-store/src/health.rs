@@ -1,8 +1,8 @@
-//! Whether storage works: whether the disk of the data folder has room, the database can be read and written, and files can be
-//! stored. Whoever finds out says so here, and the log gets one line when something begins to fail, with what to do about it,
-//! and one when that is over. What fails because of it (requests, shards, retries) is logged for debugging only.
+//! Health of storage: free disk space of the data folder, reads and writes of the database, storing of files. Components report
+//! failures and successes here; the log gets one line when something begins to fail, with a remedy, and one when it works again.
+//! Consequences (failing requests, shards, retries) are logged at the debug level only.
 //!
-//! Both lines are warnings or errors: who reads the first at the usual level of the log has to find the second there too.
+//! Both lines are warnings or errors, so that both appear at the usual log level.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use rustix::fs::statvfs;
 use crate::{DatabaseProblem, StoreError, is_disk_full};
 
 const MIB: u64 = 1 << 20;
-/// Less free space than this is a full disk, whatever the settings say.
+/// With less free space than this a disk is full, regardless of the settings.
 const LEAST_FREE_BYTES: u64 = MIB;
-/// A disk has room again when it had some for this long: what began while it was full may still fail.
+/// A disk has room again once it has had some for this long, since operations begun while it was full may still fail.
 const ROOM_AGAIN: Duration = Duration::from_secs(10);
 
-/// What can fail, a bit each.
+/// A component that can fail; one bit each.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 enum StorageComponent {
@@ -40,16 +40,16 @@ pub struct StorageHealth(Arc<HealthState>);
 struct HealthState {
     /// The data folder.
     folder: PathBuf,
-    /// What is to stay free of its disk.
+    /// Minimum free space of its disk, in bytes.
     min_free_bytes: AtomicU64,
-    /// The [`StorageComponent`]s that fail.
+    /// The [`StorageComponent`]s that are failing.
     failing: AtomicU8,
-    /// Since when a disk that was full has room.
+    /// Time since which a disk that was full has room.
     room_since: Mutex<Option<Instant>>,
 }
 
 impl StorageHealth {
-    /// Of the data folder `folder`, of which nothing is known to fail.
+    /// Creates the state of the data folder `folder`, with no known failure.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self(Arc::new(HealthState {
@@ -60,16 +60,16 @@ impl StorageHealth {
         }))
     }
 
-    /// From now on the disk counts as full with less than `bytes` of free space.
+    /// Treats the disk as full if less than `bytes` are free.
     pub fn keep_free(&self, bytes: u64) {
         self.0.min_free_bytes.store(bytes.max(LEAST_FREE_BYTES), Ordering::Relaxed);
     }
 
-    /// Measures the free space of the data folder's disk. To be called now and then, so that the log tells in time of a disk
-    /// that is full, or has room again.
+    /// Measures the free space of the data folder's disk. Called periodically, so that the log reports in time that the disk is full or
+    /// has room again.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call failed.
     pub fn free_bytes(&self) -> io::Result<u64> {
         let found = statvfs(&self.0.folder)?;
         let free = found.f_bavail.saturating_mul(found.f_frsize);
@@ -94,63 +94,63 @@ impl StorageHealth {
         Ok(free)
     }
 
-    /// A file could not be stored, or read where it should be, because of `why`.
+    /// Reports that a file could not be stored or read because of `why`.
     pub fn files_failed(&self, why: &str) {
-        // That explains it, and was told.
+        // The known failure explains this one.
         let is_known = || self.fails(StorageComponent::Disk) || self.fails(StorageComponent::Commits);
         if is_known() || (self.free_bytes().is_ok() && is_known()) || !self.begins(StorageComponent::Files) {
-            tracing::debug!(error = why, "files can't be stored");
+            tracing::debug!(error = why, "files cannot be stored");
             return;
         }
         tracing::error!(
             error = why, folder = %self.0.folder.display(),
-            "files can't be stored: what needs them waits, and nothing is counted against its job; see to it that this user \
-             can write to the data folder and to the folder of temporary files (TMPDIR), and that their disks have room"
+            "files cannot be stored: episodes wait, and nothing is counted against their jobs; make sure that this user can \
+             write to the data folder and to the folder of temporary files (TMPDIR), and that their disks have room"
         );
     }
 
-    /// A file was stored.
+    /// Reports that a file was stored.
     pub fn files_work(&self) {
         if self.ends(StorageComponent::Files) {
             tracing::warn!("files are stored again");
         }
     }
 
-    /// The database could not be written.
+    /// Reports that the database could not be written.
     pub(crate) fn commits_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Commits) {
-            // Where that is the cause, it is told first.
+            // A full disk is reported first if it is the cause.
             self.is_of_the_disk(error);
             let remedy = remedy(error);
             tracing::error!(
                 error = %error.with_cause(),
-                "the database can't be written: requests that change something are answered 503, and episodes wait; {remedy}"
+                "the database cannot be written: requests that change something are answered 503, and episodes wait; {remedy}"
             );
         }
     }
 
-    /// Something was committed.
+    /// Reports a commit.
     pub(crate) fn commits_work(&self) {
         if self.ends(StorageComponent::Commits) {
             tracing::warn!("the database can be written again");
         }
     }
 
-    /// The database could not be read.
+    /// Reports that the database could not be read.
     pub(crate) fn reads_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Reads) {
-            tracing::error!(error = %error.with_cause(), "the database can't be read; {}", remedy(error));
+            tracing::error!(error = %error.with_cause(), "the database cannot be read; {}", remedy(error));
         }
     }
 
-    /// Something was read.
+    /// Reports a read.
     pub(crate) fn reads_work(&self) {
         if self.ends(StorageComponent::Reads) {
             tracing::warn!("the database can be read again");
         }
     }
 
-    /// The log of the database could not be moved into it.
+    /// Reports that a checkpoint failed.
     pub(crate) fn checkpoint_failed(&self, error: &StoreError) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Checkpoints) {
             tracing::debug!(error = %error.with_cause(), "a checkpoint failed");
@@ -162,34 +162,34 @@ impl StorageHealth {
         );
     }
 
-    /// A checkpoint was made.
+    /// Reports that a checkpoint succeeded.
     pub(crate) fn checkpoints_work(&self) {
         if self.ends(StorageComponent::Checkpoints) {
             tracing::warn!("checkpoints of the database succeed again");
         }
     }
 
-    /// The records' space on the disk could not be held.
+    /// Reports that the records' disk space could not be reserved.
     pub(crate) fn reserve_failed(&self, error: &io::Error) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Reserve) {
-            tracing::debug!(%error, "the records' reserve of disk space can't be held");
+            tracing::debug!(%error, "the records' disk space cannot be reserved");
             return;
         }
         tracing::warn!(
             %error,
-            "the records' reserve of disk space can't be held, and is tried for again: free space on the disk of the data \
+            "the records' disk space cannot be reserved, and is retried: free space on the disk of the data \
              folder, or lower limits.disk.records_reserve_mib"
         );
     }
 
-    /// All of the records' space is held.
+    /// Reports that all of the records' space is reserved.
     pub(crate) fn reserve_held(&self) {
         if self.ends(StorageComponent::Reserve) {
-            tracing::warn!("the records hold their reserve of disk space again");
+            tracing::warn!("the records' disk space is reserved again");
         }
     }
 
-    /// Whether `error` comes from a full disk that was told of.
+    /// Returns whether `error` is due to a full disk, which was reported.
     fn is_of_the_disk(&self, error: &(dyn std::error::Error + 'static)) -> bool {
         is_disk_full(error) && self.free_bytes().is_ok() && self.fails(StorageComponent::Disk)
     }
@@ -198,18 +198,18 @@ impl StorageHealth {
         self.0.failing.load(Ordering::Relaxed) & part as u8 != 0
     }
 
-    /// Notes that `part` fails; whether that is new.
+    /// Marks `part` as failing. Returns whether it was working before.
     fn begins(&self, part: StorageComponent) -> bool {
         self.0.failing.fetch_or(part as u8, Ordering::Relaxed) & part as u8 == 0
     }
 
-    /// Notes that `part` works; whether that is new. Nearly always it is not, and costs a look.
+    /// Marks `part` as working. Returns whether it was failing before. Nearly always it was not, which costs one load.
     fn ends(&self, part: StorageComponent) -> bool {
         self.fails(part) && self.0.failing.fetch_and(!(part as u8), Ordering::Relaxed) & part as u8 != 0
     }
 }
 
-/// What to do about a database that can't be used.
+/// Returns the remedy for a database that cannot be used.
 fn remedy(error: &StoreError) -> &'static str {
     if is_disk_full(error) {
         return "free space on the disk of the data folder; no restart is needed";
@@ -219,7 +219,7 @@ fn remedy(error: &StoreError) -> &'static str {
             "end the other process that uses assay.db in the data folder"
         }
         _ => {
-            "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md tells how to restore a backup"
+            "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md explains how to restore a backup"
         }
     }
 }

@@ -7,10 +7,10 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::{Queue, Work};
 
-/// Hints kept; more are dropped (the workers are busy anyway, and poll when they are done).
+/// Maximum number of queued hints; more are dropped (the workers are busy then, and poll when they are done).
 const CAPACITY: usize = 4096;
 
-/// A bounded line in memory.
+/// A bounded queue in memory.
 #[derive(Debug)]
 pub struct LocalQueue {
     sender: mpsc::Sender<Work>,
@@ -18,7 +18,7 @@ pub struct LocalQueue {
 }
 
 impl LocalQueue {
-    /// An empty line.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new() -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);

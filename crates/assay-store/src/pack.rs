@@ -1,38 +1,38 @@
-//! Evidence made small where it is kept, and given back to the byte.
+//! Lossless compression of stored evidence.
 //!
 //! Recordings are columns of doubles that change little from row to row. General compressors see noise, because the last
-//! bits of neighbours differ; so each run of doubles is predicted first, from the rows before it or (for a position) from
-//! the velocity, and what the prediction misses is compressed with Zstandard. Where the runs are is found in the file and
-//! written down, so that unpacking knows no format: [`unpack`] depends on nothing that may change but this module.
+//! bits of neighbours differ; so each run of doubles is first predicted, from the preceding rows or (for a position) from the
+//! velocity, and the residuals are compressed with Zstandard. The positions of the runs are found in the file and stored, so that
+//! [`unpack`] needs to know no file format and depends on nothing but this module.
 //!
-//! What is packed: [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then one Zstandard
-//! frame of the runs' [table](predict::PredictedRun), the bytes of the file outside of the runs, and each run's misses, their first bytes
-//! first.
+//! A packed file consists of [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then one Zstandard
+//! frame of the runs' [table](predict::PredictedRun), the bytes of the file outside the runs, and each run's residuals, ordered by
+//! byte position within the number.
 //!
-//! What is unpacked here was packed here, but a disk may return anything: every number is checked before it is used.
+//! Only files packed here are unpacked, but a disk may return anything: every number is checked before it is used.
 
 mod find;
 mod predict;
 
 use predict::PredictedRun;
 
-/// How what is packed begins.
+/// First bytes of a packed file.
 const MAGIC: &[u8; 8] = b"assaypk1";
 /// Bytes before the Zstandard frame.
 pub(crate) const HEAD_BYTES: usize = 20;
-/// Largest file that is packed: it is held in memory, some three times.
+/// Largest file that is packed, in bytes: about three copies are held in memory.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
-/// Most runs of a file.
+/// Maximum number of runs of a file.
 const MAX_RUNS: usize = 1 << 16;
-/// Level of Zstandard. Higher ones take ten times as long for a hundredth.
+/// Compression level of Zstandard. Higher levels take ten times as long to gain 1 %.
 const LEVEL: i32 = 3;
 
-/// What was to be unpacked is not something that was packed.
+/// A packed file is damaged.
 #[derive(Debug, thiserror::Error)]
 #[error("a packed artifact is damaged: {0}")]
 pub struct PackError(&'static str);
 
-/// Whether a file that begins like this is worth packing; videos and logs are compressed already.
+/// Returns whether a file with these first bytes is worth packing; videos and logs are compressed already.
 pub(crate) fn is_packable(head: &[u8]) -> bool {
     // Parquet, zip (npz), npy, MuJoCo's binary model (its identifier is 54321), JSON.
     [&b"PAR1"[..], b"PK\x03\x04", b"\x93NUMPY", b"\x31\xd4\x00\x00", b"{", b"["]
@@ -40,7 +40,7 @@ pub(crate) fn is_packable(head: &[u8]) -> bool {
         .any(|magic| head.starts_with(magic))
 }
 
-/// The file, smaller, if it gets smaller by a tenth and comes back to the byte.
+/// Packs the file; `None` unless it becomes smaller by a tenth and unpacks to the same bytes.
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
     let runs = predict::planned(file, find::runs(file));
@@ -61,12 +61,12 @@ pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
     packed.extend_from_slice(&u32::try_from(runs.len()).ok()?.to_le_bytes());
     packed.extend_from_slice(&zstd::bulk::compress(&body, LEVEL).ok()?);
     let smaller = packed.len() < file.len() - file.len() / 10;
-    // A mistake in the prediction must never cost evidence.
+    // An error in the prediction must never destroy evidence.
     let same = || unpack(&packed).is_ok_and(|back| back == file);
     (smaller && same()).then_some(packed)
 }
 
-/// The length of the file that was packed; `head` holds the first [`HEAD_BYTES`] bytes.
+/// Returns the unpacked length; `head` holds the first [`HEAD_BYTES`] bytes.
 pub(crate) fn length(head: &[u8]) -> Result<u64, PackError> {
     head_of(head).map(|(length, _)| length)
 }
@@ -80,10 +80,10 @@ fn head_of(packed: &[u8]) -> Result<(u64, usize), PackError> {
     if length > MAX_BYTES { Err(PackError("its length")) } else { Ok((length, runs)) }
 }
 
-/// The file that was packed.
+/// Unpacks a file.
 ///
 /// # Errors
-/// [`PackError`] when these are not bytes that [`pack`] made.
+/// [`PackError`] if the bytes were not produced by [`pack`].
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
     let (length, count) = head_of(packed)?;

@@ -1,8 +1,8 @@
-//! How the policy servers of jobs are called: address and key, which are secrets of the job's owner.
+//! The credentials of jobs' policy servers: address and key, which are secrets of the job's owner.
 //!
-//! They are kept apart from the records, one file a job, readable by the service's user alone. A database keeps deleted
-//! text in free pages, in its log and in the copies that are made of it; a file that is removed is gone. A call is on
-//! the disk before its job is accepted, so it survives a restart, and is removed when the job ends.
+//! They are stored apart from the records, one file per job, readable by the service's user only. A database keeps deleted text in free
+//! pages, in its log and in copies; a removed file is gone. Credentials are durable before their job is accepted, so they survive a
+//! restart, and are removed when the job ends.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,18 +13,18 @@ use std::time::SystemTime;
 use assay_model::{JobId, Secret};
 use serde::{Deserialize, Serialize};
 
-/// How a job's policy server is called.
+/// The address and key of a job's policy server.
 #[derive(Debug, Clone)]
 pub struct PolicyServerCredentials {
-    /// Its address in full: its query may hold a token.
+    /// Its full address; the query may contain a token.
     pub url: Secret,
-    /// What it wants to see before it answers.
+    /// Its API key.
     pub api_key: Option<Secret>,
-    /// Episodes that may talk to it at the same time, at least 1.
+    /// Maximum number of simultaneous connections, at least 1.
     pub concurrency: u32,
 }
 
-/// [`PolicyServerCredentials`] as it stands in its file.
+/// [`PolicyServerCredentials`] as stored in its file.
 #[derive(Serialize, Deserialize)]
 struct CredentialsFile {
     url: String,
@@ -32,24 +32,24 @@ struct CredentialsFile {
     concurrency: u32,
 }
 
-/// The folder of calls.
+/// The folder of credentials.
 #[derive(Debug, Clone)]
 pub struct PolicyServerCredentialsStore(PathBuf);
 
 impl PolicyServerCredentialsStore {
-    /// The calls in `folder`, which is made, with mode 0700.
+    /// Opens the credentials in `folder`, creating it with mode 0700 if needed.
     ///
     /// # Errors
-    /// There can be no such folder.
+    /// The folder cannot be created.
     pub fn folder(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         Ok(Self(folder.to_owned()))
     }
 
-    /// Keeps a job's call, on the disk when this returns.
+    /// Stores a job's credentials; they are durable when this returns.
     ///
     /// # Errors
-    /// It can't be written; then nothing stays.
+    /// They cannot be written; then no file is left.
     pub fn put(&self, job: JobId, call: &PolicyServerCredentials) -> io::Result<()> {
         let written = CredentialsFile {
             url: call.url.reveal().to_owned(),
@@ -66,25 +66,26 @@ impl PolicyServerCredentialsStore {
         write().inspect_err(|_| drop(self.remove(job)))
     }
 
-    /// A job's call; `None` when there is none, or not any more.
+    /// Returns a job's credentials; `None` if there are none, or they were removed.
     ///
     /// # Errors
-    /// It can't be read. The error never shows its content.
+    /// They cannot be read. The error never contains them.
     pub fn get(&self, job: JobId) -> io::Result<Option<PolicyServerCredentials>> {
         let text = match fs::read(self.path(job)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let unreadable = |_| io::Error::new(ErrorKind::InvalidData, "the call of a policy server is not readable");
+        let unreadable =
+            |_| io::Error::new(ErrorKind::InvalidData, "the credentials of a policy server are not readable");
         let CredentialsFile { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
         Ok(Some(PolicyServerCredentials { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
     }
 
-    /// Removes a job's call, if there is one.
+    /// Removes a job's credentials, if there are any.
     ///
     /// # Errors
-    /// It can't be removed.
+    /// They cannot be removed.
     pub fn remove(&self, job: JobId) -> io::Result<()> {
         match fs::remove_file(self.path(job)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -92,10 +93,10 @@ impl PolicyServerCredentialsStore {
         }
     }
 
-    /// The jobs whose calls are kept, and since when.
+    /// Lists the jobs with stored credentials, and the time of storing them.
     ///
     /// # Errors
-    /// The folder can't be read.
+    /// The folder cannot be read.
     pub fn list(&self) -> io::Result<Vec<(JobId, SystemTime)>> {
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_its_owners_alone_until_it_is_forgotten() {
+    fn credentials_are_readable_by_their_owner_only_until_they_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let calls = PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap();
         let job: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!((found.url.reveal(), found.api_key.unwrap().reveal().to_owned()), (call.url.reveal(), "k-1".into()));
         assert_eq!(found.concurrency, 4);
         assert_eq!(calls.list().unwrap().iter().map(|(job, _)| *job).collect::<Vec<_>>(), [job]);
-        // One job, one call: a second one is a mistake, and does not take the first with it.
+        // A second file for a job is an error, and leaves the first one unchanged.
         assert_eq!(calls.put(job, &call).unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert!(calls.get(job).unwrap().is_some());
         fs::write(&path, "no call: k-1").unwrap();

@@ -1,4 +1,4 @@
-//! The trait of the wake-up line.
+//! The queue that wakes workers.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_model::JobId;
 use async_trait::async_trait;
 
-/// A hint that there is something to claim.
+/// A hint that work can be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Work {
     /// A shard of a job was queued.
@@ -23,13 +23,13 @@ pub enum Work {
     },
 }
 
-/// Wakes workers. The records are the truth: a queue may lose or repeat any message, so a worker claims from
-/// [`crate::Records`] whatever the hint says, and also when none came for a while.
+/// A queue of hints that wakes workers. The records are authoritative: a queue may lose or repeat any message, so a worker claims from
+/// [`crate::Records`] whatever the hint says, and also when it has received none for a while.
 #[async_trait]
 pub trait Queue: Send + Sync + fmt::Debug {
-    /// Wakes one worker. Never waits and never fails: what cannot be delivered is dropped.
+    /// Wakes one worker. Never blocks and never fails: a hint that cannot be delivered is dropped.
     async fn publish(&self, work: Work);
 
-    /// The next hint, or `None` after `timeout`.
+    /// Returns the next hint, or `None` after `timeout`.
     async fn next(&self, timeout: Duration) -> Option<Work>;
 }

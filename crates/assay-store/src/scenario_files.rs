@@ -1,7 +1,6 @@
-//! The files of scenario versions that jobs may need: those that accounts published, and those that were installed. Each
-//! version has a folder, `DATA/scenarios/<digest>/`, and beside it a folder of its robots, `<digest>.robots/`, and the
-//! picture that was drawn of it, `<digest>.png`. A folder has its name only when all of it is on the disk, and never changes;
-//! which ones count stands in the records.
+//! The files of scenario versions that jobs may need: published and installed ones. Each version has a folder,
+//! `DATA/scenarios/<digest>/`, and beside it a folder of its robots, `<digest>.robots/`, and its picture, `<digest>.png`. A folder gets
+//! its name only when it is complete and durable, and never changes; the records list the valid ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -9,22 +8,22 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// How the name of something unfinished begins.
+/// Prefix of the name of an unfinished folder.
 const UNFINISHED: &str = ".new-";
-/// Deepest folder of a scenario.
+/// Maximum depth of folders in a scenario.
 const MAX_DEPTH: usize = 16;
-/// How the names of a version's robots and picture end.
+/// Extensions of the names of a version's robots and picture.
 const ROBOTS: &str = "robots";
 const PICTURE: &str = "png";
 
-/// What a version consists of.
+/// The files of a version.
 #[derive(Debug, Clone, Copy)]
 pub struct VersionSource<'a> {
     /// The scenario's folder.
     pub scenario: &'a Path,
-    /// The folder of each robot that it uses, by the robot's id.
+    /// The folder of each robot it uses, by the robot's id.
     pub robots: &'a BTreeMap<&'a str, &'a Path>,
-    /// A PNG.
+    /// Its picture, a PNG.
     pub picture: Option<&'a [u8]>,
 }
 
@@ -33,19 +32,19 @@ pub struct VersionSource<'a> {
 pub struct ScenarioFiles(PathBuf);
 
 impl ScenarioFiles {
-    /// The versions in `folder`, which is made, with mode 0700.
+    /// Opens the versions in `folder`, creating it with mode 0700 if needed.
     ///
     /// # Errors
-    /// There can be no such folder.
+    /// The folder cannot be created.
     pub fn folder(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         Ok(Self(folder.to_owned()))
     }
 
-    /// Keeps a copy of a version; all of it is on the disk when this returns.
+    /// Stores a copy of a version, durable when this returns.
     ///
     /// # Errors
-    /// They can't be written; what is half written is removed by the next [`ScenarioFiles::sweep`].
+    /// The files cannot be written; unfinished ones are removed by the next [`ScenarioFiles::sweep`].
     pub fn keep(&self, digest: &str, source: VersionSource<'_>) -> io::Result<()> {
         let target = self.named(digest)?;
         let fresh = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.0)?;
@@ -67,29 +66,29 @@ impl ScenarioFiles {
         File::open(&self.0)?.sync_all()
     }
 
-    /// Where the files of a version are, if they are here.
+    /// Returns the folder of a version, if it is stored here.
     #[must_use]
     pub fn scenario(&self, digest: &str) -> Option<PathBuf> {
         self.named(digest).ok().filter(|path| path.is_dir())
     }
 
-    /// The folder of its robots. Versions that were published with release 0.1 have none.
+    /// Returns the folder of its robots. Versions published with release 0.1 have none.
     #[must_use]
     pub fn robots(&self, digest: &str) -> Option<PathBuf> {
         self.named(digest).ok().map(|path| path.with_extension(ROBOTS)).filter(|path| path.is_dir())
     }
 
-    /// Where its picture is, if there is one.
+    /// Returns the path of its picture, if there is one.
     #[must_use]
     pub fn picture(&self, digest: &str) -> Option<PathBuf> {
         self.named(digest).ok().map(|path| path.with_extension(PICTURE)).filter(|path| path.is_file())
     }
 
-    /// Removes everything that belongs to none of the `known` digests: what a killed server left. To be called at start,
-    /// by the holder of the data folder.
+    /// Removes everything that belongs to none of the `known` digests, such as leftovers of a killed server. Called at start, by the
+    /// holder of the data folder.
     ///
     /// # Errors
-    /// Something can't be read or removed.
+    /// A file cannot be read or removed.
     pub fn sweep(&self, known: &BTreeSet<String>) -> io::Result<()> {
         for entry in fs::read_dir(&self.0)? {
             let path = entry?.path();
@@ -103,7 +102,7 @@ impl ScenarioFiles {
         Ok(())
     }
 
-    /// A digest is a name of ours, and nothing else is.
+    /// Returns the path of a digest, and refuses any other name.
     fn named(&self, digest: &str) -> io::Result<PathBuf> {
         let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         if digest.len() == 64 && digest.bytes().all(hexadecimal) {
@@ -113,7 +112,7 @@ impl ScenarioFiles {
     }
 }
 
-/// Gives a finished folder its name. The same files may be there already.
+/// Renames a finished folder. The same files may exist already.
 fn place(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(_) if to.is_dir() => Ok(()),
@@ -126,7 +125,7 @@ fn new_folder(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
-/// Copies files and folders, open for the jail's user, and waits until they are on the disk.
+/// Copies files and folders, readable for the jail's user, and makes them durable.
 fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     if depth > MAX_DEPTH {
         return Err(io::Error::other("folders nested too deep"));

@@ -1,32 +1,32 @@
-//! Where a file's doubles are. Whatever is found here is only a hint: a mistake makes a file larger, never another file.
+//! Detection of runs of doubles in a file. The result is only a hint: an error makes the packed file larger, never wrong.
 
-/// Doubles, or 64-bit integers, one after the other.
+/// A run of consecutive doubles or 64-bit integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NumberRun {
-    /// Of the first byte.
+    /// Position of its first byte.
     pub(super) offset: usize,
-    /// How many.
+    /// Number of numbers.
     pub(super) count: usize,
-    /// NumberRun in a row: that far back lies what a number resembles.
+    /// Numbers per row: the distance to the number that a number resembles.
     pub(super) lag: usize,
 }
 
-/// Fewest numbers that are worth an entry.
+/// Minimum length of a run.
 const MIN_COUNT: usize = 4;
-/// What a NPY array begins with.
+/// First bytes of a NPY array.
 const NPY: &[u8] = b"\x93NUMPY\x01\x00";
-/// Deepest structure in a page's header that is left out.
+/// Maximum nesting depth of skipped structures in a page header.
 const MAX_DEPTH: usize = 4;
-/// Longest header of a NPY array that is read.
+/// Longest NPY header that is read, in bytes.
 const MAX_HEADER: usize = 4096;
 
-/// The runs of numbers in a file, in the order of their place; none overlap.
+/// Returns the runs of numbers in a file, in order and without overlap.
 pub(super) fn runs(file: &[u8]) -> Vec<NumberRun> {
     let found = if file.starts_with(b"PAR1") { parquet(file) } else { arrays(file) };
     found.into_iter().filter(|numbers| numbers.count >= MIN_COUNT).collect()
 }
 
-/// The arrays of a NPY file, or of a zip archive that stores them as they are.
+/// Returns the arrays of a NPY file, or of a zip archive without compression.
 fn arrays(file: &[u8]) -> Vec<NumberRun> {
     let mut found = Vec::new();
     if !file.starts_with(b"PK\x03\x04") && !file.starts_with(NPY) {
@@ -44,7 +44,7 @@ fn arrays(file: &[u8]) -> Vec<NumberRun> {
     found
 }
 
-/// The array whose header begins at `start`.
+/// Parses the array whose header begins at `start`.
 fn array(file: &[u8], start: usize) -> Option<NumberRun> {
     let length = file.get(start + 8..start + 10)?;
     let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
@@ -66,10 +66,10 @@ fn array(file: &[u8], start: usize) -> Option<NumberRun> {
     (end <= file.len()).then_some(NumberRun { offset, count, lag })
 }
 
-/// The pages of a Parquet file that hold doubles as they are: not compressed, encoding PLAIN, none missing.
+/// Returns the pages of a Parquet file with plain doubles: not compressed, encoding PLAIN, without nulls.
 fn parquet(file: &[u8]) -> Vec<NumberRun> {
     let (mut found, mut at) = (Vec::new(), 4);
-    // A file ends with its footer, which is no page.
+    // The footer at the end of the file is not a page.
     while let Some(page) = file.get(at..).and_then(page) {
         let offset = at + page.header;
         let Some(end) = offset.checked_add(page.size).filter(|end| *end <= file.len()) else { break };
@@ -81,7 +81,7 @@ fn parquet(file: &[u8]) -> Vec<NumberRun> {
     found
 }
 
-/// What a page's header says.
+/// The relevant fields of a page header.
 #[derive(Default)]
 struct ParquetPage {
     header: usize,
@@ -111,7 +111,7 @@ fn page(bytes: &[u8]) -> Option<ParquetPage> {
             (_, wire) => reader.skip(wire, MAX_DEPTH)?,
         }
     }
-    // A data page of the first version; a page of another kind has no size of values that would fit.
+    // Only data pages of version 1 contain plain values.
     page.plain &= kind == Some(0);
     page.header = reader.at;
     (page.size > 0).then_some(page)
@@ -129,7 +129,7 @@ impl CompactReader<'_> {
         Some(byte)
     }
 
-    /// The type of the next field, whose number goes to `field`; `Some(None)` at the end of a struct.
+    /// Reads the type of the next field and stores its number in `field`; `Some(None)` at the end of a struct.
     fn field(&mut self, field: &mut i32) -> Option<Option<u8>> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -140,7 +140,7 @@ impl CompactReader<'_> {
         Some(Some(byte & 15))
     }
 
-    /// Leaves out a value; lists, which no header of ours has, are not understood.
+    /// Skips a value; lists, which do not occur in these headers, are not supported.
     fn skip(&mut self, wire: u8, depth: usize) -> Option<()> {
         match wire {
             1 | 2 => {}
@@ -161,12 +161,12 @@ impl CompactReader<'_> {
         Some(())
     }
 
-    /// A number that is not negative.
+    /// Reads a non-negative zigzag number.
     fn number(&mut self) -> Option<usize> {
         self.length().filter(|value| value.is_multiple_of(2)).map(|value| value >> 1)
     }
 
-    /// A number without a sign.
+    /// Reads an unsigned number.
     fn length(&mut self) -> Option<usize> {
         let mut value = 0;
         for shift in (0..35).step_by(7) {

@@ -1,6 +1,6 @@
-//! Predicting a double from those before it, so that only what the prediction misses has to be kept.
+//! Prediction of a double from preceding ones, so that only the residuals need to be stored.
 //!
-//! Arithmetic here is part of what is stored: sums and products of two doubles, rounded as IEEE 754 says, in this order.
+//! The arithmetic is part of the file format: sums and products of two doubles, rounded as IEEE 754 requires, in this order.
 
 use std::collections::HashSet;
 
@@ -8,46 +8,46 @@ use super::find::NumberRun;
 
 /// Bytes of a run in the table.
 pub(super) const ENTRY_BYTES: usize = 32;
-/// No other run.
+/// No source run.
 const NONE: u32 = u32::MAX;
 /// Rows that must agree for a run to count as the integral of another.
 const SAMPLES: usize = 24;
-/// Runs after it in which a position's velocity is looked for.
+/// Number of following runs that are searched for a position's velocity.
 const REACH: usize = 512;
-/// Bits that an integral's prediction may miss by in a sample.
+/// Maximum residual of an integral's prediction in a sample, in bits.
 const NEAR: u32 = 6;
 
-/// How a number is predicted.
+/// The prediction of the numbers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Prediction {
-    /// Not at all.
+    /// No prediction.
     None,
     /// The number before it.
     Same,
-    /// A line through the two before it.
+    /// Linear extrapolation of the two numbers before it.
     Line,
-    /// A parabola through the three before it.
+    /// Quadratic extrapolation of the three numbers before it.
     Parabola,
-    /// The number before it and a step of another run, as semi-implicit Euler does it.
+    /// The number before it plus a step of another run, as in semi-implicit Euler integration.
     Integral,
 }
 
-/// Numbers of the file, and how they are predicted.
+/// A run of numbers of the file, and its prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PredictedRun {
-    /// Of the first byte in the file.
+    /// Position of its first byte in the file.
     pub(super) offset: usize,
     count: usize,
     lag: usize,
     kind: Prediction,
-    /// Of [`Prediction::Integral`]: the index of the run that is added up, and the step.
+    /// Of [`Prediction::Integral`]: the index of the integrated run, and the step.
     of: u32,
     step: f64,
 }
 
 impl PredictedRun {
-    /// The byte after the last one.
+    /// Returns the end of the run in the file.
     pub(super) fn end(&self) -> usize {
         self.offset.saturating_add(self.count.saturating_mul(8))
     }
@@ -76,12 +76,12 @@ impl PredictedRun {
         Self { offset: wide(0), count: wide(4), lag: wide(8), kind, of: number(16), step }
     }
 
-    /// The run whose numbers it adds up.
+    /// Returns the run it integrates.
     fn summed<'a>(&self, runs: &'a [Self]) -> Option<&'a Self> {
         usize::try_from(self.of).ok().and_then(|of| runs.get(of))
     }
 
-    /// What number `row` is predicted to be, in the order of [`ordered`]. `at` gives the bits of a number of the file.
+    /// Returns the prediction of number `row`, in the order of [`ordered`]. `at` returns the bits of a number of the file.
     fn predict(&self, row: usize, rate: Option<&Self>, at: impl Fn(&Self, usize) -> u64) -> i64 {
         let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| f64::from_bits(at(self, row)));
         let (Some(one), kind) = (before(1), self.kind) else { return 0 };
@@ -92,18 +92,18 @@ impl PredictedRun {
             (Prediction::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
             _ => one,
         };
-        // The bits of a calculated NaN are not laid down anywhere; those of a number that was read are.
+        // The bits of a computed NaN are unspecified; those of a number that was read are not.
         ordered(if guess.is_finite() { guess } else { one }.to_bits())
     }
 }
 
-/// The bits of a double as a number that grows as the double does. Its own inverse.
+/// Maps the bits of a double to an integer with the same order. Its own inverse.
 fn ordered(bits: u64) -> i64 {
     let signed = bits.cast_signed();
     signed ^ ((signed >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// Small numbers of either sign become small numbers.
+/// Zigzag encoding: small numbers of either sign become small numbers.
 fn folded(miss: i64) -> u64 {
     ((miss << 1) ^ (miss >> 63)).cast_unsigned()
 }
@@ -117,13 +117,13 @@ fn bits(file: &[u8], run: &PredictedRun, row: usize) -> u64 {
     file.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
-/// What the prediction of number `row` misses.
+/// Returns the residual of number `row`.
 fn miss(file: &[u8], run: &PredictedRun, rate: Option<&PredictedRun>, row: usize) -> u64 {
     let guess = run.predict(row, rate, |run, row| bits(file, run, row));
     folded(ordered(bits(file, run, row)).wrapping_sub(guess))
 }
 
-/// The best prediction for each run of numbers.
+/// Chooses the best prediction for each run.
 pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun> {
     let plain = |found: NumberRun| {
         let NumberRun { offset, count, lag } = found;
@@ -140,7 +140,7 @@ pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun>
             *run = best;
         }
     }
-    // What is added up can't be a sum itself.
+    // An integrated run must not be an integral itself.
     let mut added = HashSet::new();
     for index in 0..runs.len() {
         if !added.contains(&index)
@@ -153,7 +153,7 @@ pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun>
     runs
 }
 
-/// The run as the integral of another, and which. A recording begins with its time, whose step all share.
+/// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose step is common.
 fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(PredictedRun, usize)> {
     let (time, run) = (runs.first()?, &runs[index]);
     let step = f64::from_bits(bits(file, time, 1)) - f64::from_bits(bits(file, time, 0));
@@ -161,7 +161,7 @@ fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(Predict
         return None;
     }
     let rows = || (1..=SAMPLES).map(|sample| sample * (run.count - 1) / SAMPLES);
-    // What hardly changes is predicted well by anything.
+    // Almost constant numbers are predicted well by anything.
     if rows().all(|row| bits(file, run, row) == bits(file, run, row - 1)) {
         return None;
     }
@@ -176,7 +176,7 @@ fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(Predict
     runs.iter().enumerate().skip(index + 1).take(REACH).find_map(follows)
 }
 
-/// Appends what the run's prediction misses: the first byte of every number, then the second, and so on.
+/// Appends the run's residuals: the first byte of each, then the second, and so on.
 pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to: &mut Vec<u8>) {
     let rate = run.summed(runs);
     let start = to.len();
@@ -188,7 +188,7 @@ pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to:
     }
 }
 
-/// Whether the table fits a file of `length` bytes: in order, apart, and every integral of a run that is none.
+/// Checks that the runs fit a file of `length` bytes: in order, without overlap, and each integral of a run that is not one.
 pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static str> {
     let mut end = 0;
     for run in runs {
@@ -204,7 +204,7 @@ pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static
     Ok(())
 }
 
-/// Writes the runs' numbers into `file`. The table has been checked, and there are as many misses as numbers.
+/// Writes the runs' numbers into `file`. The table has been checked, and there are as many residuals as numbers.
 pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
     let mut places = Vec::with_capacity(runs.len());
     let mut place = 0;
@@ -212,7 +212,7 @@ pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
         places.push(place);
         place += 8 * run.count;
     }
-    // What is added up must be there first.
+    // Integrated runs must be restored first.
     for integrals in [false, true] {
         for (run, place) in runs.iter().zip(&places).filter(|(run, _)| (run.kind == Prediction::Integral) == integrals)
         {

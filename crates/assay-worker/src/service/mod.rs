@@ -78,7 +78,7 @@ pub struct ServiceOptions {
     pub live: Arc<dyn LiveProgress>,
     /// How the policy servers of jobs are called.
     pub servers: PolicyServerCredentialsStore,
-    /// Told when files can't be stored.
+    /// Health of storage, told when files cannot be stored.
     pub health: StorageHealth,
     /// The records' runtime.
     pub runtime: Handle,

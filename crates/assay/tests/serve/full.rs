@@ -102,7 +102,8 @@ fn a_failing_commit_is_told_once() {
         });
         let log = server.log();
         let told = |text: &str| log.lines().filter(|line| line.contains(text)).count();
-        let texts = ["disk is nearly full", "database can't be written", "database can be written again", "room again"];
+        let texts =
+            ["disk is nearly full", "database cannot be written", "database can be written again", "room again"];
         assert_eq!(texts.map(told), [1; 4], "{log}");
         assert_eq!((told(" WARN "), told(" ERROR ")), (3, 1), "{log}");
         assert!(log.contains("free space on the disk of the data folder"), "{log}");

@@ -33,7 +33,7 @@ fn evidence_that_can_not_be_stored_is_nobodys_failure() {
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
     // However often it was tried.
     assert_eq!((lines(" ERROR "), lines(" WARN ")), (1, 1), "{}", server.log());
-    assert_eq!((lines("files can't be stored"), lines("files are stored again")), (1, 1), "{}", server.log());
+    assert_eq!((lines("files cannot be stored"), lines("files are stored again")), (1, 1), "{}", server.log());
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
 }
