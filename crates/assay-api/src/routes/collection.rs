@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, State};
 
-use super::collections::{Entry, entry};
+use super::collections::{CollectionView, entry};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -12,9 +12,9 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
     params(("id" = String, Path, description = "A collection's id", min_length = 1)),
-    responses((status = 200, body = Entry), (status = 400), (status = 404)),
+    responses((status = 200, body = CollectionView), (status = 400), (status = 404)),
 )]
-pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Entry>, ApiError> {
+pub(super) async fn handle(State(app): State<App>, Path(id): Path<String>) -> Result<Json<CollectionView>, ApiError> {
     let found = app.catalog.collections().iter().find(|collection| collection.id == id);
     found.map(|collection| Json(entry(collection))).ok_or_else(|| ApiError::not_found("collection"))
 }

@@ -9,15 +9,14 @@ use crate::state::App;
 
 /// All collections; never paged.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = CollectionList)]
-pub(super) struct List {
-    collections: Vec<Entry>,
+pub(super) struct CollectionList {
+    collections: Vec<CollectionView>,
 }
 
 /// A set of scenarios.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Collection)]
-pub(super) struct Entry {
+pub(super) struct CollectionView {
     id: String,
     name: String,
     description: String,
@@ -31,14 +30,14 @@ pub(super) struct Entry {
 /// Returns the named sets of scenarios, each with the ids of its scenarios. `overall` is the one that the board of all
 /// scenarios is made of.
 #[utoipa::path(
-    get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = List))
+    get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = CollectionList))
 )]
-pub(super) async fn handle(State(app): State<App>) -> Json<List> {
-    Json(List { collections: app.catalog.collections().iter().map(entry).collect() })
+pub(super) async fn handle(State(app): State<App>) -> Json<CollectionList> {
+    Json(CollectionList { collections: app.catalog.collections().iter().map(entry).collect() })
 }
 
-pub(super) fn entry(collection: &Collection) -> Entry {
-    Entry {
+pub(super) fn entry(collection: &Collection) -> CollectionView {
+    CollectionView {
         id: collection.id.clone(),
         name: collection.name.clone(),
         description: collection.description.clone(),

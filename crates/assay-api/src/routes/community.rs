@@ -5,15 +5,15 @@ use assay_store::{CommunityScenario, CommunityVersion};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::present::{self, Summary};
+use super::present::{self, ScenarioSummary};
 use crate::state::App;
 
 /// A published scenario in a list.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = CommunityScenario)]
-pub(super) struct Entry {
+pub(super) struct CommunityScenarioView {
     #[serde(flatten)]
-    summary: Summary,
+    summary: ScenarioSummary,
     /// The account that published it.
     author: AccountId,
     /// When this version was published.
@@ -28,7 +28,7 @@ pub(super) struct Entry {
 /// A version.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = CommunityVersion)]
-pub(super) struct Version {
+pub(super) struct CommunityVersionView {
     version: String,
     /// SHA-256 over the version's files, hexadecimal.
     #[schema(pattern = "^[0-9a-f]{64}$")]
@@ -38,21 +38,20 @@ pub(super) struct Version {
 
 /// A published scenario with its author's text.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = CommunityScenarioDetail)]
-pub(super) struct Detail {
+pub(super) struct CommunityScenarioDetail {
     #[serde(flatten)]
-    entry: Entry,
+    entry: CommunityScenarioView,
     /// Markdown without HTML and images; links lead to web pages.
     long_description: String,
     /// All of them, newest first.
-    versions: Vec<Version>,
+    versions: Vec<CommunityVersionView>,
 }
 
-pub(super) fn entry(app: &App, scenario: &CommunityScenario) -> Entry {
+pub(super) fn entry(app: &App, scenario: &CommunityScenario) -> CommunityScenarioView {
     let digest = &scenario.card.digest;
     let drawn = app.scenario_files.picture(digest).is_some();
     let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
-    Entry {
+    CommunityScenarioView {
         summary: present::summary(&scenario.card),
         author: scenario.account.clone(),
         published_at: scenario.published_at,
@@ -62,9 +61,17 @@ pub(super) fn entry(app: &App, scenario: &CommunityScenario) -> Entry {
     }
 }
 
-pub(super) fn detail(app: &App, scenario: &CommunityScenario, versions: Vec<CommunityVersion>) -> Detail {
-    let version = |v: CommunityVersion| Version { version: v.version, digest: v.digest, published_at: v.published_at };
-    Detail {
+pub(super) fn detail(
+    app: &App,
+    scenario: &CommunityScenario,
+    versions: Vec<CommunityVersion>,
+) -> CommunityScenarioDetail {
+    let version = |v: CommunityVersion| CommunityVersionView {
+        version: v.version,
+        digest: v.digest,
+        published_at: v.published_at,
+    };
+    CommunityScenarioDetail {
         entry: entry(app, scenario),
         long_description: scenario.card.long_description.clone(),
         versions: versions.into_iter().map(version).collect(),

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, RawQuery, State};
 
-use super::community::{Detail, detail};
+use super::community::{CommunityScenarioDetail, detail};
 use super::query::Query;
 use crate::http::{ApiError, Json};
 use crate::scenario_lookup::{self, PublishedScenario};
@@ -18,13 +18,13 @@ use crate::state::App;
         ("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
-    responses((status = 200, body = Detail), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, body = CommunityScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Detail>, ApiError> {
+) -> Result<Json<CommunityScenarioDetail>, ApiError> {
     let query = Query::parse(query.as_deref());
     let PublishedScenario { scenario, versions } =
         scenario_lookup::published(&app, &id, query.text("version")?).await?;

@@ -5,7 +5,7 @@ use assay_store::{CommunityFilter, CommunitySort};
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
-use super::community::{Entry, entry};
+use super::community::{CommunityScenarioView, entry};
 use super::query::Query;
 use crate::http::{ApiError, Json};
 use crate::state::App;
@@ -17,9 +17,8 @@ const MAX_WORDS: usize = 8;
 
 /// A page of published scenarios.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = CommunityPage)]
-pub(super) struct Page {
-    scenarios: Vec<Entry>,
+pub(super) struct CommunityPage {
+    scenarios: Vec<CommunityScenarioView>,
     total: u64,
     limit: u32,
     offset: u32,
@@ -49,9 +48,9 @@ enum Sort {
         ("offset" = inline(Option<u32>), Query, description = "Scenarios to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<String>, Query, description = "Only those that stand behind this one; with sort=newest", min_length = 1),
     ),
-    responses((status = 200, body = Page), (status = 400)),
+    responses((status = 200, body = CommunityPage), (status = 400)),
 )]
-pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<Page>, ApiError> {
+pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<CommunityPage>, ApiError> {
     let filter = filter(&Query::parse(query.as_deref()))?;
     if let Some(before) = &filter.before
         && app.records.community_scenario(before).await?.is_none()
@@ -60,7 +59,7 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
     }
     let (found, total) = app.records.community_scenarios(&filter).await?;
     let scenarios = found.iter().map(|scenario| entry(&app, scenario)).collect();
-    Ok(Json(Page { scenarios, total, limit: filter.limit, offset: filter.offset }))
+    Ok(Json(CommunityPage { scenarios, total, limit: filter.limit, offset: filter.offset }))
 }
 
 fn filter(query: &Query) -> Result<CommunityFilter, ApiError> {

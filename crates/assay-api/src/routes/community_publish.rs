@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
-use super::community::{Detail, detail};
+use super::community::{CommunityScenarioDetail, detail};
 use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
 use crate::disk;
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
@@ -45,7 +45,7 @@ pub(super) struct PublishForm {
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = PublishForm, content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Published: it can be used from now on", body = Detail,
+        (status = 201, description = "Published: it can be used from now on", body = CommunityScenarioDetail,
             headers(("Location" = String, description = "Where the scenario is"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),
@@ -79,7 +79,7 @@ pub(super) async fn handle(
     .await;
     let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
-    let body: Detail = detail(&app, &scenario, app.records.community_versions(&id).await?);
+    let body: CommunityScenarioDetail = detail(&app, &scenario, app.records.community_versions(&id).await?);
     let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
 }

@@ -27,17 +27,17 @@ const INDEX: &str = include_str!("docs/index.html");
 const START: &str = include_str!("docs/start.js");
 
 /// Compressed once: it has four megabytes, and every visitor without it asks for it.
-static RENDERER: LazyLock<Option<Renderer>> = LazyLock::new(Renderer::load);
+static RENDERER: LazyLock<Option<RendererScript>> = LazyLock::new(RendererScript::load);
 
 /// The renderer's script.
-struct Renderer {
+struct RendererScript {
     /// `scalar-HASH.js`.
     name: String,
     plain: Bytes,
     gzip: Bytes,
 }
 
-impl Renderer {
+impl RendererScript {
     fn load() -> Option<Self> {
         let script = scalar_api_reference::get_asset("scalar.js")?;
         let digest = Sha256::digest(&script);

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::keys_list::Shown;
+use super::keys_list::KeyView;
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
 use crate::keys::{KeyText, mint};
 use crate::state::App;
@@ -34,7 +34,7 @@ pub(super) struct NewKey {
 }
 
 /// A new key with its secret, and what is kept of it.
-pub(super) type Answer = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
+pub(super) type CreatedKeyResponse = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
 
 /// A new key.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -42,7 +42,7 @@ pub(super) struct CreatedKey {
     /// The whole key, shown only in the first answer: null in those that repeat it.
     key: Option<String>,
     #[serde(flatten)]
-    shown: Shown,
+    shown: KeyView,
 }
 
 /// Create an API key
@@ -58,7 +58,7 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Answer, ApiError> {
+) -> Result<CreatedKeyResponse, ApiError> {
     let wish: NewKey = read_body(&json_body(&app, request).await?, false)?;
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
@@ -82,13 +82,13 @@ pub(super) async fn handle(
     let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
     caller.audit(&account, "made a key");
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
-    let shown = Shown::from(&record);
+    let shown = KeyView::from(&record);
     app.records.create_key(record).await?;
     answer(&key, shown)
 }
 
 /// The answer with the key, and the one without that is kept for an idempotency key.
-pub(super) fn answer(key: &KeyText, shown: Shown) -> Result<Answer, ApiError> {
+pub(super) fn answer(key: &KeyText, shown: KeyView) -> Result<CreatedKeyResponse, ApiError> {
     let hidden = CreatedKey { key: None, shown };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
     let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };

@@ -12,7 +12,7 @@ use crate::state::App;
 /// A key without its secret.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Key)]
-pub(super) struct Shown {
+pub(super) struct KeyView {
     id: String,
     account: AccountId,
     name: String,
@@ -24,7 +24,7 @@ pub(super) struct Shown {
     last_used_at: Option<Timestamp>,
 }
 
-impl From<&KeyRecord> for Shown {
+impl From<&KeyRecord> for KeyView {
     fn from(key: &KeyRecord) -> Self {
         Self {
             id: key.id.to_string(),
@@ -41,17 +41,16 @@ impl From<&KeyRecord> for Shown {
 
 /// All keys, oldest first.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = KeyList)]
-pub(super) struct List {
-    keys: Vec<Shown>,
+pub(super) struct KeyList {
+    keys: Vec<KeyView>,
 }
 
 /// List the API keys
 ///
 /// Returns the keys of all accounts, oldest first, without their secrets: when each was created, last used and revoked,
 /// and when it expires.
-#[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = List)))]
-pub(super) async fn handle(State(app): State<App>) -> Result<Json<List>, ApiError> {
+#[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = KeyList)))]
+pub(super) async fn handle(State(app): State<App>) -> Result<Json<KeyList>, ApiError> {
     let keys = app.records.keys(None).await?;
-    Ok(Json(List { keys: keys.iter().map(Shown::from).collect() }))
+    Ok(Json(KeyList { keys: keys.iter().map(KeyView::from).collect() }))
 }

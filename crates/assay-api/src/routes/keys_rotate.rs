@@ -5,8 +5,8 @@ use assay_store::KeyRecord;
 use axum::Extension;
 use axum::extract::{Request, State};
 
-use super::keys_create::{Answer, CreatedKey, answer};
-use super::keys_list::Shown;
+use super::keys_create::{CreatedKey, CreatedKeyResponse, answer};
+use super::keys_list::KeyView;
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::keys::mint;
 use crate::state::App;
@@ -23,7 +23,7 @@ pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Answer, ApiError> {
+) -> Result<CreatedKeyResponse, ApiError> {
     if caller.session.is_some() {
         let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
         return Err(ApiError::new(ErrorCode::Forbidden, message));
@@ -35,7 +35,7 @@ pub(super) async fn handle(
     let KeyRecord { id, account, name, scopes, expires_at, .. } = &*caller.key;
     let now = app.clock.now();
     let (key, record) = mint(&*app.entropy, now, account.clone(), name, scopes.clone(), *expires_at);
-    let shown = Shown::from(&record);
+    let shown = KeyView::from(&record);
     if !app.records.rotate_key(id, record, now).await? {
         return Err(ApiError::unauthorized("the API key was revoked"));
     }

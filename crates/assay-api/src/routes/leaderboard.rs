@@ -17,8 +17,7 @@ const OVERALL: &str = "overall";
 
 /// A page of a board, best first.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Leaderboard)]
-pub(super) struct Page {
+pub(super) struct Leaderboard {
     scenario: Option<String>,
     /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is of
     /// one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
@@ -51,9 +50,9 @@ pub(super) struct Page {
         ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, body = Page), (status = 400)),
+    responses((status = 200, body = Leaderboard), (status = 400)),
 )]
-pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<Page>, ApiError> {
+pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<Leaderboard>, ApiError> {
     let query = Query::parse(query.as_deref());
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
@@ -84,7 +83,7 @@ pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) ->
         }
     };
     let entries = lines.iter().skip(offset as usize).take(limit as usize).cloned().collect();
-    Ok(Json(Page {
+    Ok(Json(Leaderboard {
         scenario: scenario.map(str::to_owned),
         collection: collection.map(str::to_owned),
         season,

@@ -67,7 +67,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 pub(crate) use self::openapi::query_parameters;
 pub(crate) use self::present::job as job_object;
 pub(crate) use self::query::Query;
-pub(crate) use self::submission::{Detail as SubmissionDetail, detail as submission_object};
+pub(crate) use self::submission::{SubmissionDetail, detail as submission_object};
 use crate::state::App;
 
 /// An endpoint, as documents and tests see it.

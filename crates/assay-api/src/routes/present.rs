@@ -62,7 +62,7 @@ pub(super) fn sign_episode(app: &App, id: JobId, kept: bool, episode: &mut Episo
 /// A scenario in a list.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Scenario)]
-pub(super) struct Summary {
+pub(super) struct ScenarioSummary {
     id: ScenarioId,
     name: String,
     description: String,
@@ -81,16 +81,15 @@ pub(super) struct Summary {
 
 /// A scenario with its author's text.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = ScenarioDetail)]
-pub(super) struct Detail {
+pub(super) struct ScenarioDetail {
     #[serde(flatten)]
-    summary: Summary,
+    summary: ScenarioSummary,
     /// Markdown.
     long_description: String,
 }
 
-pub(super) fn summary(card: &ScenarioCard) -> Summary {
-    Summary {
+pub(super) fn summary(card: &ScenarioCard) -> ScenarioSummary {
+    ScenarioSummary {
         id: card.id.clone(),
         name: card.name.clone(),
         description: card.description.clone(),
@@ -102,6 +101,6 @@ pub(super) fn summary(card: &ScenarioCard) -> Summary {
     }
 }
 
-pub(super) fn detail(card: &ScenarioCard) -> Detail {
-    Detail { summary: summary(card), long_description: card.long_description.clone() }
+pub(super) fn detail(card: &ScenarioCard) -> ScenarioDetail {
+    ScenarioDetail { summary: summary(card), long_description: card.long_description.clone() }
 }

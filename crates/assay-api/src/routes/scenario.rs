@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, RawQuery, State};
 
-use super::present::{self, Detail};
+use super::present::{self, ScenarioDetail};
 use super::query::Query;
 use crate::http::{ApiError, Json};
 use crate::scenario_lookup;
@@ -17,13 +17,13 @@ use crate::state::App;
         ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
-    responses((status = 200, body = Detail), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, body = ScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Detail>, ApiError> {
+) -> Result<Json<ScenarioDetail>, ApiError> {
     let query = Query::parse(query.as_deref());
     let card = scenario_lookup::scenario(&app, &id, query.text("version")?).await?;
     Ok(Json(present::detail(&card)))

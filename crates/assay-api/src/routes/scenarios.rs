@@ -3,21 +3,20 @@
 use axum::extract::State;
 use serde::Serialize;
 
-use super::present::{self, Summary};
+use super::present::{self, ScenarioSummary};
 use crate::http::Json;
 use crate::state::App;
 
 /// All curated scenarios.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = ScenarioList)]
-pub(super) struct List {
-    scenarios: Vec<Summary>,
+pub(super) struct ScenarioList {
+    scenarios: Vec<ScenarioSummary>,
 }
 
 /// List the built-in scenarios
 ///
 /// Returns all of them; what accounts published is under `/community/scenarios`.
-#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = List)))]
-pub(super) async fn handle(State(app): State<App>) -> Json<List> {
-    Json(List { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })
+#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ScenarioList)))]
+pub(super) async fn handle(State(app): State<App>) -> Json<ScenarioList> {
+    Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })
 }

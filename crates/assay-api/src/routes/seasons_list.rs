@@ -12,15 +12,14 @@ use crate::state::App;
 
 /// All seasons, by scenario, newest first.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = SeasonList)]
-pub(super) struct List {
-    seasons: Vec<Entry>,
+pub(super) struct SeasonList {
+    seasons: Vec<SeasonView>,
 }
 
 /// A season.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Season)]
-pub(super) struct Entry {
+pub(super) struct SeasonView {
     scenario: ScenarioId,
     /// From 1 for each scenario.
     number: u32,
@@ -54,22 +53,22 @@ pub(super) struct Entry {
 #[utoipa::path(
     get, path = "/seasons", operation_id = "seasons", tag = "arena",
     params(("scenario" = Option<String>, Query, description = "Only of this scenario", min_length = 1)),
-    responses((status = 200, body = List), (status = 400)),
+    responses((status = 200, body = SeasonList), (status = 400)),
 )]
-pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<List>, ApiError> {
+pub(super) async fn handle(State(app): State<App>, RawQuery(query): RawQuery) -> Result<Json<SeasonList>, ApiError> {
     let query = Query::parse(query.as_deref());
     let scenario = match query.text("scenario")?.map(str::parse::<ScenarioId>) {
-        Some(Err(_)) => return Ok(Json(List { seasons: Vec::new() })),
+        Some(Err(_)) => return Ok(Json(SeasonList { seasons: Vec::new() })),
         other => other.and_then(Result::ok),
     };
     let mut seasons = Vec::new();
     for season in app.records.seasons(scenario.as_ref()).await? {
         seasons.push(entry(&app, season).await?);
     }
-    Ok(Json(List { seasons }))
+    Ok(Json(SeasonList { seasons }))
 }
 
-async fn entry(app: &App, season: Season) -> Result<Entry, ApiError> {
+async fn entry(app: &App, season: Season) -> Result<SeasonView, ApiError> {
     let closed_at = match season.state {
         SeasonState::Closed { at } => Some(at),
         SeasonState::Open | SeasonState::Closing { .. } => None,
@@ -78,7 +77,7 @@ async fn entry(app: &App, season: Season) -> Result<Entry, ApiError> {
         Some(_) => app.records.season_secrets(&season.scenario, season.number).await?,
         None => None,
     };
-    Ok(Entry {
+    Ok(SeasonView {
         scenario: season.scenario,
         number: season.number,
         state: season.state.as_str().to_owned(),

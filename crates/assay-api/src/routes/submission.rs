@@ -21,8 +21,7 @@ const MAX_EPISODES: u32 = 1001;
 
 /// A submission in a list.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = SubmissionEntry)]
-pub(super) struct Entry {
+pub(super) struct SubmissionEntry {
     id: JobId,
     scenario_id: ScenarioId,
     status: JobStatus,
@@ -42,9 +41,9 @@ pub(super) struct Entry {
 /// A submission.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Submission)]
-pub(crate) struct Detail {
+pub(crate) struct SubmissionDetail {
     #[serde(flatten)]
-    entry: Entry,
+    entry: SubmissionEntry,
     /// The showcase episode, on a public seed. It does not count.
     video_url: Option<String>,
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
@@ -122,13 +121,13 @@ pub(super) async fn submission(
     Ok(PublishedSubmission::of(app, found).await?)
 }
 
-pub(super) fn entry(published: &PublishedSubmission) -> Entry {
+pub(super) fn entry(published: &PublishedSubmission) -> SubmissionEntry {
     let record = published.record();
     let report = record.report(&[]);
     let arena = record.header.arena.as_ref();
     let max_score = arena.map_or(0.0, |entry| f64::from(entry.max_score));
     let score = |score: f64| if published.is_open() { round3(score) } else { score };
-    Entry {
+    SubmissionEntry {
         id: report.job_id,
         scenario_id: report.scenario,
         status: report.status,
@@ -142,7 +141,7 @@ pub(super) fn entry(published: &PublishedSubmission) -> Entry {
     }
 }
 
-pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result<Detail, ApiError> {
+pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result<SubmissionDetail, ApiError> {
     let (record, is_open) = (published.record(), published.is_open());
     let report = record.report(&[]);
     let ahead = app.forecast.published(record.header.job_id, report.status, published.point()).await?;
@@ -160,7 +159,7 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
             reason = outcome.conclusion.published_reason().map(str::to_owned);
         }
     }
-    Ok(Detail {
+    Ok(SubmissionDetail {
         entry: entry(published),
         video_url: showcase.as_ref().and_then(|episode| episode.video_url.clone()),
         confidence: report.statistics.map(|statistics| statistics.confidence),
@@ -183,14 +182,14 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
 /// Which of a submission's runs is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
 #[schema(as = SubmissionRun, rename_all = "snake_case")]
-pub(super) enum Run {
+pub(super) enum SubmissionRun {
     /// The one on the season's worlds.
     Season,
     /// The one of a first entry on fresh worlds, when its season was closed.
     Closing,
 }
 
-impl Run {
+impl SubmissionRun {
     /// As the query says; the season's if it says nothing.
     pub(super) fn of(query: Option<&str>) -> Result<Self, ApiError> {
         match Query::parse(query).text("run")? {
@@ -206,7 +205,7 @@ pub(super) async fn released(
     app: &App,
     caller: &Caller,
     id: &str,
-    run: Run,
+    run: SubmissionRun,
     what: &str,
 ) -> Result<JobRecord, ApiError> {
     let published = submission(app, caller.read_scope(), id).await?;
@@ -219,8 +218,8 @@ pub(super) async fn released(
     }
     caller.audit(&record.account, "read a submission's evidence");
     match run {
-        Run::Season => with_result(record, what),
-        Run::Closing => with_result(closing_run(app, &record).await?, what),
+        SubmissionRun::Season => with_result(record, what),
+        SubmissionRun::Closing => with_result(closing_run(app, &record).await?, what),
     }
 }
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::submission::{Run, released, submission};
+use super::submission::{SubmissionRun, released, submission};
 use super::verify_report::{signed, signed_text, with_result};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
@@ -49,7 +49,7 @@ pub(super) enum Attestation {
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses(
         (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
@@ -63,8 +63,8 @@ pub(super) async fn handle(
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let run = Run::of(query.as_deref())?;
-    if run == Run::Closing {
+    let run = SubmissionRun::of(query.as_deref())?;
+    if run == SubmissionRun::Closing {
         let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }

@@ -6,7 +6,7 @@ use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
-use super::submission::{Detail, detail, submission};
+use super::submission::{SubmissionDetail, detail, submission};
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::state::App;
 
@@ -17,14 +17,14 @@ use crate::state::App;
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
-    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = Detail), (status = 400), (status = 404), (status = 410), (status = 409)),
+    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = SubmissionDetail), (status = 400), (status = 404), (status = 410), (status = 409)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<Detail>, ApiError> {
+) -> Result<Json<SubmissionDetail>, ApiError> {
     no_body(request).await?;
     let job = submission(&app, caller.write_scope(), &id).await?.record().header.job_id;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {

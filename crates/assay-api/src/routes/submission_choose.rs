@@ -5,7 +5,7 @@ use assay_store::ChooseOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
-use super::submission::{Detail, detail, submission};
+use super::submission::{SubmissionDetail, detail, submission};
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::state::App;
 
@@ -17,7 +17,7 @@ use crate::state::App;
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
-        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = Detail),
+        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = SubmissionDetail),
         (status = 400), (status = 404), (status = 409), (status = 410),
     ),
 )]
@@ -26,7 +26,7 @@ pub(super) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<Detail>, ApiError> {
+) -> Result<Json<SubmissionDetail>, ApiError> {
     no_body(request).await?;
     let published = submission(&app, caller.write_scope(), &id).await?;
     let without_result =

@@ -3,8 +3,8 @@
 use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 
-use super::submission::{Run, released};
-use super::verify_episodes::{Page, page};
+use super::submission::{SubmissionRun, released};
+use super::verify_episodes::{EpisodePage, page};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
@@ -15,18 +15,18 @@ use crate::state::App;
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, description = "The last one is the showcase, which a closing run has not", body = Page), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The last one is the showcase, which a closing run has not", body = EpisodePage), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Page>, ApiError> {
-    let job = released(&app, &caller, &id, Run::of(query.as_deref())?, "episodes are shown").await?;
+) -> Result<Json<EpisodePage>, ApiError> {
+    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
     page(&app, &job, query.as_deref()).await
 }

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 
-use super::submission::{Detail, detail, submission};
+use super::submission::{SubmissionDetail, detail, submission};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
@@ -13,13 +13,13 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
-    responses((status = 200, description = "The submission; no episodes before its season is closed", body = Detail), (status = 400), (status = 404), (status = 410)),
+    responses((status = 200, description = "The submission; no episodes before its season is closed", body = SubmissionDetail), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<Detail>, ApiError> {
+) -> Result<Json<SubmissionDetail>, ApiError> {
     let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "read a submission");
     detail(&app, &published).await.map(Json)

@@ -4,7 +4,7 @@ use assay_report::ReplayReport;
 use axum::Extension;
 use axum::extract::{Path, RawQuery, Request, State};
 
-use super::submission::{Run, released};
+use super::submission::{SubmissionRun, released};
 use super::verify_replay::{NewReplay, replay, wish};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
@@ -17,7 +17,7 @@ use crate::state::App;
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
     request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
     responses(
@@ -33,7 +33,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
-    let run = Run::of(query.as_deref())?;
+    let run = SubmissionRun::of(query.as_deref())?;
     let job = released(&app, &caller, &id, run, "an episode can be replayed").await?;
     replay(&app, job, wish).await
 }

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 
-use super::submission::{Run, released};
+use super::submission::{SubmissionRun, released};
 use super::verify_report::{page_of, signed};
 use crate::http::{ApiError, Caller};
 use crate::state::App;
@@ -18,7 +18,7 @@ use crate::state::App;
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
@@ -28,7 +28,7 @@ pub(super) async fn page(
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    page_of(&app, released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?).await
+    page_of(&app, released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?).await
 }
 
 /// Get the report of a submission
@@ -38,7 +38,7 @@ pub(super) async fn page(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<Run>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
@@ -48,6 +48,6 @@ pub(super) async fn document(
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let job = released(&app, &caller, &id, Run::of(query.as_deref())?, "there is a report").await?;
+    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
     signed(&app, &job, SignedDocument::Report).await
 }

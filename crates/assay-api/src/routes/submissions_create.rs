@@ -47,8 +47,7 @@ pub(super) struct SubmissionForm {
 
 /// A submission that was accepted.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = NewSubmission)]
-pub(super) struct Created {
+pub(super) struct NewSubmission {
     submission_id: JobId,
     status: JobStatus,
     scenario_id: ScenarioId,
@@ -66,7 +65,7 @@ pub(super) struct Created {
     post, path = "/submissions", operation_id = "submit", tag = "arena",
     request_body(content = SubmissionForm, content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = Created,
+        (status = 201, description = "Accepted; nothing is lost from here on", body = NewSubmission,
             headers(("Location" = String, description = "Where the submission is"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),
@@ -120,7 +119,7 @@ async fn submit(
     (wish, callback_url): (SubmissionRequest, Option<Secret>),
     policy: StoredPolicy,
     season: &Season,
-) -> Result<Created, ApiError> {
+) -> Result<NewSubmission, ApiError> {
     let now = app.clock.now();
     let scenario = wish.scenario.clone();
     let header = header(job_id, now, wish, &policy, season);
@@ -136,7 +135,7 @@ async fn submit(
     let today = now.as_second().div_euclid(DAY_S) * DAY_S;
     let day = Timestamp::from_second(today).unwrap_or(now);
     let daily = app.settings.account.submissions_per_day;
-    let created = Created {
+    let created = NewSubmission {
         submission_id: job_id,
         status: JobStatus::Queued,
         scenario_id: season.scenario.clone(),

@@ -6,16 +6,15 @@ use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
 use super::job_filter::{self, Wanted};
-use super::submission::{self, Entry};
+use super::submission::{self, SubmissionEntry};
 use crate::http::{ApiError, Caller, Json};
 use crate::published::PublishedSubmission;
 use crate::state::App;
 
 /// A page of submissions, newest first.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = SubmissionPage)]
-pub(super) struct Page {
-    submissions: Vec<Entry>,
+pub(super) struct SubmissionPage {
+    submissions: Vec<SubmissionEntry>,
     total: u64,
     limit: u32,
     offset: u32,
@@ -35,13 +34,13 @@ pub(super) struct Page {
         ("offset" = inline(Option<u32>), Query, description = "Submissions to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only submissions older than this one"),
     ),
-    responses((status = 200, body = Page), (status = 400)),
+    responses((status = 200, body = SubmissionPage), (status = 400)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Page>, ApiError> {
+) -> Result<Json<SubmissionPage>, ApiError> {
     // One moment for filter and entries, so that each entry is what was asked for.
     let now = app.clock.now();
     let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Submission, &caller, now)?;
@@ -53,5 +52,5 @@ pub(super) async fn handle(
             submissions.push(submission::entry(&PublishedSubmission::read(&*app.records, record, now).await?));
         }
     }
-    Ok(Json(Page { submissions, total, limit, offset }))
+    Ok(Json(SubmissionPage { submissions, total, limit, offset }))
 }

@@ -17,8 +17,7 @@ const MAX_LIMIT: u32 = 100;
 
 /// A page of episodes, by index.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = EpisodePage)]
-pub(super) struct Page {
+pub(super) struct EpisodePage {
     episodes: Vec<EpisodeResult>,
     /// Episodes recorded so far.
     total: u32,
@@ -37,14 +36,14 @@ pub(super) struct Page {
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, body = Page), (status = 400), (status = 404), (status = 410)),
+    responses((status = 200, body = EpisodePage), (status = 400), (status = 404), (status = 410)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Page>, ApiError> {
+) -> Result<Json<EpisodePage>, ApiError> {
     let missing = || ApiError::not_found("job");
     let id: JobId = id.parse().map_err(|_| missing())?;
     let record = verification(&app, caller.read_scope(), id).await?;
@@ -53,11 +52,11 @@ pub(super) async fn handle(
 }
 
 /// A page of a job's episodes.
-pub(super) async fn page(app: &App, record: &JobRecord, query: Option<&str>) -> Result<Json<Page>, ApiError> {
+pub(super) async fn page(app: &App, record: &JobRecord, query: Option<&str>) -> Result<Json<EpisodePage>, ApiError> {
     let query = Query::parse(query);
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
     let episodes = app.records.episodes(record.header.job_id, offset, limit).await?;
     let episodes = present::job(app, record, &episodes).await?.episode_details;
-    Ok(Json(Page { episodes, total: record.episodes_done, limit, offset }))
+    Ok(Json(EpisodePage { episodes, total: record.episodes_done, limit, offset }))
 }

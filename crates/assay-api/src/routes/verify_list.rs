@@ -12,8 +12,7 @@ use crate::state::App;
 
 /// A page of jobs, newest first, without episode details.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = JobPage)]
-pub(super) struct Page {
+pub(super) struct JobPage {
     jobs: Vec<JobReport>,
     total: u64,
     limit: u32,
@@ -34,13 +33,13 @@ pub(super) struct Page {
         ("status" = Option<String>, Query, description = "Only in this state, such as `COMPLETED`; an unknown one matches nothing", min_length = 1),
         ("verdict" = Option<String>, Query, description = "Only with this verdict, such as `SAFE`; an unknown one matches nothing", min_length = 1),
     ),
-    responses((status = 200, body = Page), (status = 400)),
+    responses((status = 200, body = JobPage), (status = 400)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Page>, ApiError> {
+) -> Result<Json<JobPage>, ApiError> {
     let now = app.clock.now();
     let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Verify, &caller, now)?;
     let (mut jobs, mut total) = (Vec::new(), 0);
@@ -51,5 +50,5 @@ pub(super) async fn handle(
             jobs.push(present::job(&app, record, &[]).await?);
         }
     }
-    Ok(Json(Page { jobs, total, limit, offset }))
+    Ok(Json(JobPage { jobs, total, limit, offset }))
 }

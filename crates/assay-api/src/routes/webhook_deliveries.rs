@@ -13,9 +13,8 @@ use crate::state::App;
 
 /// A page of deliveries, those of the newest jobs first.
 #[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = WebhookDeliveryPage)]
-pub(super) struct Page {
-    deliveries: Vec<Shown>,
+pub(super) struct WebhookDeliveryPage {
+    deliveries: Vec<WebhookDeliveryView>,
     total: u64,
     limit: u32,
     offset: u32,
@@ -24,12 +23,12 @@ pub(super) struct Page {
 /// The message about the end of a job, and the attempts to deliver it.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = WebhookDelivery)]
-struct Shown {
+struct WebhookDeliveryView {
     /// The job or submission; also the message's `webhook-id`.
     job_id: JobId,
     /// The address without its query, which may hold a token.
     url: String,
-    #[schema(value_type = Standing)]
+    #[schema(value_type = WebhookDeliveryState)]
     state: &'static str,
     /// How often it was tried.
     attempts: u32,
@@ -43,7 +42,7 @@ struct Shown {
 #[derive(utoipa::ToSchema)]
 #[schema(as = WebhookDeliveryState, rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "only its schema is used")]
-enum Standing {
+enum WebhookDeliveryState {
     /// The job has not ended, or the address has not confirmed the message.
     Pending,
     /// The address confirmed it.
@@ -74,15 +73,15 @@ struct Attempt {
         ("limit" = inline(Option<u32>), Query, description = "Deliveries of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Deliveries to skip", minimum = 0, maximum = 2_147_483_647),
         ("job_id" = Option<uuid::Uuid>, Query, description = "Only that of this job or submission"),
-        ("state" = inline(Option<Standing>), Query, description = "Only in this state"),
+        ("state" = inline(Option<WebhookDeliveryState>), Query, description = "Only in this state"),
     ),
-    responses((status = 200, body = Page), (status = 400)),
+    responses((status = 200, body = WebhookDeliveryPage), (status = 400)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Page>, ApiError> {
+) -> Result<Json<WebhookDeliveryPage>, ApiError> {
     let query = Query::parse(query.as_deref());
     let limit = query.number("limit", 20, 1, 100)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
@@ -102,10 +101,15 @@ pub(super) async fn handle(
         offset,
     };
     let (found, total) = app.records.deliveries(&filter).await?;
-    Ok(Json(Page { deliveries: found.iter().map(Shown::from).collect(), total, limit, offset }))
+    Ok(Json(WebhookDeliveryPage {
+        deliveries: found.iter().map(WebhookDeliveryView::from).collect(),
+        total,
+        limit,
+        offset,
+    }))
 }
 
-impl From<&Delivery> for Shown {
+impl From<&Delivery> for WebhookDeliveryView {
     fn from(delivery: &Delivery) -> Self {
         let url = delivery.url.reveal();
         // Before the first attempt the time tells nothing, and of a submission it must not tell whether it has ended.

@@ -14,7 +14,7 @@ use crate::webhooks::new_secret;
 /// A new secret.
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = WebhookSecret)]
-pub(super) struct Created {
+pub(super) struct NewWebhookSecret {
     /// `whsec_` and 32 bytes in base64, shown only in the first answer: null in those that repeat it.
     #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
     secret: Option<String>,
@@ -31,13 +31,13 @@ pub(super) struct Created {
 /// `verify` or `submit`.
 #[utoipa::path(
     post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
-    responses((status = 201, description = "The secret that messages are signed with from now on", body = Created)),
+    responses((status = 201, description = "The secret that messages are signed with from now on", body = NewWebhookSecret)),
 )]
 pub(super) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<(StatusCode, Extension<RedactedBody>, Json<Created>), ApiError> {
+) -> Result<(StatusCode, Extension<RedactedBody>, Json<NewWebhookSecret>), ApiError> {
     if !caller.has(Scope::Verify) && !caller.has(Scope::Submit) {
         return Err(ApiError::new(
             ErrorCode::Forbidden,
@@ -52,8 +52,8 @@ pub(super) async fn handle(
     let secret = new_secret(&*app.entropy);
     app.records.set_webhook_secret(account, secret.clone(), until, now).await?;
     tracing::info!(%account, key.id = %caller.key.id, "a webhook secret was made");
-    let hidden = Created { secret: None, created_at: now, previous_until: had_one.then_some(until) };
+    let hidden = NewWebhookSecret { secret: None, created_at: now, previous_until: had_one.then_some(until) };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
-    let created = Created { secret: Some(secret.reveal().to_owned()), ..hidden };
+    let created = NewWebhookSecret { secret: Some(secret.reveal().to_owned()), ..hidden };
     Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
 }
