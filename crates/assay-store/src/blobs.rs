@@ -1,6 +1,6 @@
-//! Evidence in a folder, by job and SHA-256: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack` if that is smaller (see [`pack`]). Readers
-//! get the same bytes from both. Each job has its own copy, so that erasing one job needs no check of any other, and an upload reveals
-//! nothing about the evidence of others.
+//! Evidence in a folder, by job and SHA-256: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack` if that is smaller (see
+//! [`pack`]). Readers get the same bytes from both. Each job has its own copy, so that erasing one job needs no check
+//! of any other, and an upload reveals nothing about the evidence of others.
 
 mod files;
 #[cfg(test)]
@@ -62,8 +62,8 @@ pub enum BlobError {
 }
 
 impl Blobs {
-    /// Opens the artifacts in a folder, creating it if needed. Must be called only by the one process that writes there, because files
-    /// left in [`Self::incoming`] by an earlier process are deleted.
+    /// Opens the artifacts in a folder, creating it if needed. Must be called only by the one process that writes
+    /// there, because files left in [`Self::incoming`] by an earlier process are deleted.
     ///
     /// # Errors
     /// [`BlobError`] if the folder cannot be created.
@@ -76,7 +76,8 @@ impl Blobs {
         Ok(Self { root: path.into(), packing: Arc::new(Semaphore::new(MAX_PACKING)) })
     }
 
-    /// Creates a folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when dropped.
+    /// Creates a folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
+    /// dropped.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -84,9 +85,9 @@ impl Blobs {
         tempfile::tempdir_in(self.root.join(INCOMING))
     }
 
-    /// Stores the file at `path`, whose SHA-256 is `sha256`. The file must never change afterwards, since it is stored as a hard link
-    /// if possible. Its content is durable when this returns, its name after [`Self::settle`]. Idempotent; if the process is killed,
-    /// nothing or all of it is stored.
+    /// Stores the file at `path`, whose SHA-256 is `sha256`. The file must never change afterwards, since it is stored
+    /// as a hard link if possible. Its content is durable when this returns, its name after [`Self::settle`].
+    /// Idempotent; if the process is killed, nothing or all of it is stored.
     ///
     /// # Errors
     /// [`BlobError`] if the file cannot be read or stored.
@@ -95,8 +96,8 @@ impl Blobs {
         run_blocking(move || files::store(&from, &to, &incoming)).await
     }
 
-    /// Packs a stored artifact if that makes it smaller; readers see the same bytes before, during and after. One that is removed
-    /// meanwhile stays removed. Takes milliseconds of a processor per megabyte, so it is for idle times.
+    /// Packs a stored artifact if that makes it smaller; readers see the same bytes before, during and after. One that
+    /// is removed meanwhile stays removed. Takes milliseconds of a processor per megabyte, so it is for idle times.
     ///
     /// # Errors
     /// [`BlobError`] if it cannot be read or written; it is then unchanged.

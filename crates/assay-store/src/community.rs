@@ -44,8 +44,8 @@ pub struct PublishingFailures {
     pub frees_at: Option<Timestamp>,
 }
 
-/// A published scenario as described by its highest version: the highest semantic version or, if it has none, the version
-/// published last.
+/// A published scenario as described by its highest version: the highest semantic version or, if it has none, the
+/// version published last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommunityScenario {
     /// Its account.
@@ -147,7 +147,8 @@ pub trait CommunityRecords {
     /// Lists a scenario's versions, newest first.
     async fn community_versions(&self, id: &ScenarioId) -> Result<Vec<CommunityVersion>, StoreError>;
 
-    /// Lists a page of scenarios. The number is that of all matching scenarios, regardless of `before`, `limit` and `offset`.
+    /// Lists a page of scenarios. The number is that of all matching scenarios, regardless of `before`, `limit` and
+    /// `offset`.
     async fn community_scenarios(&self, filter: &CommunityFilter) -> Result<(Vec<CommunityScenario>, u64), StoreError>;
 
     /// Deletes a scenario (of `account`) for good. Returns false if there is none. Idempotent.

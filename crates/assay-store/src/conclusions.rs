@@ -79,7 +79,8 @@ pub trait ConclusionRecords {
         lease: SignedDuration,
     ) -> Result<Lease, StoreError>;
 
-    /// Returns a conclusion to the queue; with a `reason` it counts as a failure, as in [`crate::ShardRecords::fail_shard`].
+    /// Returns a conclusion to the queue; with a `reason` it counts as a failure, as in
+    /// [`crate::ShardRecords::fail_shard`].
     async fn return_conclusion(
         &self,
         fence: ConclusionFence,
@@ -87,8 +88,8 @@ pub trait ConclusionRecords {
         now: Timestamp,
     ) -> Result<ReturnOutcome, StoreError>;
 
-    /// Adds the vision judge's assessment and the frames it saw to an episode, without changing anything measured. Returns false if
-    /// the claim is no longer valid.
+    /// Adds the vision judge's assessment and the frames it saw to an episode, without changing anything measured.
+    /// Returns false if the claim is no longer valid.
     async fn add_judgement(
         &self,
         fence: ConclusionFence,
@@ -97,7 +98,8 @@ pub trait ConclusionRecords {
         frames: Vec<Artifact>,
     ) -> Result<bool, StoreError>;
 
-    /// Writes the outcome and the signed documents: JUDGING becomes COMPLETED. Returns false if the claim is no longer valid.
+    /// Writes the outcome and the signed documents: JUDGING becomes COMPLETED. Returns false if the claim is no longer
+    /// valid.
     async fn complete_job(
         &self,
         fence: ConclusionFence,

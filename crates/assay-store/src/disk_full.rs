@@ -4,8 +4,8 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// Returns whether `error` or one of its causes, however deep, is an I/O error about a full disk or an exhausted disk quota. Storage
-/// engines report a full disk as such an error.
+/// Returns whether `error` or one of its causes, however deep, is an I/O error about a full disk or an exhausted disk
+/// quota. Storage engines report a full disk as such an error.
 #[must_use]
 pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);

@@ -30,8 +30,8 @@ pub struct EventRecord {
     pub failure: Option<String>,
 }
 
-/// Repository of events. An event is written in the transaction of the change it describes, so there is exactly one for each
-/// change.
+/// Repository of events. An event is written in the transaction of the change it describes, so there is exactly one for
+/// each change.
 ///
 /// # Errors
 /// As [`crate::Records`].
@@ -49,7 +49,7 @@ pub trait EventRecords {
     /// Lists the events of all jobs after the position `event`, oldest first, at most `limit`.
     async fn events_after(&self, event: u64, limit: u32) -> Result<Vec<EventRecord>, StoreError>;
 
-    /// Returns a channel that is marked when there may be new events. A hint that may be late, missing or wrong; only the events
-    /// themselves are authoritative.
+    /// Returns a channel that is marked when there may be new events. A hint that may be late, missing or wrong; only
+    /// the events themselves are authoritative.
     fn changes(&self) -> watch::Receiver<()>;
 }

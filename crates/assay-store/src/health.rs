@@ -1,6 +1,6 @@
-//! Health of storage: free disk space of the data folder, reads and writes of the database, storing of files. Components report
-//! failures and successes here; the log gets one line when something begins to fail, with a remedy, and one when it works again.
-//! Consequences (failing requests, shards, retries) are logged at the debug level only.
+//! Health of storage: free disk space of the data folder, reads and writes of the database, storing of files.
+//! Components report failures and successes here; the log gets one line when something begins to fail, with a remedy,
+//! and one when it works again. Consequences (failing requests, shards, retries) are logged at the debug level only.
 //!
 //! Both lines are warnings or errors, so that both appear at the usual log level.
 
@@ -65,8 +65,8 @@ impl StorageHealth {
         self.0.min_free_bytes.store(bytes.max(LEAST_FREE_BYTES), Ordering::Relaxed);
     }
 
-    /// Measures the free space of the data folder's disk. Called periodically, so that the log reports in time that the disk is full or
-    /// has room again.
+    /// Measures the free space of the data folder's disk. Called periodically, so that the log reports in time that the
+    /// disk is full or has room again.
     ///
     /// # Errors
     /// The system call failed.

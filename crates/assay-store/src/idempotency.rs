@@ -1,9 +1,9 @@
-//! Idempotency keys: a client names a request with a key, the request takes effect once however often it is sent, and its first
-//! response is stored for a day.
+//! Idempotency keys: a client names a request with a key, the request takes effect once however often it is sent, and
+//! its first response is stored for a day.
 //!
 //! A request claims its key before it does anything. Its response is stored in the same transaction as its effects (see
-//! [`IdempotencyRecords::create_job_idempotently`]), so a client that lost the response gets the same one again, even if the
-//! server was killed in between.
+//! [`IdempotencyRecords::create_job_idempotently`]), so a client that lost the response gets the same one again, even
+//! if the server was killed in between.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::{NewJob, StoreError, SubmitOutcome};
 
 /// How long a response is stored.
 pub const RESPONSE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// A request without a response for this long is dead, and its key is free again. Longer than any request may take; keys held by
-/// a dead server are freed when the server next starts.
+/// A request without a response for this long is dead, and its key is free again. Longer than any request may take;
+/// keys held by a dead server are freed when the server next starts.
 pub const REQUEST_LEASE: SignedDuration = SignedDuration::from_mins(15);
 /// Longest response body that is stored, in bytes. Of a longer one only the status is stored.
 pub const MAX_RESPONSE_BODY_BYTES: usize = 64 << 10;
@@ -101,8 +101,8 @@ pub trait IdempotencyRecords {
     /// Claims the key for this attempt, if it is free.
     async fn begin_request(&self, claim: IdempotencyClaim, now: Timestamp) -> Result<IdempotencyStart, StoreError>;
 
-    /// Creates a job as [`crate::JobRecords::create_job`] and stores the response in the same transaction. Returns `None`, and
-    /// creates no job, if this attempt no longer holds the key.
+    /// Creates a job as [`crate::JobRecords::create_job`] and stores the response in the same transaction. Returns
+    /// `None`, and creates no job, if this attempt no longer holds the key.
     async fn create_job_idempotently(
         &self,
         job: NewJob,
@@ -110,8 +110,8 @@ pub trait IdempotencyRecords {
         response: StoredResponse,
     ) -> Result<Option<u32>, StoreError>;
 
-    /// Submits a job as [`crate::SubmissionRecords::submit`] and, if it is accepted, stores the response in the same transaction.
-    /// Returns `None`, and accepts nothing, if this attempt no longer holds the key.
+    /// Submits a job as [`crate::SubmissionRecords::submit`] and, if it is accepted, stores the response in the same
+    /// transaction. Returns `None`, and accepts nothing, if this attempt no longer holds the key.
     async fn submit_idempotently(
         &self,
         job: NewJob,
@@ -126,7 +126,7 @@ pub trait IdempotencyRecords {
     /// Frees the key if no response is stored under it: the attempt failed and may be repeated.
     async fn abandon_request(&self, claim: IdempotencyClaim) -> Result<(), StoreError>;
 
-    /// Deletes responses older than [`RESPONSE_LIFETIME`] and those beyond [`MAX_STORED_RESPONSES`] of an account. Returns their
-    /// number.
+    /// Deletes responses older than [`RESPONSE_LIFETIME`] and those beyond [`MAX_STORED_RESPONSES`] of an account.
+    /// Returns their number.
     async fn purge_responses(&self, now: Timestamp) -> Result<u64, StoreError>;
 }

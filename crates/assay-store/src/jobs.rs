@@ -32,7 +32,8 @@ pub struct NewJob {
 /// The failure of a job, other than one of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// Its cause: assay or its machine (`platform`), or the scenario. A policy's failures are results and never appear here.
+    /// Its cause: assay or its machine (`platform`), or the scenario. A policy's failures are results and never appear
+    /// here.
     pub blame: Blame,
     /// Message for the client: contains no host path and no secret.
     pub message: String,
@@ -189,8 +190,8 @@ pub struct JobFilter {
     pub status: Option<JobStatus>,
     /// Only with this verdict.
     pub verdict: Option<Verdict>,
-    /// Submissions match `status` and `verdict` by their state published by then ([`assay_model::Grid`]); without it, by their
-    /// actual state.
+    /// Submissions match `status` and `verdict` by their state published by then ([`assay_model::Grid`]); without it,
+    /// by their actual state.
     pub published_by: Option<Timestamp>,
     /// Only jobs older than this one.
     pub before: Option<JobId>,
@@ -233,8 +234,8 @@ pub struct JobCounts {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait JobRecords {
-    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::CapExceeded`] if it would
-    /// exceed a cap of its account. Returns the number of its shards.
+    /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::CapExceeded`]
+    /// if it would exceed a cap of its account. Returns the number of its shards.
     async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
 
     /// Returns the current record of a job; `None` also if `account` is given and is not its owner.
@@ -249,8 +250,8 @@ pub trait JobRecords {
     /// Counts jobs by state.
     async fn counts(&self) -> Result<JobCounts, StoreError>;
 
-    /// Cancels a job that has not ended. Its workers are told at their next heartbeat or result. A submission whose end is not
-    /// published ([`assay_model::Grid`]) is cancelled as if it had not ended.
+    /// Cancels a job that has not ended. Its workers are told at their next heartbeat or result. A submission whose end
+    /// is not published ([`assay_model::Grid`]) is cancelled as if it had not ended.
     async fn cancel_job(
         &self,
         account: Option<&AccountId>,

@@ -102,8 +102,8 @@ pub trait KeyRecords {
     /// Inserts `key` if no key has ever existed (revoked ones count). Returns whether it was inserted.
     async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError>;
 
-    /// Returns the key with this id, revoked or not. A change made through these records is visible at once; one that another
-    /// process made may take up to 1 s to show.
+    /// Returns the key with this id, revoked or not. A change made through these records is visible at once; one that
+    /// another process made may take up to 1 s to show.
     async fn key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError>;
 
     /// Lists all keys (of an account), oldest first, including revoked ones.
@@ -115,8 +115,8 @@ pub trait KeyRecords {
     /// Revokes a key unless it is the last one that is valid at `now` and has the scope `admin`.
     async fn revoke_key_unless_last_admin(&self, id: &KeyId, now: Timestamp) -> Result<RevokeOutcome, StoreError>;
 
-    /// Revokes the key `old` and inserts `new` in its place. Returns false, and inserts nothing, if there is no such key or it was
-    /// revoked before. [`StoreError::Exists`] if the id of `new` is taken.
+    /// Revokes the key `old` and inserts `new` in its place. Returns false, and inserts nothing, if there is no such
+    /// key or it was revoked before. [`StoreError::Exists`] if the id of `new` is taken.
     async fn rotate_key(&self, old: &KeyId, new: KeyRecord, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Sets the time of a key's last use.

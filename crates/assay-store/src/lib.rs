@@ -1,17 +1,18 @@
 //! The durable state of assay: keys, jobs, shards, episode results, conclusions, and the evidence files.
 //!
-//! Two traits separate the engines from the rest: [`Records`] is the source of truth, [`Queue`] only wakes and balances workers and
-//! may lose or repeat messages. [`Records`] is the union of one repository per concern ([`JobRecords`], [`ShardRecords`], ...), each
-//! in a file of its own. Both traits have a conformance suite (module `testing`, behind the feature of that name) that every backend
-//! passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`]; `docs/adding-a-storage-backend.md` describes the way to
-//! another one.
+//! Two traits separate the engines from the rest: [`Records`] is the source of truth, [`Queue`] only wakes and balances
+//! workers and may lose or repeat messages. [`Records`] is the union of one repository per concern ([`JobRecords`],
+//! [`ShardRecords`], ...), each in a file of its own. Both traits have a conformance suite (module `testing`, behind
+//! the feature of that name) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
+//! `docs/adding-a-storage-backend.md` describes the way to another one.
 //!
-//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`RecordsCopy`] is the copy of the records in a backup.
+//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`RecordsCopy`] is the copy of the records in a
+//! backup.
 //!
 //! Invariants of every [`Records`] backend:
 //! - A change that was acknowledged is durable: a kill or a power cut afterwards loses nothing.
-//! - Every change names the state and the attempt it expects. A worker whose lease has passed to another is *fenced*: its changes
-//!   have no effect, and it learns so.
+//! - Every change names the state and the attempt it expects. A worker whose lease has passed to another is *fenced*:
+//!   its changes have no effect, and it learns so.
 //! - An episode's result is written once.
 //! - Time is an argument.
 //!

@@ -1,13 +1,13 @@
 //! Lossless compression of stored evidence.
 //!
-//! Recordings are columns of doubles that change little from row to row. General compressors see noise, because the last
-//! bits of neighbours differ; so each run of doubles is first predicted, from the preceding rows or (for a position) from the
-//! velocity, and the residuals are compressed with Zstandard. The positions of the runs are found in the file and stored, so that
-//! [`unpack`] needs to know no file format and depends on nothing but this module.
+//! Recordings are columns of doubles that change little from row to row. General compressors see noise, because the
+//! last bits of neighbours differ; so each run of doubles is first predicted, from the preceding rows or (for a
+//! position) from the velocity, and the residuals are compressed with Zstandard. The positions of the runs are found in
+//! the file and stored, so that [`unpack`] needs to know no file format and depends on nothing but this module.
 //!
-//! A packed file consists of [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then one Zstandard
-//! frame of the runs' [table](predict::PredictedRun), the bytes of the file outside the runs, and each run's residuals, ordered by
-//! byte position within the number.
+//! A packed file consists of [`MAGIC`], the length of the file (u64) and the number of runs (u32), little-endian; then
+//! one Zstandard frame of the runs' [table](predict::PredictedRun), the bytes of the file outside the runs, and each
+//! run's residuals, ordered by byte position within the number.
 //!
 //! Only files packed here are unpacked, but a disk may return anything: every number is checked before it is used.
 

@@ -1,8 +1,8 @@
 //! The credentials of jobs' policy servers: address and key, which are secrets of the job's owner.
 //!
-//! They are stored apart from the records, one file per job, readable by the service's user only. A database keeps deleted text in free
-//! pages, in its log and in copies; a removed file is gone. Credentials are durable before their job is accepted, so they survive a
-//! restart, and are removed when the job ends.
+//! They are stored apart from the records, one file per job, readable by the service's user only. A database keeps
+//! deleted text in free pages, in its log and in copies; a removed file is gone. Credentials are durable before their
+//! job is accepted, so they survive a restart, and are removed when the job ends.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

@@ -29,8 +29,8 @@ pub struct OpenShard {
     pub since: Option<Timestamp>,
 }
 
-/// A submission to a season that is not closed, as published: the state of its shards is hidden, and everything that depends on
-/// them follows from what is published.
+/// A submission to a season that is not closed, as published: the state of its shards is hidden, and everything that
+/// depends on them follows from what is published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HiddenSubmission {
     /// The job.
@@ -81,8 +81,8 @@ pub struct QueueSnapshot {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait QueueReader {
-    /// Returns all running shards, the `limit` oldest waiting ones, and at most ten times as many `later` jobs. `now` decides which
-    /// ends of submissions are published.
+    /// Returns all running shards, the `limit` oldest waiting ones, and at most ten times as many `later` jobs. `now`
+    /// decides which ends of submissions are published.
     async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError>;
 
     /// Counts the QUEUED jobs, without submissions, that are younger than `after` and not younger than `last`.

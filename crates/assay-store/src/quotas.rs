@@ -23,8 +23,8 @@ pub trait QuotaRecords {
     async fn account_usage(&self, account: &AccountId, now: Timestamp) -> Result<AccountUsage, StoreError>;
 }
 
-/// The quota check of a new job. It is part of the transaction that accepts the job, so that of any number of simultaneous
-/// requests exactly as many as fit are accepted.
+/// The quota check of a new job. It is part of the transaction that accepts the job, so that of any number of
+/// simultaneous requests exactly as many as fit are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobQuota {
     /// Its account's caps.
@@ -47,8 +47,8 @@ pub struct AccountCaps {
 }
 
 impl AccountCaps {
-    /// Returns the first cap that one more job with the demand `ask` would exceed. The pure rule: a backend applies it inside the
-    /// transaction, and the API as an early check.
+    /// Returns the first cap that one more job with the demand `ask` would exceed. The pure rule: a backend applies it
+    /// inside the transaction, and the API as an early check.
     #[must_use]
     pub fn exceeded_by(&self, has: &AccountUsage, ask: JobDemand, now: Timestamp) -> Option<CapExceeded> {
         let tomorrow = (day(now) + 1).saturating_mul(DAY_S);

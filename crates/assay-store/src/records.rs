@@ -10,11 +10,12 @@ use crate::{
 
 /// All repositories together: the durable source of truth.
 ///
-/// Every method is one transaction, durable before it returns. Only claims of conclusions and of renders, and extended leases, may
-/// be lost when the machine fails, since their workers die with it.
+/// Every method is one transaction, durable before it returns. Only claims of conclusions and of renders, and extended
+/// leases, may be lost when the machine fails, since their workers die with it.
 ///
 /// # Errors
-/// Every method fails with [`StoreError`] if the engine fails; everything that happens in normal operation is in the `Ok` value.
+/// Every method fails with [`StoreError`] if the engine fails; everything that happens in normal operation is in the
+/// `Ok` value.
 #[async_trait]
 pub trait Records:
     KeyRecords

@@ -1,8 +1,8 @@
-//! Removal of the files of jobs that have ended: all of them, by the owner ("erased"), or evidence and policy, by age and size.
-//! The job record stays.
+//! Removal of the files of jobs that have ended: all of them, by the owner ("erased"), or evidence and policy, by age
+//! and size. The job record stays.
 //!
-//! A removal has two steps: it is decided in the records, then the files are deleted. If the process dies between the two, the
-//! removal is listed again by [`RemovalRecords::pending_removals`]; repeating it is harmless.
+//! A removal has two steps: it is decided in the records, then the files are deleted. If the process dies between the
+//! two, the removal is listed again by [`RemovalRecords::pending_removals`]; repeating it is harmless.
 
 use assay_model::{AccountId, JobId, JobStatus};
 use async_trait::async_trait;
@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::StoreError;
 
-/// A removal is repeated until the job ended, was erased or lost its evidence this long ago, because a lane or a renderer that was
-/// not yet told may have written more files.
+/// A removal is repeated until the job ended, was erased or lost its evidence this long ago, because a lane or a
+/// renderer that was not yet told may have written more files.
 pub const REMOVAL_SETTLE_TIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// The times at which parts of a job were removed.
@@ -65,7 +65,8 @@ pub trait RemovalRecords {
         now: Timestamp,
     ) -> Result<EraseOutcome, StoreError>;
 
-    /// Decides to remove the evidence of a job. Returns false if the job has not ended or its evidence was removed before.
+    /// Decides to remove the evidence of a job. Returns false if the job has not ended or its evidence was removed
+    /// before.
     async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Decides to remove the archives of jobs that ended before `before`, at most `limit`. Returns their number.
@@ -77,7 +78,8 @@ pub trait RemovalRecords {
     /// Lists removals whose files may still exist, at most `limit`.
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError>;
 
-    /// Records that the files of a job are deleted. It is listed by [`Self::pending_removals`] until [`REMOVAL_SETTLE_TIME`] has passed.
+    /// Records that the files of a job are deleted. It is listed by [`Self::pending_removals`] until
+    /// [`REMOVAL_SETTLE_TIME`] has passed.
     async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError>;
 
     /// Returns whether a job still needs this archive.

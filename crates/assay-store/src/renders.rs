@@ -1,7 +1,7 @@
 //! Rendering of logs and videos after the verdict: a separate queue with the lowest priority.
 //!
-//! An episode to be rendered gets an entry together with its result. The commit that completes the job queues the entries; if the
-//! job ends otherwise, they are deleted. Entries that are done list the rendered files.
+//! An episode to be rendered gets an entry together with its result. The commit that completes the job queues the
+//! entries; if the job ends otherwise, they are deleted. Entries that are done list the rendered files.
 
 use assay_model::lane::RenderPart;
 use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, Record};
@@ -93,8 +93,8 @@ pub struct RenderCounts {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait RenderRecords {
-    /// Claims the next part to render (of `job`, if given) until `now + lease`: parts that failed last, logs before videos, episodes
-    /// with a violation before others, older jobs before newer ones.
+    /// Claims the next part to render (of `job`, if given) until `now + lease`: parts that failed last, logs before
+    /// videos, episodes with a violation before others, older jobs before newer ones.
     async fn claim_render(
         &self,
         worker: &str,
@@ -111,8 +111,8 @@ pub trait RenderRecords {
         lease: SignedDuration,
     ) -> Result<Lease, StoreError>;
 
-    /// Writes the files of the claimed part and the notes on missing ones; after the log the video is queued. Returns false if the
-    /// claim is no longer valid.
+    /// Writes the files of the claimed part and the notes on missing ones; after the log the video is queued. Returns
+    /// false if the claim is no longer valid.
     async fn record_render(
         &self,
         fence: RenderFence,
@@ -120,13 +120,14 @@ pub trait RenderRecords {
         notes: Vec<String>,
     ) -> Result<bool, StoreError>;
 
-    /// Returns a claim to the queue. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the part is given up
-    /// and the note is stored with the episode.
+    /// Returns a claim to the queue. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the
+    /// part is given up and the note is stored with the episode.
     async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError>;
 
     /// Lists the rendered episodes of a job, by index.
     async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError>;
 
-    /// Queues the episodes of a COMPLETED job that `record` selects and whose video is missing, including those given up before.
+    /// Queues the episodes of a COMPLETED job that `record` selects and whose video is missing, including those given
+    /// up before.
     async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError>;
 }

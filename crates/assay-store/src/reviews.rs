@@ -27,8 +27,8 @@ pub enum ReviewOutcome {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait ReviewRecords {
-    /// Adds a review to a COMPLETED job (of `account`) without changing anything measured. The last review is shown with the job;
-    /// at most [`MAX_REVIEWS`] are stored.
+    /// Adds a review to a COMPLETED job (of `account`) without changing anything measured. The last review is shown
+    /// with the job; at most [`MAX_REVIEWS`] are stored.
     async fn review_job(
         &self,
         account: Option<&AccountId>,

@@ -1,6 +1,7 @@
 //! The files of scenario versions that jobs may need: published and installed ones. Each version has a folder,
-//! `DATA/scenarios/<digest>/`, and beside it a folder of its robots, `<digest>.robots/`, and its picture, `<digest>.png`. A folder gets
-//! its name only when it is complete and durable, and never changes; the records list the valid ones.
+//! `DATA/scenarios/<digest>/`, and beside it a folder of its robots, `<digest>.robots/`, and its picture,
+//! `<digest>.png`. A folder gets its name only when it is complete and durable, and never changes; the records list the
+//! valid ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -84,8 +85,8 @@ impl ScenarioFiles {
         self.named(digest).ok().map(|path| path.with_extension(PICTURE)).filter(|path| path.is_file())
     }
 
-    /// Removes everything that belongs to none of the `known` digests, such as leftovers of a killed server. Called at start, by the
-    /// holder of the data folder.
+    /// Removes everything that belongs to none of the `known` digests, such as leftovers of a killed server. Called at
+    /// start, by the holder of the data folder.
     ///
     /// # Errors
     /// A file cannot be read or removed.

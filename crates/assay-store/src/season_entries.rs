@@ -38,8 +38,8 @@ impl SeasonEntry {
     }
 }
 
-/// Returns the entries that count in a season, by submission. With `published_by`, and before the season is closed, only those
-/// published by then.
+/// Returns the entries that count in a season, by submission. With `published_by`, and before the season is closed,
+/// only those published by then.
 ///
 /// # Errors
 /// The records fail.
@@ -63,8 +63,8 @@ pub async fn season_entries(
     Ok(standing.into_iter().map(with_rerun).collect())
 }
 
-/// Returns the entrants of `entries`, in the same order, with the run that counts. Before the season is closed their scores are
-/// rounded to the 3 published digits, so that the order reveals no more than the scores do.
+/// Returns the entrants of `entries`, in the same order, with the run that counts. Before the season is closed their
+/// scores are rounded to the 3 published digits, so that the order reveals no more than the scores do.
 ///
 /// # Errors
 /// The records fail.
@@ -80,7 +80,8 @@ pub async fn entrants(
     Ok(entrants)
 }
 
-/// Returns the entrants with every run on the season's own worlds, so that all are comparable, and with the gravest verdict.
+/// Returns the entrants with every run on the season's own worlds, so that all are comparable, and with the gravest
+/// verdict.
 ///
 /// # Errors
 /// The records fail.

@@ -155,11 +155,12 @@ pub trait SeasonRecords {
     /// Lists all seasons (of a scenario), by scenario, newest first.
     async fn seasons(&self, scenario: Option<&ScenarioId>) -> Result<Vec<Season>, StoreError>;
 
-    /// Returns the secrets from which a season's worlds are drawn. Never to be published before it is closed, and never to be logged.
+    /// Returns the secrets from which a season's worlds are drawn. Never to be published before it is closed, and never
+    /// to be logged.
     async fn season_secrets(&self, scenario: &ScenarioId, number: u32) -> Result<Option<SeasonSecrets>, StoreError>;
 
-    /// Stops the open season from accepting submissions; `top` of its entries will be rerun on worlds drawn from `secret`. Returns
-    /// `None` if the scenario has no open season.
+    /// Stops the open season from accepting submissions; `top` of its entries will be rerun on worlds drawn from
+    /// `secret`. Returns `None` if the scenario has no open season.
     async fn begin_closing_season(
         &self,
         scenario: &ScenarioId,

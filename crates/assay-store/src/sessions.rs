@@ -30,7 +30,8 @@ pub struct SessionRecord {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait SessionRecords {
-    /// Inserts a new session and deletes those that have expired by its start, and the oldest beyond [`MAX_SESSIONS_OF_KEY`].
+    /// Inserts a new session and deletes those that have expired by its start, and the oldest beyond
+    /// [`MAX_SESSIONS_OF_KEY`].
     async fn create_session(&self, session: SessionRecord) -> Result<(), StoreError>;
 
     /// Returns the session with this hash, expired or not.

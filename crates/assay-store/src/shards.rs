@@ -8,8 +8,8 @@ use crate::StoreError;
 
 /// A shard that a worker gave up is retried this many times before its job FAILS.
 pub const MAX_RETRIES: u32 = 3;
-/// Consecutive leases that may expire without one new episode. Far above [`MAX_RETRIES`], because a killed worker says nothing
-/// about the shard; not unlimited, because a shard may kill its worker.
+/// Consecutive leases that may expire without one new episode. Far above [`MAX_RETRIES`], because a killed worker says
+/// nothing about the shard; not unlimited, because a shard may kill its worker.
 pub const MAX_LAPSES: u32 = 16;
 
 /// Maximum number of replaced attempts that are noted per episode; further ones are not listed.
@@ -98,8 +98,8 @@ pub enum ReturnOutcome {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait ShardRecords {
-    /// Claims a queued shard of a job whose policy runs here, until `now + lease`: the oldest shard of the account that holds the
-    /// fewest such shards.
+    /// Claims a queued shard of a job whose policy runs here, until `now + lease`: the oldest shard of the account that
+    /// holds the fewest such shards.
     async fn claim_shard(
         &self,
         worker: &str,
@@ -125,8 +125,8 @@ pub trait ShardRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
-    /// Claims as [`Self::claim_shard`], of a job whose policy is a server. Such a job has a single shard, so its holder knows of all
-    /// connections to that server.
+    /// Claims as [`Self::claim_shard`], of a job whose policy is a server. Such a job has a single shard, so its holder
+    /// knows of all connections to that server.
     async fn claim_server_shard(
         &self,
         worker: &str,
@@ -137,10 +137,10 @@ pub trait ShardRecords {
     /// Extends a lease to `now + lease`.
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;
 
-    /// Writes one result. The last one of a shard ends the shard; the last one of a job moves the job to JUDGING. The first failure
-    /// of a certification ([`assay_model::Plan::ends_with`]) becomes its last episode: results after it are deleted, and workers
-    /// running such episodes are fenced.
-    /// [`StoreError::Invalid`] for an episode outside the shard.
+    /// Writes one result. The last one of a shard ends the shard; the last one of a job moves the job to JUDGING. The
+    /// first failure of a certification ([`assay_model::Plan::ends_with`]) becomes its last episode: results after it
+    /// are deleted, and workers running such episodes are fenced. [`StoreError::Invalid`] for an episode outside the
+    /// shard.
     async fn record_episode(
         &self,
         fence: Fence,
@@ -151,8 +151,8 @@ pub trait ShardRecords {
     /// Stores a fact about one of the shard's episodes until that episode has its result; see [`AttemptNote`].
     async fn note_attempt(&self, fence: Fence, note: AttemptNote) -> Result<Lease, StoreError>;
 
-    /// Returns a shard to the queue, not to be claimed before `not_before`, because something it needs is unreachable (`reason`, for
-    /// the log). Does not count as a failure.
+    /// Returns a shard to the queue, not to be claimed before `not_before`, because something it needs is unreachable
+    /// (`reason`, for the log). Does not count as a failure.
     async fn postpone_shard(
         &self,
         fence: Fence,
@@ -163,7 +163,7 @@ pub trait ShardRecords {
     /// Returns a shard to the queue because the worker is leaving. Does not count as a failure.
     async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError>;
 
-    /// Gives up a shard because of an internal error (a lane died). After [`MAX_RETRIES`] retries without a new episode the job is
-    /// FAILED, blame `platform`, with `reason` as its message.
+    /// Gives up a shard because of an internal error (a lane died). After [`MAX_RETRIES`] retries without a new episode
+    /// the job is FAILED, blame `platform`, with `reason` as its message.
     async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError>;
 }

@@ -1,4 +1,5 @@
-//! Submissions to the arena. A submission is a job of another kind: shards, leases, results and conclusions are the same.
+//! Submissions to the arena. A submission is a job of another kind: shards, leases, results and conclusions are the
+//! same.
 
 use assay_model::{AccountId, JobId, ScenarioId};
 use async_trait::async_trait;
@@ -39,15 +40,16 @@ pub enum ChooseOutcome {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait SubmissionRecords {
-    /// Accepts a submission to the open season that its header names, unless its account has made `daily` submissions to that
-    /// scenario since `day`. FAILED submissions stop counting once their failure is published; cancelled ones count.
+    /// Accepts a submission to the open season that its header names, unless its account has made `daily` submissions
+    /// to that scenario since `day`. FAILED submissions stop counting once their failure is published; cancelled ones
+    /// count.
     async fn submit(&self, job: NewJob, daily: u32, day: Timestamp) -> Result<SubmitOutcome, StoreError>;
 
     /// Makes a COMPLETED submission count for its account from now on, instead of the latest.
     async fn choose_submission(&self, account: Option<&AccountId>, id: JobId) -> Result<ChooseOutcome, StoreError>;
 
-    /// Lists the COMPLETED submissions that count in a season: for each account the chosen one, or the latest. With `published_by`,
-    /// only those whose results are published by then ([`assay_model::Grid`]).
+    /// Lists the COMPLETED submissions that count in a season: for each account the chosen one, or the latest. With
+    /// `published_by`, only those whose results are published by then ([`assay_model::Grid`]).
     async fn season_standing(
         &self,
         scenario: &ScenarioId,

@@ -75,7 +75,8 @@ pub struct Delivery {
     pub url: Secret,
     /// Its state.
     pub state: DeliveryState,
-    /// Time of the next attempt, while [`DeliveryState::Pending`]. Must not be published for a submission without an attempt.
+    /// Time of the next attempt, while [`DeliveryState::Pending`]. Must not be published for a submission without an
+    /// attempt.
     pub due_at: Timestamp,
     /// Number of attempts so far.
     pub attempts: u32,
@@ -102,13 +103,15 @@ pub struct DeliveryFilter {
 
 /// Repository of webhooks.
 ///
-/// A delivery is created with its job ([`crate::NewJob::callback_url`]) and is due once the end of the job is published.
+/// A delivery is created with its job ([`crate::NewJob::callback_url`]) and is due once the end of the job is
+/// published.
 ///
 /// # Errors
 /// As [`crate::Records`].
 #[async_trait]
 pub trait WebhookRecords {
-    /// Makes `secret` the account's current one. The previous one stays valid until `previous_until`; older ones are deleted.
+    /// Makes `secret` the account's current one. The previous one stays valid until `previous_until`; older ones are
+    /// deleted.
     async fn set_webhook_secret(
         &self,
         account: &AccountId,
@@ -120,8 +123,8 @@ pub trait WebhookRecords {
     /// Returns the account's secrets, if it ever set one.
     async fn webhook_secrets(&self, account: &AccountId) -> Result<Option<WebhookSecrets>, StoreError>;
 
-    /// Claims the delivery that has been due longest, excluding the accounts `busy`, until `now + lease`. Returns `None` if none is
-    /// due.
+    /// Claims the delivery that has been due longest, excluding the accounts `busy`, until `now + lease`. Returns
+    /// `None` if none is due.
     async fn claim_delivery(
         &self,
         busy: &[AccountId],
@@ -129,8 +132,8 @@ pub trait WebhookRecords {
         lease: SignedDuration,
     ) -> Result<Option<Delivery>, StoreError>;
 
-    /// Records an attempt, the resulting state and, if that is [`DeliveryState::Pending`], the time of the next attempt. Does nothing
-    /// if the delivery is no longer pending.
+    /// Records an attempt, the resulting state and, if that is [`DeliveryState::Pending`], the time of the next
+    /// attempt. Does nothing if the delivery is no longer pending.
     async fn record_delivery_attempt(
         &self,
         job: JobId,

@@ -75,8 +75,8 @@ pub(super) fn write_atomically(
     file.persist(to).map(drop).map_err(|error| error.error)
 }
 
-/// Creates a hard link to a file, once the file is durable. Returns `false` if it must be copied instead: from another file system, or
-/// on one without hard links.
+/// Creates a hard link to a file, once the file is durable. Returns `false` if it must be copied instead: from another
+/// file system, or on one without hard links.
 fn link(from: &Path, to: &Path) -> io::Result<bool> {
     if to.exists() {
         return Ok(true);

@@ -1,4 +1,5 @@
-//! Detection of runs of doubles in a file. The result is only a hint: an error makes the packed file larger, never wrong.
+//! Detection of runs of doubles in a file. The result is only a hint: an error makes the packed file larger, never
+//! wrong.
 
 /// A run of consecutive doubles or 64-bit integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

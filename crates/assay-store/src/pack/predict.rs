@@ -1,6 +1,7 @@
 //! Prediction of a double from preceding ones, so that only the residuals need to be stored.
 //!
-//! The arithmetic is part of the file format: sums and products of two doubles, rounded as IEEE 754 requires, in this order.
+//! The arithmetic is part of the file format: sums and products of two doubles, rounded as IEEE 754 requires, in this
+//! order.
 
 use std::collections::HashSet;
 
@@ -81,7 +82,8 @@ impl PredictedRun {
         usize::try_from(self.of).ok().and_then(|of| runs.get(of))
     }
 
-    /// Returns the prediction of number `row`, in the order of [`ordered`]. `at` returns the bits of a number of the file.
+    /// Returns the prediction of number `row`, in the order of [`ordered`]. `at` returns the bits of a number of the
+    /// file.
     fn predict(&self, row: usize, rate: Option<&Self>, at: impl Fn(&Self, usize) -> u64) -> i64 {
         let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| f64::from_bits(at(self, row)));
         let (Some(one), kind) = (before(1), self.kind) else { return 0 };
@@ -153,7 +155,8 @@ pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun>
     runs
 }
 
-/// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose step is common.
+/// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose step
+/// is common.
 fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(PredictedRun, usize)> {
     let (time, run) = (runs.first()?, &runs[index]);
     let step = f64::from_bits(bits(file, time, 1)) - f64::from_bits(bits(file, time, 0));
@@ -188,7 +191,8 @@ pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to:
     }
 }
 
-/// Checks that the runs fit a file of `length` bytes: in order, without overlap, and each integral of a run that is not one.
+/// Checks that the runs fit a file of `length` bytes: in order, without overlap, and each integral of a run that is not
+/// one.
 pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static str> {
     let mut end = 0;
     for run in runs {

@@ -1,4 +1,4 @@
-//! The table of attempt notes: what outlives an attempt at an episode.
+//! The table of attempt notes: facts that outlive an attempt at an episode.
 
 use assay_model::{AttemptNote, JobId, ReplacedAttempt, ReplacementReason};
 use rusqlite::Connection;
@@ -7,7 +7,7 @@ use super::failure::SqlResult;
 use super::row::{all, change, first, json, to_json, value};
 use crate::{Fence, Lease, MAX_ATTEMPT_NOTES};
 
-/// Adds a note of the worker that holds the shard.
+/// Adds a note if the worker holds the shard.
 pub(super) fn add(db: &Connection, fence: Fence, note: &AttemptNote) -> SqlResult<Lease> {
     let id = fence.job_id.to_string();
     let sql = "SELECT count(*) FROM shards
@@ -21,7 +21,7 @@ pub(super) fn add(db: &Connection, fence: Fence, note: &AttemptNote) -> SqlResul
     Ok(Lease::Held)
 }
 
-/// Notes that the lease of a shard ran out while its first episode without a result was, or may have been, under way.
+/// Notes that the lease of a shard expired while its first episode without a result was running, or may have been.
 pub(super) fn lease_expired(db: &Connection, job: JobId, shard: u32) -> SqlResult<()> {
     let id = job.to_string();
     let sql = "SELECT s.job_id, s.worker, s.attempt, s.first_episode, s.end_episode FROM shards AS s
@@ -42,14 +42,14 @@ pub(super) fn lease_expired(db: &Connection, job: JobId, shard: u32) -> SqlResul
     insert(db, &id, &AttemptNote::Replaced(ReplacedAttempt::new(episode, ReplacementReason::LeaseExpired, &evidence)))
 }
 
-/// The notes of a job's episodes from `start` up to `end`, in the order of their coming.
+/// Lists the notes of a job's episodes from `start` up to `end`, in order of insertion.
 pub(super) fn of(db: &Connection, job: JobId, start: u32, end: u32) -> SqlResult<Vec<AttemptNote>> {
     let sql = "SELECT job_id, note FROM attempt_notes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3
                ORDER BY episode, number";
     all(db, sql, (job.to_string(), start, end), |row| json(row, "note"))
 }
 
-/// Removes the notes of an episode that has its result: they are part of it.
+/// Removes the notes of an episode that has its result, which includes them.
 pub(super) fn forget(db: &Connection, id: &str, episode: u32) -> SqlResult<()> {
     change(db, "DELETE FROM attempt_notes WHERE job_id = ?1 AND episode = ?2", (id, episode)).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Moves the write-ahead log into the database file, off the commit path.
+//! Checkpoints: a thread moves the write-ahead log into the database file, off the commit path.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,16 +11,16 @@ use super::failure::database;
 use super::reserve::Reserve;
 use crate::StorageHealth;
 
-/// Pages of 4 KiB that are not moved yet, below which the log is left alone. After each move the next commit waits for the
-/// disk twice, since it begins the log anew.
+/// Minimum number of unmoved pages of 4 KiB for a checkpoint. After each one the next commit waits for the disk twice,
+/// since it restarts the log.
 const WORTH_IT_PAGES: i64 = 1024;
-/// From this length on, commits wait until the log starts anew; it does not grow for ever.
+/// Length of the log, in pages, from which commits wait for a restart of the log, which bounds its growth.
 const TOO_LONG_PAGES: i64 = 16 * 1024;
-/// Least time between two checkpoints.
+/// Minimum time between two checkpoints.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A short log is moved as well once nothing was written for this long.
+/// A short log is moved too after this time without a write.
 const IDLE: Duration = Duration::from_secs(30);
-/// How often space that the records could not hold is tried for again.
+/// Interval of attempts to reserve disk space that was not available.
 const HOLD_AGAIN: Duration = Duration::from_secs(5);
 
 /// Wakes the checkpointing thread; dropping it ends the thread.
@@ -39,10 +39,10 @@ impl Checkpointer {
         Ok(Self { nudges: Some(nudges), thread: Some(thread) })
     }
 
-    /// Something was committed.
+    /// Reports a commit.
     pub(super) fn nudge(&self) {
         if let Some(nudges) = &self.nudges {
-            // Full means that it knows already.
+            // A full channel means that a report is pending.
             let _ = nudges.try_send(());
         }
     }
@@ -67,12 +67,12 @@ fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &St
             (true, true) => IDLE,
             (true, false) => Duration::MAX,
         };
-        // A log that is cut gives its blocks away, and the next commit would have to ask for them.
+        // Truncating the log frees its blocks, which the next commit would have to allocate again.
         let anew = if reserve.is_wanted() { "RESTART" } else { "TRUNCATE" };
         match nudged.recv_timeout(wait) {
             Ok(()) => {
                 pending = true;
-                // The file keeps the length that it once had; how much of it counts, the database knows.
+                // The file keeps its greatest length; only the database knows how much of it is valid.
                 let (pages, moved) = checkpoint(db, "NOOP", health).unwrap_or_default();
                 if pages - moved >= WORTH_IT_PAGES {
                     checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { anew }, health);
@@ -81,7 +81,7 @@ fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &St
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
-                // It may be that a full disk kept the log from being moved.
+                // A full disk may have prevented the checkpoint.
                 let moved = checkpoint(db, if reserve.is_held() { anew } else { "PASSIVE" }, health).is_some();
                 renew(reserve, health);
                 pending = pending && !moved;
@@ -94,7 +94,7 @@ fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &St
     }
 }
 
-/// Holds what the records lost of their reserve.
+/// Allocates what is missing of the reserve.
 fn renew(reserve: &Reserve, health: &StorageHealth) {
     match reserve.renew() {
         Err(error) => health.reserve_failed(&error),
@@ -102,13 +102,13 @@ fn renew(reserve: &Reserve, health: &StorageHealth) {
     }
 }
 
-/// The log's pages, and how many of them are moved, afterwards.
+/// Makes a checkpoint. Returns the number of pages in the log and of those already moved.
 fn checkpoint(db: &Connection, mode: &'static str, health: &StorageHealth) -> Option<(i64, i64)> {
     let moved = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| Ok((row.get(1)?, row.get(2)?)));
     let result = moved.map_err(|e| database("moving the log into the database", e));
     match &result {
         Err(error) => health.checkpoint_failed(error),
-        // One that moves nothing shows nothing.
+        // `NOOP` moves nothing, so its success proves nothing.
         Ok(_) if mode == "NOOP" => {}
         Ok(_) => health.checkpoints_work(),
     }

@@ -16,7 +16,7 @@ use crate::{
 
 const COLUMNS: &str = "id, account, published_at, card, tags, deleted_at, \
                        (SELECT count(*) FROM jobs WHERE jobs.scenario = community_scenarios.id) AS evaluations";
-/// The time over which an account's versions are counted.
+/// Period over which an account's versions are counted.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 #[async_trait]
@@ -112,7 +112,7 @@ impl CommunityRecords for SqliteRecords {
     }
 }
 
-/// A day before `now`, as it is stored.
+/// Returns the time one day before `now`, as stored.
 fn day_before(now: Timestamp) -> i64 {
     now.saturating_sub(DAY).map_or(i64::MIN, micros)
 }
@@ -159,7 +159,7 @@ fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> SqlResult<Publi
     Ok(PublishOutcome::Done)
 }
 
-/// Whether a new version stands above all that the scenario has.
+/// Returns whether a new version is higher than all existing ones.
 fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -> SqlResult<bool> {
     let sql = "SELECT version, published_at FROM community_versions WHERE id = ?1";
     let known = all(db, sql, [id], |row| Ok((row.get::<_, String>("version")?, row.get::<_, i64>("published_at")?)))?;
@@ -167,8 +167,8 @@ fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -
     Ok(known.iter().all(|(version, published_at)| rank(version, *published_at) <= new))
 }
 
-/// What versions of a scenario are ordered by: semantic versions by their precedence, and below them all others by the time
-/// of their publication.
+/// Returns the sort key of a version: semantic versions by precedence and, below them, all others by time of
+/// publication.
 fn rank(version: &str, published_at: i64) -> (Option<Version>, i64) {
     (Version::parse(version).ok(), published_at)
 }

@@ -1,4 +1,4 @@
-//! JUDGING: one worker draws the conclusion.
+//! Conclusions of JUDGING jobs.
 
 use assay_model::{Artifact, Blame, EpisodeResult, JobEvent, JobId, JobStatus, Judgement};
 use async_trait::async_trait;

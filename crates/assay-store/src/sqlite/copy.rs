@@ -1,4 +1,4 @@
-//! A copy of the records, made beside a server that runs, and the files that the copied records need.
+//! A copy of the records, made beside a running server, and the list of files that the copied records need.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,11 +15,11 @@ use super::open_error::OpenError;
 use super::row::{all, json, parsed, value};
 use crate::StoreError;
 
-/// The records of a backup. Nothing writes to them.
+/// The read-only records of a backup.
 #[derive(Debug)]
 pub struct RecordsCopy(Connection);
 
-/// How much is recorded.
+/// Numbers of jobs and episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordCounts {
     /// Jobs in any state.
@@ -32,17 +32,17 @@ impl RecordsCopy {
     /// Name of the records in a data folder.
     pub const FILE_NAME: &str = FILE_NAME;
 
-    /// The schema of the records that this version writes; it reads older ones.
+    /// Returns the schema version that this assay writes.
     #[must_use]
     pub fn schema() -> u32 {
         newest(MIGRATIONS)
     }
 
-    /// Copies the records of the folder `data` as they stand at one moment to the new file `to`, for its owner's eyes only.
-    /// A server on the folder goes on reading and writing. Text that was erased is not in the copy: free pages are left out.
+    /// Copies a snapshot of the records of the folder `data` to the new file `to`, readable by its owner only. A server
+    /// on the folder continues to read and write. Erased text is not in the copy, since free pages are left out.
     ///
     /// # Errors
-    /// There are no records, they have another schema, or the copy can't be written.
+    /// There are no records, they have another schema, or the copy cannot be written.
     pub fn create(data: &Path, to: &Path) -> Result<Self, OpenError> {
         let file = data.join(FILE_NAME);
         let source = open(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -51,7 +51,7 @@ impl RecordsCopy {
         if found < known {
             return Err(OpenError::OlderSchema { file, found, known });
         }
-        // SQLite fills an empty file, and would make one that everybody may read.
+        // SQLite accepts an empty file, but would create one that everyone can read.
         let made = File::options().write(true).create_new(true).mode(0o600).open(to);
         made.map_err(|e| OpenError::file("create", to, e))?;
         let copied = source.execute("VACUUM INTO ?1", [&to.to_string_lossy()]);
@@ -67,7 +67,7 @@ impl RecordsCopy {
         Ok(Self(open(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?))
     }
 
-    /// Checks the database's pages and indexes; what is wrong with them.
+    /// Checks the database's pages and indexes. Returns a description of the damage, if any.
     ///
     /// # Errors
     /// It can't be read at all.
@@ -76,7 +76,7 @@ impl RecordsCopy {
         Ok(Some(found).filter(|found| found != "ok"))
     }
 
-    /// Counts what is recorded.
+    /// Counts jobs and episodes.
     ///
     /// # Errors
     /// It can't be read.
@@ -90,7 +90,7 @@ impl RecordsCopy {
         })
     }
 
-    /// The archives that jobs need, relative to the data folder.
+    /// Returns the archives that jobs need, relative to the data folder.
     ///
     /// # Errors
     /// They can't be read.
@@ -100,7 +100,7 @@ impl RecordsCopy {
         Ok(self.query("reading what policies there are", read)?.into_iter().collect())
     }
 
-    /// Jobs with episodes to run whose policy is a server: how it is called is kept.
+    /// Returns the jobs with episodes to run whose policy is a server, and whose credentials are therefore kept.
     ///
     /// # Errors
     /// They can't be read.
@@ -109,7 +109,7 @@ impl RecordsCopy {
         self.query("reading whose policy is a server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
     }
 
-    /// The digests of the scenario versions whose files are kept.
+    /// Returns the digests of the scenario versions whose files are kept.
     ///
     /// # Errors
     /// They can't be read.
@@ -119,7 +119,7 @@ impl RecordsCopy {
         Ok(self.query("reading digests", read)?.into_iter().collect())
     }
 
-    /// The hashes of each job's evidence that was not removed, what was drawn included.
+    /// Returns the hashes of each job's evidence that was not removed, including rendered files.
     ///
     /// # Errors
     /// It can't be read.

@@ -1,4 +1,4 @@
-//! The table of answers.
+//! The table of idempotency keys and stored responses (`answers`).
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -125,7 +125,7 @@ fn forget(db: &Connection, now: Timestamp) -> SqlResult<u64> {
     Ok(gone as u64)
 }
 
-/// The caller holds the data folder, so whoever was at a request is dead.
+/// Frees all keys without a response. The caller holds the data folder, so their holders are dead.
 pub(super) fn free_all(db: &Connection) -> SqlResult<()> {
     change(db, "DELETE FROM answers WHERE status IS NULL", []).map(drop)
 }

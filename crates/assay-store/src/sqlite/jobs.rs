@@ -16,7 +16,7 @@ use crate::{
     RenderCounts, StoreError,
 };
 
-/// What [`read`] reads, in its order.
+/// The columns that [`read`] reads, in its order.
 pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
                        conclusion, fingerprint, failure, \
                        erased_at, evidence_removed_at, policy_removed_at, \
@@ -95,7 +95,7 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
         Err(e) if is_taken(&e) => return Err(StoreError::Exists { what: "job", id }.into()),
         Err(e) => return Err(e.into()),
     }
-    // One worker alone can count the connections that a server allows.
+    // Only a single worker can count the connections that a server allows.
     let remote = job.policy_path.is_none();
     let size = if remote { episodes } else { job.shard_episodes.get() };
     let shards = shards(&job.header, size);
@@ -108,8 +108,8 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
 }
 
-/// First episode and end of each shard. The showcase has one of its own, the first: its worlds are public and the others'
-/// are not, and the time at which it runs must reveal nothing of them.
+/// Returns the first episode and the end of each shard. The showcase has the first shard to itself: its world is public
+/// and the others are not, and the time at which it runs must reveal nothing about them.
 fn shards(header: &JobHeader, size: u32) -> Vec<(u32, u32)> {
     let (counted, episodes) = (header.plan.episodes, header.episodes_to_run());
     let cut = |start: u32, end: u32| {
@@ -157,7 +157,8 @@ pub(super) fn list(db: &Connection, filter: &JobFilter) -> SqlResult<(Vec<JobRec
     Ok((jobs, total.unsigned_abs()))
 }
 
-/// The condition of the filter, `before` apart: `?1` is the account, then scenario, status, verdict and `published_by`.
+/// Returns the SQL condition of the filter without `before`: `?1` is the account, then scenario, status, verdict and
+/// `published_by`.
 fn matching(filter: &JobFilter) -> String {
     let by_published = filter.published_by.is_some() && filter.kind == JobKind::Submission;
     let (status, time) = match by_published {
@@ -179,8 +180,8 @@ fn matching(filter: &JobFilter) -> String {
     format!("kind = '{}' AND {}", filter.kind.as_str(), conditions.join(" AND "))
 }
 
-/// Texts of their own for each case: `?1 IS NULL OR` would keep SQLite from using the account's index, and a column that is
-/// only named would be read from every row that is counted.
+/// Chooses a separate text for each case: with `?1 IS NULL OR` SQLite would not use the index of accounts, and a column
+/// that is merely named would be read from every counted row.
 fn wanted<'a>(is_given: bool, condition: &'a str, nothing: &'a str) -> &'a str {
     if is_given { condition } else { nothing }
 }
@@ -235,8 +236,8 @@ pub(super) fn cancel(
     Ok(CancelOutcome::Done)
 }
 
-/// Cancels a submission whose end (in the state `from`) is not published: as far as its owner can know it still runs, so the request
-/// succeeds. Neither the response nor later reads reveal that it had ended.
+/// Cancels a submission whose end (in the state `from`) is not published: as far as its owner can know it still runs,
+/// so the request succeeds. Neither the response nor later reads reveal that it had ended.
 fn cancel_hidden_end(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
     if from == JobStatus::Failed {
         quotas::take_back(db, id)?;
@@ -257,7 +258,7 @@ pub(super) fn fail(db: &Connection, id: JobId, failure: &JobFailure, now: Timest
     Ok(true)
 }
 
-/// Ends a job without a verdict, and with it what is left of its shards.
+/// Ends a job and its remaining shards without a verdict.
 fn end(
     db: &Connection,
     id: JobId,
@@ -316,8 +317,8 @@ pub(super) fn read(row: &Row<'_>) -> SqlResult<JobRecord> {
     })
 }
 
-/// Three counts of 20 bits each, as [`COLUMNS`] has them: a job has far fewer episodes, and every read of a job pays for each
-/// look into another table.
+/// Three counts of 20 bits each, as [`COLUMNS`] has them: a job has far fewer episodes, and every read of a job pays
+/// for each look into another table.
 fn render_counts(packed: i64) -> RenderCounts {
     let count = |shift: u32| u32::try_from((packed >> shift) & 0xF_FFFF).unwrap_or_default();
     RenderCounts { total: count(0), open: count(20), without_log: count(40) }

@@ -12,7 +12,7 @@ use super::failure::{SqlFailure, SqlResult, is_taken};
 use super::row::{Column, all, change, field, first, micros, name, parsed, text, time, time_or_null, value};
 use crate::{KeyId, KeyRecord, KeyRecords, RevokeOutcome, StoreError};
 
-/// What [`read`] reads, in its order.
+/// The columns that [`read`] reads, in its order.
 const COLUMNS: &str = "id, account, name, scopes, secret_hash, created_at, expires_at, revoked_at, last_used_at";
 
 #[async_trait]

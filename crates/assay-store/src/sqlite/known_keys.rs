@@ -1,7 +1,7 @@
 //! A cache of API keys: every request needs one, and they hardly ever change.
 //!
-//! An entry is valid until the next commit of this process, and for at most [`MAX_AGE`], within which a key that another process has
-//! revoked may still be accepted.
+//! An entry is valid until the next commit of this process, and for at most [`MAX_AGE`], within which a key that
+//! another process has revoked may still be accepted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,8 @@ struct CachedKey {
 }
 
 impl KnownKeys {
-    /// Returns the key with this id; calls `read` if it is not cached. `commits` is the current number of commits of this process.
+    /// Returns the key with this id; calls `read` if it is not cached. `commits` is the current number of commits of
+    /// this process.
     pub(super) fn get<E>(
         &self,
         id: &KeyId,

@@ -1,4 +1,4 @@
-//! One server per data folder.
+//! The lock that limits a data folder to one server.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::open_error::OpenError;
 
 const FILE_NAME: &str = "assay.lock";
-/// More of the lock file than this is not shown.
+/// Maximum number of bytes of the lock file that are shown.
 const MAX_HOLDER_BYTES: u64 = 200;
 
 /// Holds the data folder until dropped (or until the process dies, however it dies).
@@ -20,7 +20,7 @@ pub struct DataLock {
 }
 
 impl DataLock {
-    /// Takes the folder for `holder` (such as `assay serve`).
+    /// Locks the folder for `holder` (such as `assay serve`).
     ///
     /// # Errors
     /// [`OpenError::Locked`] names who has it; [`OpenError::File`] if the lock file can't be used.

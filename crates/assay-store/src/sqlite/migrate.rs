@@ -1,4 +1,4 @@
-//! Schema versions. Each `.sql` file of `migrations/` is one step; `PRAGMA user_version` counts the steps done.
+//! Schema migrations. Each `.sql` file of `migrations/` is one step; `PRAGMA user_version` counts the completed steps.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::failure::database;
 use super::open_error::OpenError;
 
-/// All steps, oldest first; a released one is never edited.
+/// All steps, oldest first; a released step is never edited.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_reviews.sql"),
@@ -31,7 +31,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0020_webhooks.sql"),
 ];
 
-/// The schema that this version needs.
+/// Returns the newest schema version.
 pub(super) fn newest(migrations: &[&str]) -> u32 {
     u32::try_from(migrations.len()).unwrap_or(u32::MAX)
 }
@@ -47,7 +47,7 @@ pub(super) fn refuse_newer(file: &Path, found: u32, migrations: &[&str]) -> Resu
     if found > known { Err(OpenError::NewerSchema { file: file.to_owned(), found, known }) } else { Ok(()) }
 }
 
-/// Brings `db` (the open `file`) to the newest schema. An existing database is copied first to
+/// Migrates `db` (the open `file`) to the newest schema. An existing database is copied first to
 /// `FILE.before-v<new version>`.
 pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> Result<(), OpenError> {
     let found = version(db)?;

@@ -1,11 +1,11 @@
 //! Records in one SQLite file, `assay.db` in the data folder.
 //!
-//! One thread writes: it takes all waiting operations, runs them in one transaction (each in its own savepoint, so that a failing one
-//! affects no other), commits with `synchronous=FULL`, and only then answers. Reads use connections of their own and see the last
-//! commit. A third thread makes checkpoints, off the commit path.
+//! One thread writes: it takes all waiting operations, runs them in one transaction (each in its own savepoint, so that
+//! a failing one affects no other), commits with `synchronous=FULL`, and only then answers. Reads use connections of
+//! their own and see the last commit. A third thread makes checkpoints, off the commit path.
 //!
-//! To start reading: `open.rs`, `store.rs`, then `writer.rs`. Each repository trait is implemented in the file of the trait's name,
-//! next to its statements; the tables are in `migrations/`. `copy.rs` makes the copy of a backup.
+//! To start reading: `open.rs`, `store.rs`, then `writer.rs`. Each repository trait is implemented in the file of the
+//! trait's name, next to its statements; the tables are in `migrations/`. `copy.rs` makes the copy of a backup.
 
 mod attempt_notes;
 mod checkpoint;

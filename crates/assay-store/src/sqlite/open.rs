@@ -21,8 +21,8 @@ use super::{idempotency, recovery};
 use crate::StorageHealth;
 
 impl SqliteRecords {
-    /// Opens (or creates) the records of `folder` for a server, which must be the only one. All leases expire at once, because their
-    /// holders are dead; the next [`crate::RecoveryRecords::reconcile`] requeues their work.
+    /// Opens (or creates) the records of `folder` for a server, which must be the only one. All leases expire at once,
+    /// because their holders are dead; the next [`crate::RecoveryRecords::reconcile`] requeues their work.
     ///
     /// # Errors
     /// [`OpenError::Locked`], [`OpenError::NewerSchema`], or an error of the file system or of SQLite.
@@ -39,8 +39,8 @@ impl SqliteRecords {
         Self::assemble(db, file, Some(lock))
     }
 
-    /// Opens the records for a short task beside a server that may be running (`assay keys`). Creates and migrates them only if no
-    /// server holds the folder.
+    /// Opens the records for a short task beside a server that may be running (`assay keys`). Creates and migrates them
+    /// only if no server holds the folder.
     ///
     /// # Errors
     /// As [`SqliteRecords::open`], and [`OpenError::OlderSchema`] while an older server is running.

@@ -1,4 +1,4 @@
-//! [`assay_model::Grid`] in SQL: when something of a submission is published.
+//! [`assay_model::Grid`] in SQL: the times at which the state of a submission is published.
 
 use assay_model::JobId;
 use jiff::Timestamp;
@@ -7,12 +7,14 @@ use rusqlite::Connection;
 use super::failure::SqlResult;
 use super::row::{micros, value};
 
-/// When the end of a row of the table of jobs (under the name `jobs`) is published, in microseconds: an expression.
+/// Returns an SQL expression for the time, in microseconds, at which the end of a row of the table of jobs (named
+/// `jobs`) is published.
 pub(super) fn at(jobs: &str) -> String {
     published(jobs, &format!("{jobs}.completed_at"))
 }
 
-/// When something is published that happened at `time`: both expressions, in microseconds. NULL if `time` is.
+/// Returns an SQL expression for the time at which an event at `time` is published; both in microseconds. NULL if
+/// `time` is NULL.
 fn published(jobs: &str, time: &str) -> String {
     use assay_model::Grid;
     let (step, settle) = (u64::from(Grid::STEP_S) * 1_000_000, u64::from(Grid::SETTLE_S) * 1_000_000);
@@ -34,11 +36,11 @@ pub(super) fn status(now: &str) -> String {
     )
 }
 
-/// Whether the season of a row of the table of jobs is closed: an expression.
+/// SQL condition: the season of a row of the table of jobs is closed.
 const IS_CLOSED: &str = "EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = jobs.scenario
                                      AND seasons.number = jobs.season AND seasons.state = 'CLOSED')";
 
-/// Whether a job is a submission of a season that is not closed, and has ended without that being published.
+/// Returns whether a job is a submission of an open or closing season whose end is not published.
 pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> SqlResult<bool> {
     let published_at = at("jobs");
     let sql = format!(

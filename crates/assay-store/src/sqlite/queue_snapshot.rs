@@ -1,4 +1,4 @@
-//! What waits, and the table of paces.
+//! The snapshot of the queue, and the table of episode durations (`paces`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::row::{Column, all, change, first, micros, parsed, text, time, time_or
 use super::{SqliteRecords, publication};
 use crate::{EpisodeDuration, Fence, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot, StoreError};
 
-/// A pace is a mean over about so many episodes, once there were so many.
+/// Number of episodes in the moving mean of durations.
 const WINDOW: u32 = 20;
-/// So many times the limit of jobs that are later are told of, since that costs little.
+/// Ratio of the limit of later jobs to that of shards; listing them is cheap.
 const LATER: u32 = 10;
-/// Rows of the line that are read before others may have the processor.
+/// Rows that are read before yielding the processor.
 const ROWS_AT_ONCE: usize = 32;
 
 #[async_trait]
 impl QueueReader for SqliteRecords {
     async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError> {
-        // Many rows: not on a thread that others wait for.
+        // Many rows: not on a thread of the async runtime.
         self.read_blocking("looking at the line", move |db| line(db, limit, now)).await
     }
 
@@ -41,7 +41,7 @@ fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot>
                      AND e.episode < s.end_episode) END";
     let columns = format!("s.job_id, j.status = 'QUEUED', s.account, j.scenario, s.remote, {lacks}, s.since");
     let mut names = Names { db, accounts: HashMap::new(), scenarios: HashMap::new() };
-    // Found through its index: those that are done stay in the table, and they are the most.
+    // Read through its index: shards that are done stay in the table and are the majority.
     let sql = format!(
         "SELECT {columns} FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.state = 'LEASED'
                            AND j.kind <> 'submission' ORDER BY s.job_id, s.shard"
@@ -58,7 +58,7 @@ fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot>
     let mut queued = all(db, &sql, [limit], |row| {
         rows += 1;
         if rows.is_multiple_of(ROWS_AT_ONCE) {
-            // Requests go first, also where all threads share a processor.
+            // Requests have priority even if all threads share one processor.
             std::thread::yield_now();
         }
         names.shard(row, false)
@@ -92,7 +92,7 @@ fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot>
     Ok(QueueSnapshot { shards, hidden, later, episode_durations: paces, conclusion_s })
 }
 
-/// The submissions whose end is not published.
+/// Returns the submissions whose end is not published.
 fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) -> SqlResult<Vec<HiddenSubmission>> {
     let columns = "job_id, account, scenario, num_episodes, created_at, started_at, completed_at,
                    (SELECT max(at) FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING')
@@ -123,7 +123,8 @@ fn hidden(db: &Connection, names: &mut Names<'_>, limit: u32, now: Timestamp) ->
     })
 }
 
-/// How long an episode of a scenario takes on which only submissions ran: from their showcases, once those are published.
+/// Returns the duration of an episode of a scenario on which only submissions ran: from their showcases, once
+/// published.
 fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> SqlResult<Option<EpisodeDuration>> {
     let published_at = publication::at("jobs");
     let sql = format!(
@@ -138,7 +139,7 @@ fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> SqlRe
     Ok(seconds.map(|seconds| EpisodeDuration { scenario: scenario.clone(), remote: false, seconds }))
 }
 
-/// Texts that many rows share.
+/// Texts shared by many rows.
 struct Names<'a> {
     db: &'a Connection,
     /// With the account's turn.
@@ -185,8 +186,8 @@ impl Names<'_> {
     }
 }
 
-/// Measures the episode that the shard's holder has just recorded, unless it is a submission's: how long those take would
-/// show in what is expected of every job.
+/// Measures the duration of the episode just recorded, unless it is a submission's, whose durations would otherwise
+/// show in the forecast of every job.
 pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT s.job_id, j.scenario, s.remote, s.since, j.kind = 'submission' AS is_hidden
                FROM shards AS s JOIN jobs AS j USING (job_id)
@@ -207,7 +208,7 @@ pub(super) fn measure(db: &Connection, fence: Fence, now: Timestamp) -> SqlResul
     change(db, sql, (fence.job_id.to_string(), fence.shard, micros(now))).map(drop)
 }
 
-/// Measures the conclusion that was just drawn, unless it is a submission's.
+/// Measures the duration of the conclusion just drawn, unless it is a submission's.
 pub(super) fn measure_conclusion(db: &Connection, job: JobId, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT (SELECT max(recorded_at) FROM episodes WHERE episodes.job_id = jobs.job_id) AS judging_at
                FROM jobs WHERE job_id = ?1 AND kind <> 'submission'";

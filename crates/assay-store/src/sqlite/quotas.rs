@@ -1,4 +1,4 @@
-//! What accounts have, beside what they may have. The counts are kept by triggers (see their migration).
+//! Usage of accounts. The counts are maintained by triggers (see their migration).
 
 use assay_model::{AccountId, Grid, JobId};
 use async_trait::async_trait;
@@ -18,10 +18,10 @@ impl QuotaRecords for SqliteRecords {
     }
 }
 
-/// What a job that is about to be accepted needs, unless a cap of its account stands against it.
+/// Returns the demand of a job that is about to be accepted, or fails if it exceeds a cap of its account.
 pub(super) fn admit(db: &Connection, job: &NewJob) -> SqlResult<JobDemand> {
     let Some(quota) = job.quota else { return Ok(JobDemand::default()) };
-    // An archive that the account has sent before needs no more room.
+    // An archive that the account has sent before needs no more space.
     let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE account = ?1 AND policy_path = ?2
                                            AND policy_removed_at IS NULL)";
     let known: bool = value(db, sql, (job.account.as_str(), &job.policy_path))?;
@@ -56,7 +56,7 @@ pub(super) fn of(db: &Connection, account: &AccountId, now: Timestamp) -> SqlRes
     })
 }
 
-/// What submissions have given back whose end is not published yet: it counts until then.
+/// Returns the usage of ended submissions whose end is not published; it counts until then.
 fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> SqlResult<AccountUsage> {
     let longest = SignedDuration::from_secs(i64::from(Grid::STEP_S + Grid::SETTLE_S));
     let since = now.saturating_sub(longest).map_or(i64::MIN, micros);
@@ -77,7 +77,7 @@ fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> SqlResult<Acc
     Ok(first(db, &sql, (account.as_str(), since, micros(now), day(now)), read)?.unwrap_or_default())
 }
 
-/// Counts a job again that was given back when it FAILED.
+/// Counts a job again that stopped counting when it FAILED.
 pub(super) fn take_back(db: &Connection, id: JobId) -> SqlResult<()> {
     let sql = "UPDATE account_days SET jobs = jobs + 1 WHERE (account, day) IN (
                    SELECT account, created_at / 86400000000 FROM jobs

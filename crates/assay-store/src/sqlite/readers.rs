@@ -1,4 +1,4 @@
-//! Connections that only read.
+//! Read-only connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,11 +9,12 @@ use super::connection::connect;
 use super::failure::{SqlResult, database};
 use crate::{StorageHealth, StoreError};
 
-/// Idle connections kept.
+/// Maximum number of idle connections.
 const MAX_IDLE: usize = 8;
 
-/// A pool that never waits. Reads run on the caller's thread: they take some ten microseconds from the page cache, less
-/// than handing them to another thread would. No more connections exist at a time than threads that read.
+/// A pool of connections that never waits. Reads run on the caller's thread: they take some ten microseconds from the
+/// page cache, less than handing them to another thread would. No more connections exist at a time than threads that
+/// read.
 #[derive(Debug)]
 pub(super) struct Readers {
     file: PathBuf,
@@ -26,7 +27,7 @@ impl Readers {
         Self { file, idle: Mutex::new(Vec::new()), health }
     }
 
-    /// The database.
+    /// Returns the path of the database.
     pub(super) fn file(&self) -> &Path {
         &self.file
     }
@@ -62,7 +63,7 @@ impl Readers {
         };
         let result = query(&db).map_err(|fail| fail.while_doing(doing));
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that could not end its snapshot would show an old state for ever.
+        // A connection that could not end its transaction would keep showing an old state.
         if idle.len() < MAX_IDLE && db.is_autocommit() {
             idle.push(db);
         }

@@ -1,4 +1,4 @@
-//! Leases that ran out, and what can be claimed.
+//! Expired leases, and claimable work.
 
 use assay_model::{Blame, JobId};
 use async_trait::async_trait;
@@ -63,7 +63,7 @@ fn settle(db: &Connection, work: Work, lapses: u32, now: Timestamp, done: &mut R
     Ok(())
 }
 
-/// False when an earlier shard of the same job has just failed it.
+/// Requeues a shard. Returns false if an earlier shard has just failed the job.
 fn requeue_shard(db: &Connection, work: Work) -> SqlResult<bool> {
     let Work::Shard { job_id, shard } = work else { return Ok(false) };
     attempt_notes::lease_expired(db, job_id, shard)?;
@@ -79,7 +79,7 @@ fn requeue_conclusion(db: &Connection, work: Work) -> SqlResult<bool> {
     Ok(change(db, sql, [job_id.to_string()])? == 1)
 }
 
-/// The caller holds the data folder, so whoever held a lease is dead: all leases run out now.
+/// Expires all leases. The caller holds the data folder, so their holders are dead.
 pub(super) fn expire_all(db: &Connection) -> SqlResult<()> {
     change(db, "UPDATE shards SET lease_until = 0 WHERE state = 'LEASED'", [])?;
     let sql = "UPDATE jobs SET judge_lease_until = 0 WHERE status = 'JUDGING' AND judge_worker IS NOT NULL";

@@ -1,4 +1,4 @@
-//! Columns that tell what was removed of a job.
+//! The columns of jobs about removed files.
 
 use assay_model::{AccountId, JobId};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use super::row::{all, change, expect_one, first, micros, parsed, status, time_or
 use super::{SqliteRecords, renders, signed_documents, webhooks};
 use crate::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
-/// What a season that is not closed may still have to run or to show is needed, however old.
+/// SQL condition: no season that is not closed still needs the job.
 const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
     WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
 
@@ -95,7 +95,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     let sql = "UPDATE jobs SET erased_at = ?2, evidence_removed_at = coalesce(evidence_removed_at, ?2),
                policy_removed_at = coalesce(policy_removed_at, ?2), removing = 1 WHERE job_id = ?1";
     expect_one(change(db, sql, (&id, micros(now)))?, "a job to erase")?;
-    // The same policy again, at the end of a season.
+    // Its rerun, with the same policy.
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
     signed_documents::delete(db, &id)?;
     renders::erase(db, &id)?;

@@ -1,4 +1,4 @@
-//! The table of what is drawn.
+//! The table of renders.
 
 use assay_model::lane::{RenderPart, files};
 use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStatus, Record};
@@ -14,9 +14,9 @@ use crate::{
     RenderReturnOutcome, RenderedEpisode, StoreError,
 };
 
-/// The note where workers that drew an episode disappeared too often.
+/// Note for an episode whose renderers disappeared too often.
 const DISAPPEARED: &str = "it could not be drawn: the processes that drew it disappeared too often";
-/// Longest note kept, in bytes.
+/// Longest stored note, in bytes.
 const MAX_NOTE_BYTES: usize = 2048;
 
 #[async_trait]
@@ -124,7 +124,7 @@ fn heartbeat(db: &Connection, fence: RenderFence, now: Timestamp, lease: SignedD
     Ok(if changed == 1 { Lease::Held } else { Lease::Lost })
 }
 
-/// A claimed row.
+/// A claimed row of the table.
 struct ClaimedRender {
     part: RenderPart,
     files: Vec<Artifact>,
@@ -132,7 +132,7 @@ struct ClaimedRender {
     failures: u32,
 }
 
-/// The claimed row; `None` if the claim is not valid any more.
+/// Reads the claimed row; `None` if the claim is no longer valid.
 fn held(db: &Connection, fence: RenderFence) -> SqlResult<Option<ClaimedRender>> {
     let sql = "SELECT job_id, part, files, notes, failures FROM renders
                WHERE job_id = ?1 AND episode = ?2 AND state = 'LEASED' AND attempt = ?3";
@@ -159,7 +159,7 @@ fn record(db: &Connection, fence: RenderFence, files: &[Artifact], notes: &[Stri
     Ok(true)
 }
 
-/// After the log comes the video; after the video nothing.
+/// Ends a part: the log is followed by the video, the video by nothing.
 fn finish_part(
     db: &Connection,
     (job, episode): (JobId, u32),
@@ -192,7 +192,7 @@ fn hand_back(db: &Connection, fence: RenderFence, note: Option<&str>) -> SqlResu
     Ok(RenderReturnOutcome::Requeued)
 }
 
-/// Queues what is missing of a job that has a verdict.
+/// Queues the missing parts of a COMPLETED job.
 fn request(db: &Connection, job: JobId, record: Record) -> SqlResult<RenderRequestOutcome> {
     let id = job.to_string();
     let sql = "SELECT job_id, status, evidence_removed_at IS NOT NULL FROM jobs WHERE job_id = ?1";
@@ -233,8 +233,8 @@ fn has(files: &[Artifact], name: &str) -> bool {
     files.iter().any(|file| file.name.rsplit('/').next() == Some(name))
 }
 
-/// Notes that a new result is to be drawn once its job has a verdict. What its evidence holds already (the showcase of a
-/// submission) is not drawn again.
+/// Adds the entry of a new result, to be rendered once its job has a verdict. Files that its evidence already contains
+/// (the showcase of a submission) are not rendered again.
 pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<()> {
     if !has(&result.evidence, files::TRACE) || has(&result.evidence, files::LOG) {
         return Ok(());
@@ -248,33 +248,33 @@ pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> SqlRe
     Ok(())
 }
 
-/// Episodes from `end` on do not count any more.
+/// Deletes the entries of episodes from `end` on, which no longer count.
 pub(super) fn cut(db: &Connection, id: &str, end: u32) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND episode >= ?2", (id, end)).map(drop)
 }
 
-/// The job has its verdict.
+/// Queues the entries of a job that has its verdict.
 pub(super) fn queue(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "UPDATE renders SET state = 'QUEUED' WHERE job_id = ?1 AND state = 'WAITING'", [id]).map(drop)
 }
 
-/// The job ended without a verdict.
+/// Deletes the entries of a job that ended without a verdict.
 pub(super) fn forget(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1", [id]).map(drop)
 }
 
-/// The job was erased, and with it its run at a season's end.
+/// Deletes the entries of an erased job and of its rerun.
 pub(super) fn erase(db: &Connection, id: &str) -> SqlResult<()> {
     let sql = "DELETE FROM renders WHERE job_id IN (SELECT job_id FROM jobs WHERE job_id = ?1 OR rerun_of = ?1)";
     change(db, sql, [id]).map(drop)
 }
 
-/// The recordings of the job are gone: what was not drawn by now will not be.
+/// Deletes the unfinished entries of a job whose recordings are removed.
 pub(super) fn stop(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND state <> 'DONE'", [id]).map(drop)
 }
 
-/// Requeues what workers whose leases ran out were drawing.
+/// Requeues entries whose leases have expired.
 pub(super) fn reconcile(db: &Connection, now: Timestamp) -> SqlResult<()> {
     let sql = "SELECT job_id, episode, part, lapses, files, notes FROM renders
                WHERE state = 'LEASED' AND lease_until <= ?1 AND lapses >= ?2";
@@ -291,7 +291,7 @@ pub(super) fn reconcile(db: &Connection, now: Timestamp) -> SqlResult<()> {
     change(db, sql, [micros(now)]).map(drop)
 }
 
-/// As for shards: the caller holds the data folder.
+/// Expires all leases. The caller holds the data folder.
 pub(super) fn expire_all(db: &Connection) -> SqlResult<()> {
     change(db, "UPDATE renders SET lease_until = 0 WHERE state = 'LEASED'", []).map(drop)
 }

@@ -1,10 +1,10 @@
-//! Space that the records hold on the disk, so that they commit when nothing else can be written: blocks that are allocated
-//! behind the end of their files, where SQLite grows into them without asking for more. Nobody else can take them, so
-//! there is nothing to release in an emergency and no race for it.
+//! Disk space reserved for the records, so that they commit when nothing else can be written: blocks allocated beyond
+//! the end of their files, into which SQLite grows without further allocation. No other process can take them, so there
+//! is nothing to release in an emergency and no race.
 //!
-//! All of it lies behind the write-ahead log, which every commit goes to; the index of the log gets what it needs for a log of
-//! that length. None lies behind the database: a checkpoint cuts that file to its length, and so would give it away. On a full
-//! disk the log is not moved, and grows.
+//! The space lies behind the write-ahead log, to which every commit is written; the log's index gets the blocks for a
+//! log of that length. None lies behind the database, because a checkpoint truncates that file to its length and would
+//! free it. On a full disk the log is not moved, and grows.
 
 use std::fs::File;
 use std::io;
@@ -15,23 +15,24 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// The log is cut to this length when it begins anew, in bytes: it never holds more of the disk for long.
+/// Length to which the log is truncated when it restarts, in bytes.
 pub(super) const MAX_LOG_BYTES: i64 = 64 << 20;
 /// A page of the database, with its header in the log, in bytes (<https://sqlite.org/walformat.html>).
 const FRAME_BYTES: u64 = 4096 + 24;
 /// A block of the index of the log, in bytes, and the pages that it lists.
 const INDEX_BLOCK: (u64, u64) = (32 << 10, 4062);
 
-/// Bytes that are asked for at once.
+/// Bytes allocated at once.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// The space held for one database.
+/// The space reserved for one database.
 #[derive(Debug)]
 pub(super) struct Reserve {
     log: PathBuf,
-    /// Stays open for as long as the process: closing any descriptor of this file ends all locks that SQLite holds on it.
+    /// Stays open for as long as the process: closing any descriptor of this file ends all locks that SQLite holds on
+    /// it.
     index: ManuallyDrop<File>,
-    /// To be held behind the log's end; 0 for none.
+    /// Bytes to reserve behind the end of the log; 0 for none.
     bytes: AtomicU64,
     is_held: AtomicBool,
     held: Mutex<AllocatedEnds>,
@@ -45,7 +46,7 @@ struct AllocatedEnds {
 }
 
 impl Reserve {
-    /// Of the open database `file`. Holds nothing yet.
+    /// Creates the reserve of the open database `file`, still empty.
     pub(super) fn of(file: &Path) -> io::Result<Self> {
         let open = |path: &Path| File::options().read(true).write(true).open(path).map(ManuallyDrop::new);
         Ok(Self {
@@ -57,17 +58,16 @@ impl Reserve {
         })
     }
 
-    /// Sets what is to be held from now on, and holds it.
+    /// Sets the size of the reserve and allocates it.
     ///
     /// # Errors
-    /// The disk has no room for it now, and [`Self::renew`] tries again; or its file system can't allocate space ahead.
+    /// The disk has no room for it now, and [`Self::renew`] retries; or its file system cannot allocate space ahead.
     pub(super) fn hold(&self, bytes: u64) -> io::Result<()> {
         self.bytes.store(bytes, Ordering::SeqCst);
         self.renew()
     }
 
-    /// Allocates what is missing, where there was no room before. Costs next to nothing where
-    /// nothing is.
+    /// Allocates what is missing. Cheap if nothing is.
     ///
     /// # Errors
     /// As [`Self::hold`].
@@ -78,7 +78,7 @@ impl Reserve {
         }
         let held = self.allocate(bytes);
         if held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
-            // A file system that can't will not learn it.
+            // A file system without support for it stays without.
             self.bytes.store(0, Ordering::SeqCst);
             return held;
         }
@@ -89,7 +89,8 @@ impl Reserve {
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         // Nothing of SQLite's locks lies on the log: this descriptor may be closed.
         let log = File::options().write(true).open(&self.log)?;
-        // What is written next may follow the log's end, and while something reads an old state of the records it has to.
+        // What is written next may follow the log's end, and while something reads an old state of the records it has
+        // to.
         let end = log.metadata()?.len() + bytes;
         let (block, pages) = INDEX_BLOCK;
         let index = (end / FRAME_BYTES).div_ceil(pages) * block;
@@ -98,19 +99,20 @@ impl Reserve {
         extend(&self.index, &mut held.index, index)
     }
 
-    /// Whether anything is to be held: the log is not cut then, which would give its blocks away.
+    /// Returns whether a reserve is configured; the log is then not truncated, which would free its blocks.
     pub(super) fn is_wanted(&self) -> bool {
         self.bytes.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether all of it was held when it was last looked at.
+    /// Returns whether all of it was allocated at the last check.
     pub(super) fn is_held(&self) -> bool {
         self.is_held.load(Ordering::SeqCst)
     }
 }
 
-/// Allocates the blocks of `file` from `held` to `end`, and notes how far it came. Step by step, and none of them twice: where
-/// a call fails, some file systems (tmpfs) free all of its range, also what an earlier call has allocated there.
+/// Allocates the blocks of `file` from `held` to `end`, and notes how far it came. Step by step, and none of them
+/// twice: where a call fails, some file systems (tmpfs) free all of its range, also what an earlier call has allocated
+/// there.
 fn extend(file: &File, held: &mut u64, end: u64) -> io::Result<()> {
     while *held < end {
         let step = STEP_BYTES.min(end - *held);

@@ -1,4 +1,4 @@
-//! Between rows and types.
+//! Conversion between rows and types, and helpers for statements.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::failure::SqlResult;
 use crate::StoreError;
 
-/// Where a value stands in a row, and what it is called when it can't be read.
+/// Reference to a column: its index in a row, and its name for error messages.
 pub(super) trait ColumnRef: Copy {
     fn index(self, row: &Row<'_>) -> SqlResult<usize>;
     fn name(self) -> &'static str;
@@ -28,8 +28,8 @@ impl ColumnRef for &'static str {
     }
 }
 
-/// A column whose place is known. For rows that are read all the time: finding a column by its name takes longer than
-/// reading its value.
+/// A column with a known index, for rows that are read very often: finding a column by name takes longer than reading
+/// its value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     index: usize,
@@ -37,7 +37,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// From 0.
+    /// Creates a reference to the column at `index`, from 0.
     pub(super) const fn nth(index: usize, name: &'static str) -> Self {
         Self { index, name }
     }
@@ -54,17 +54,17 @@ impl ColumnRef for Column {
     }
 }
 
-/// The value of a column.
+/// Reads the value of a column.
 pub(super) fn field<T: FromSql>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T> {
     Ok(row.get(column.index(row)?)?)
 }
 
-/// The text of a column.
+/// Reads the text of a column.
 pub(super) fn text<'a>(row: &'a Row<'_>, column: impl ColumnRef) -> SqlResult<&'a str> {
     Ok(row.get_ref(column.index(row)?)?.as_str().map_err(rusqlite::Error::from)?)
 }
 
-/// A time as it stands in a column.
+/// Returns a time as stored in a column.
 pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
@@ -81,7 +81,7 @@ pub(super) fn time_or_null(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<O
     }
 }
 
-/// A column whose text has a type.
+/// Parses the text of a column.
 pub(super) fn parsed<T: FromStr>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
@@ -89,7 +89,7 @@ where
     Ok(text(row, column)?.parse().map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
 
-/// A column of JSON.
+/// Reads a column of JSON.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<T> {
     Ok(serde_json::from_str(text(row, column)?).map_err(|e| StoreError::corrupt(name(row), column.name(), e))?)
 }
@@ -106,12 +106,12 @@ pub(super) fn to_json<T: serde::Serialize>(value: &T) -> SqlResult<String> {
     Ok(made.map_err(|e| StoreError::Corrupt { row: "a new row".into(), column: "json", source: Arc::new(e) })?)
 }
 
-/// For error messages: the first column, which is the id in every statement here.
+/// Returns the name of a row for error messages: the first column, which is the id in all statements here.
 pub(super) fn name(row: &Row<'_>) -> String {
     row.get::<_, String>(0).unwrap_or_else(|_| "a row".to_owned())
 }
 
-/// The first row, or none.
+/// Runs a query and reads the first row, if any.
 pub(super) fn first<T>(
     db: &Connection,
     sql: &str,
@@ -123,7 +123,7 @@ pub(super) fn first<T>(
     rows.next()?.map(read).transpose()
 }
 
-/// All rows.
+/// Runs a query and reads all rows.
 pub(super) fn all<T>(
     db: &Connection,
     sql: &str,
@@ -133,18 +133,18 @@ pub(super) fn all<T>(
     db.prepare_cached(sql)?.query_and_then(params, read)?.collect()
 }
 
-/// The single value of a single row.
+/// Runs a query for a single value.
 pub(super) fn value<T: FromSql>(db: &Connection, sql: &str, params: impl Params) -> SqlResult<T> {
     Ok(db.prepare_cached(sql)?.query_row(params, |row| row.get(0))?)
 }
 
-/// Runs a change and returns the number of rows changed.
+/// Runs a change and returns the number of changed rows.
 pub(super) fn change(db: &Connection, sql: &str, params: impl Params) -> SqlResult<usize> {
     Ok(db.prepare_cached(sql)?.execute(params)?)
 }
 
-/// Checks that a change affected one row. The statements of one transaction see one state, so a row that was just read cannot have
-/// changed.
+/// Checks that a change affected one row. The statements of one transaction see one state, so a row that was just read
+/// cannot have changed.
 pub(super) fn expect_one(changed: usize, what: &'static str) -> SqlResult<()> {
     if changed == 1 {
         Ok(())

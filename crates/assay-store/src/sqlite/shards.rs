@@ -14,9 +14,9 @@ use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnO
 /// Longest reason kept with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
 
-/// Of the account that holds the fewest shards of that kind, and among those of the one that was given none for the longest
-/// time, the oldest shard: with one lane, too, accounts take turns. The recursion steps from account to account through
-/// the index, so the length of the queue does not matter.
+/// Selects the oldest shard of the account that holds the fewest shards of that kind and, among several such accounts,
+/// of the one whose last claim is longest ago, so that accounts take turns even on one lane. The recursion steps from
+/// account to account through the index, so the length of the queue does not matter.
 const NEXT: &str = "
     WITH RECURSIVE waiting (account) AS (
         SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2
@@ -120,18 +120,18 @@ impl ShardRecords for SqliteRecords {
     }
 }
 
-/// Which shards a claim may take.
+/// Kind of shards that a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShardKind {
-    /// Of any job whose policy we run.
+    /// Shards of any job whose policy runs here.
     Any,
-    /// The next of those, if its worlds are secret.
+    /// The next of those, only if its worlds are secret.
     Secret,
-    /// Of jobs of policy servers.
+    /// Shards of jobs of policy servers.
     Remote,
 }
 
-/// Which shards a worker takes.
+/// Filter of the shards that a claim may take.
 pub(super) struct ShardFilter {
     kind: ShardKind,
     /// Accounts whose shards are left to other workers, a JSON list.
@@ -139,19 +139,19 @@ pub(super) struct ShardFilter {
 }
 
 impl ShardFilter {
-    /// Of any account.
+    /// Selects shards of any account.
     pub(super) fn any(kind: ShardKind) -> Self {
         Self { kind, excluded_accounts: "[]".to_owned() }
     }
 
-    /// Of any job whose policy we run, and of none of these accounts.
+    /// Selects shards of any job whose policy runs here, excluding these accounts.
     pub(super) fn excluding(accounts: &[AccountId]) -> Self {
         let accounts: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
         Self { kind: ShardKind::Any, excluded_accounts: serde_json::Value::from(accounts).to_string() }
     }
 }
 
-/// A shard of those that are wanted.
+/// Claims a shard that matches the filter.
 pub(super) fn claim(
     db: &Connection,
     worker: &str,
@@ -188,7 +188,7 @@ pub(super) fn claim(
     first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
 }
 
-/// Whether the shard runs in the secret worlds of a season.
+/// Returns whether the shard runs in the secret worlds of a season.
 fn is_secret(db: &Connection, id: &str, shard: u32) -> SqlResult<bool> {
     let sql = "SELECT j.kind = 'submission' AND s.first_episode < j.num_episodes - ?3
                FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
@@ -243,7 +243,8 @@ pub(super) fn record(
         let text = format!("episode {} is not of shard {} ({range:?}) of {id}", result.episode, fence.shard);
         return Err(StoreError::Invalid(text).into());
     }
-    // Asked again by the worker that wrote it (its answer was lost), this is no reason to stop; by anyone else it is.
+    // A repetition by the worker that wrote the result (the answer was lost) is no reason to stop; one by another
+    // worker is.
     let writer = "SELECT attempt FROM episodes WHERE job_id = ?1 AND episode = ?2";
     let written_by: Option<u32> =
         db.prepare_cached(writer)?.query_row((&id, result.episode), |row| row.get(0)).optional()?;
@@ -277,8 +278,8 @@ fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: 
     expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")
 }
 
-/// A certification ends at its first failure: what lies behind it is not run, or not looked at. Returns one past the
-/// last episode, if this result is that failure.
+/// Ends a certification at its first failure: later episodes are not run, or ignored. Returns one past the last episode
+/// if this result is that failure.
 fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Option<u32>> {
     let header = first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| {
         json::<assay_model::JobHeader>(row, "header")
@@ -302,7 +303,7 @@ fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Opti
     Ok(Some(end))
 }
 
-/// Whether the job was cut off before this episode since the shard was claimed.
+/// Returns whether the job has ended before this episode since the shard was claimed.
 fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> SqlResult<bool> {
     let sql = "SELECT job_id, header, num_episodes FROM jobs WHERE job_id = ?1";
     let planned = first(db, sql, [id], |row| {
@@ -311,7 +312,7 @@ fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> SqlResult<bool> {
     Ok(planned.is_some_and(|(planned, now)| (now..planned).contains(&episode)))
 }
 
-/// Counts a new result; the last one moves the job to JUDGING. Returns how many the job still lacks.
+/// Counts a new result; the last one moves the job to JUDGING. Returns the number of episodes that the job still lacks.
 fn count_episode(db: &Connection, id: &str) -> SqlResult<u32> {
     let sql = "UPDATE jobs SET episodes_done = episodes_done + 1 WHERE job_id = ?1 AND status = 'RUNNING'";
     expect_one(change(db, sql, [id])?, "the running job")?;

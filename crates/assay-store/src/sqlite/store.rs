@@ -33,8 +33,9 @@ impl fmt::Debug for SqliteRecords {
 }
 
 impl SqliteRecords {
-    /// Reserves `bytes` of disk space for the records from now on, so that they commit when nothing else can be written: that many
-    /// bytes of pages of 4 KiB; at most 64 MiB are kept for long. If there is no room, it is retried until there is.
+    /// Reserves `bytes` of disk space for the records from now on, so that they commit when nothing else can be
+    /// written: that many bytes of pages of 4 KiB; at most 64 MiB are kept for long. If there is no room, it is retried
+    /// until there is.
     ///
     /// # Errors
     /// There is no room yet, or the file system cannot allocate space ahead.
@@ -97,8 +98,9 @@ impl SqliteRecords {
         self.writer.write(Durability::Machine, doing, operation).await
     }
 
-    /// Runs as [`Self::write`], for leases: the change survives this process but not the machine, whose workers die with it. Not for
-    /// a change that causes an event, since a follower that has seen the event would not receive it again.
+    /// Runs as [`Self::write`], for leases: the change survives this process but not the machine, whose workers die
+    /// with it. Not for a change that causes an event, since a follower that has seen the event would not receive it
+    /// again.
     pub(super) async fn write_lease<T: Send + 'static>(
         &self,
         doing: &'static str,

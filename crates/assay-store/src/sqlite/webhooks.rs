@@ -47,7 +47,7 @@ impl WebhookRecords for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Delivery>, StoreError> {
         let busy = serde_json::to_string(busy).unwrap_or_default();
-        // Most of the time none is due, and then nothing is written.
+        // Usually none is due, and nothing is written.
         let Some((id, was_due)) = self.read("looking for webhooks that are due", |db| next(db, &busy, now))? else {
             return Ok(None);
         };
@@ -58,7 +58,7 @@ impl WebhookRecords for SqliteRecords {
         if !self.write("claiming a webhook", claim).await? {
             return Ok(None);
         }
-        // Only now, so that a row that can't be read holds up nothing but itself.
+        // Read last, so that an unreadable row blocks only itself.
         let sql = format!("SELECT {COLUMNS} FROM webhook_deliveries WHERE job_id = ?1");
         self.query("reading a webhook", |db| first(db, &sql, [&id], read))
     }
@@ -78,7 +78,7 @@ impl WebhookRecords for SqliteRecords {
     }
 }
 
-/// Makes the delivery of a new job that asks for one.
+/// Creates the delivery of a new job with a callback URL.
 pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<()> {
     let Some(url) = &job.callback_url else { return Ok(()) };
     let sql = "INSERT INTO webhook_deliveries (job_id, account, url, state, due_at) VALUES (?1, ?2, ?3, 'PENDING', ?4)";
@@ -86,13 +86,13 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<()> {
     change(db, sql, (job.header.job_id.to_string(), job.account.as_str(), url.reveal(), due)).map(drop)
 }
 
-/// Forgets the delivery of a job that was erased, with its address.
+/// Deletes the delivery of an erased job, with its address.
 pub(super) fn erase(db: &Connection, job: &str) -> SqlResult<()> {
     change(db, "DELETE FROM webhook_deliveries WHERE job_id = ?1", [job]).map(drop)
 }
 
-/// The oldest delivery that is due by `now`, of an account that is not in the JSON list `busy`: its job has ended, and
-/// that is published.
+/// Returns the oldest delivery due by `now`, excluding the accounts in the JSON list `busy`. Its job has ended, and the
+/// end is published.
 fn next(db: &Connection, busy: &str, now: Timestamp) -> SqlResult<Option<(String, i64)>> {
     let (submission, published) = (JobKind::Submission.as_str(), publication::status("?1"));
     let sql = format!(
@@ -126,7 +126,7 @@ fn note(
 fn list(db: &Connection, filter: &DeliveryFilter) -> SqlResult<(Vec<Delivery>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let (job, state) = (filter.job.map(|id| id.to_string()), filter.state.map(DeliveryState::as_str));
-    // Texts of their own, so that SQLite uses the index of accounts.
+    // Separate texts, so that SQLite uses the index of accounts.
     let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
     let wanted = if job.is_some() { "job_id = ?2" } else { "?2 IS NULL" };
     let matching = format!("FROM webhook_deliveries WHERE {owner} AND {wanted} AND (?3 IS NULL OR state = ?3)");

@@ -1,4 +1,4 @@
-//! The one thread that writes, with group commit.
+//! The writer thread, with group commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,21 +12,22 @@ use super::checkpoint::Checkpointer;
 use super::failure::{SqlResult, database};
 use crate::{StorageHealth, StoreError};
 
-/// Commands that may wait; more callers wait for room.
+/// Capacity of the command queue; further callers wait.
 const CAPACITY: usize = 1024;
-/// Commands of one transaction at most, so that the first does not wait for ever.
+/// Maximum number of commands per transaction, so that the first does not wait indefinitely.
 const MAX_BATCH: usize = 256;
 
 type WriteReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Runs inside the open transaction, or is told why there is none. With the answer comes an outage that kept it from its work.
+/// Runs inside the open transaction, or receives the error of beginning it. Returns the reply and an outage that it
+/// met.
 type WriteOperation = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> (WriteReply, Option<StoreError>) + Send>;
 
-/// What a change must outlive when its caller is answered.
+/// The failure that a change must survive when its caller is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Durability {
-    /// The process. For what dies with the machine anyway: who works on what.
+    /// A crash of the process. For leases, whose holders die with the machine anyway.
     Process,
-    /// The machine: it is on the disk.
+    /// A crash of the machine: the change is on disk.
     Machine,
 }
 
@@ -35,7 +36,7 @@ struct WriteCommand {
     run: WriteOperation,
 }
 
-/// A handle on the writing thread; dropping it finishes what waits and ends the thread.
+/// A handle to the writer thread; dropping it finishes the queued commands and ends the thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     sender: Option<mpsc::Sender<WriteCommand>>,
@@ -70,8 +71,8 @@ impl Writer {
         self.commits.load(Ordering::SeqCst)
     }
 
-    /// Runs `operation` in a transaction and answers once its effects have the given `durability`. If the caller goes away meanwhile,
-    /// the operation may still happen.
+    /// Runs `operation` in a transaction and answers once its effects have the given `durability`. If the caller goes
+    /// away meanwhile, the operation may still happen.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         durability: Durability,
@@ -83,7 +84,7 @@ impl Writer {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
             let outage = result.as_ref().err().filter(|error| error.is_outage()).cloned();
             let answer: WriteReply = Box::new(move |committed| {
-                // The caller may be gone; then nobody wants the answer.
+                // The caller may have been dropped.
                 let _ = answer.send(committed.and(result));
             });
             (answer, outage)
@@ -106,7 +107,7 @@ impl Drop for Writer {
     }
 }
 
-/// Commands that wait, for the metrics.
+/// Returns the number of queued commands, for the metrics.
 fn waiting(sender: &mpsc::Sender<WriteCommand>) -> f64 {
     // At most CAPACITY, which a float holds exactly.
     u32::try_from(sender.max_capacity() - sender.capacity()).map_or(f64::NAN, f64::from)
@@ -144,7 +145,7 @@ fn commit(
     batch: &mut Vec<WriteCommand>,
     health: &StorageHealth,
 ) -> (Vec<WriteReply>, Result<(), StoreError>) {
-    // What is not on the disk yet is with the next commit that must be.
+    // Changes not yet on disk become durable with the next commit at the level `Machine`.
     let begin = match batch.iter().map(|command| command.durability).max() {
         Some(Durability::Process) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
         Some(Durability::Machine) | None => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
@@ -156,11 +157,11 @@ fn commit(
     }
     let (answers, outages): (Vec<_>, Vec<_>) = batch.drain(..).map(|command| (command.run)(Ok(&mut *db))).unzip();
     let committed = db.execute_batch("COMMIT").map_err(|e| {
-        // SQLite may have rolled back by itself; then this says so and there is nothing to do.
+        // Fails if SQLite has already rolled back; there is nothing to do then.
         let _ = db.execute_batch("ROLLBACK");
         database("committing", e)
     });
-    // Also a statement may need room on the disk.
+    // A statement may also meet an outage, such as a full disk.
     match outages.iter().flatten().chain(committed.as_ref().err()).next() {
         Some(error) => health.commits_failed(error),
         None => health.commits_work(),
