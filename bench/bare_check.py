@@ -1,17 +1,17 @@
-"""What `bare_loop.py --check` and its drawings need: signals, stages and clauses read from `scenario.toml` a second time,
-independently of the service, and pictures of episodes."""
+"""The signals, stages and clauses of `bare_loop.py --check`, read from `scenario.toml` independently of the service, and
+pictures of episodes."""
 
 import fnmatch
 import math
 
-import mujoco
 import numpy as np
 
-from bare_loop import World, episode, frame, velocity
+from bare_episode import episode
+from bare_world import World, frame, mujoco, velocity
 
 
 def signals(world):
-    """Functions of the scenario's signals, for --check; of those whose kind is known here."""
+    """Returns a function for each of the scenario's signals whose kind is implemented here."""
     model, data, scenario = world.model, world.data, world.scenario
     solid = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
 
@@ -72,7 +72,7 @@ def signals(world):
 
 
 class Judge:
-    """Success, stages and the worst value of each clause's formula `always (signal <= limit)`, for --check."""
+    """Tracks success, stages and the worst value of each clause of the form `always (signal <= limit)`."""
 
     def __init__(self, world):
         self.world, self.dt = world, world.model.opt.timestep
@@ -94,7 +94,7 @@ class Judge:
             left, sign, _ = body.rpartition("<=") if "<=" in body else body.rpartition(">=")
             try:
                 value = eval(left, {"abs": abs, "min": min, "max": max}, now)
-            except NameError:  # speaks of a signal that is not known here
+            except NameError:  # uses a signal that is not implemented here
                 continue
             margin = clause["limit"] - value if sign == "<=" else value - clause["limit"]
             if margin < self.worst.get(clause["id"], (math.inf,))[0]:
@@ -108,7 +108,7 @@ class Judge:
 
 
 def check(folder, make_policy, episodes, seed):
-    """Prints what the policy did over many worlds."""
+    """Prints the policy's results over many worlds."""
     worst, successes, passed = {}, 0, {}
     violated = {}
     for i in range(episodes):

@@ -6,24 +6,24 @@ use std::path::Path;
 use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, JailSpec, Profile};
 
-/// The user inside: nobody.
+/// User and group in the jail: nobody.
 const INSIDE_ID: &str = "65534";
-/// Devices that every jail has. `--dev` would mount a writable tmpfs.
+/// The devices of every jail. `--dev` would mount a writable tmpfs.
 pub(crate) const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
-/// What software OpenGL needs of the host, beside `/usr`: folders, or links into `/usr`.
+/// What software OpenGL needs from the host in addition to `/usr`: folders, or links into `/usr`.
 pub(crate) const SYSTEM_FOLDERS: [&str; 3] = ["/lib", "/lib64", "/lib32"];
 
-/// Descriptors that bubblewrap itself uses.
+/// Descriptors for bubblewrap itself.
 pub(crate) struct Descriptors {
     /// Filters, in the order of loading.
     pub(crate) filters: [i32; 2],
-    /// Where it tells the program's pid.
+    /// The pipe to which it writes the program's pid.
     pub(crate) info: i32,
-    /// The ruleset that the program puts on itself.
+    /// The ruleset that the program applies to itself.
     pub(crate) seal: Option<i32>,
 }
 
-/// bubblewrap's arguments.
+/// Returns bubblewrap's arguments.
 pub(crate) fn arguments(spec: &JailSpec, descriptors: &Descriptors) -> Vec<OsString> {
     let mut args = Args(Vec::with_capacity(96));
     args.namespaces(spec.profile);
@@ -68,7 +68,7 @@ impl Args {
     fn namespaces(&mut self, profile: Profile) {
         self.add(["--unshare-user", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]);
         if profile.has_pid_namespace() {
-            // As pid 1 the program is alone in there, and bubblewrap's environment is out of sight.
+            // As pid 1 the program is the namespace's only process, and cannot read bubblewrap's environment.
             self.add(["--unshare-pid", "--as-pid-1"]);
         }
         self.add(["--disable-userns", "--uid", INSIDE_ID, "--gid", INSIDE_ID, "--hostname", "assay"]);

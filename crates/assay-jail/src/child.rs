@@ -1,6 +1,6 @@
 //! A running jail: its process, its log, and its end.
 
-#![expect(unsafe_code, reason = "wait4 is the only call that tells the resources used")]
+#![expect(unsafe_code, reason = "wait4 is the only call that reports the resources used")]
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,20 +16,20 @@ const REPORT_LIMIT: Duration = Duration::from_secs(2);
 /// A killed process that the kernel does not release within this time (a hung disk) is left to a thread to wait for.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A jailed process. Dropping it kills it and waits until nothing of it is left.
+/// A jailed process. Dropping it kills it and waits for its end.
 #[derive(Debug)]
 pub struct Child {
-    /// Our child, which reports how the program ended: bubblewrap, or the program itself.
+    /// The child of this process that reports the program's end: bubblewrap, or the program itself.
     monitor: Pid,
     monitor_fd: OwnedFd,
     /// The program.
     program: Pid,
-    /// `None` when it had ended before we could take hold of it.
+    /// `None` if it ended before it could be opened.
     program_fd: Option<OwnedFd>,
     output: OutputDrain,
     killed: bool,
     exit: Option<Exit>,
-    /// Links that the program finds its files by; dropped after its end.
+    /// Links through which the program finds its files; dropped after its end.
     links: Option<tempfile::TempDir>,
     gave_way: bool,
     began: Instant,
@@ -52,13 +52,13 @@ impl Child {
         }
     }
 
-    /// Keeps a folder as long as the process.
-    pub(crate) fn with(mut self, links: Option<tempfile::TempDir>) -> Self {
+    /// Keeps a folder of links for as long as the process.
+    pub(crate) fn with_links(mut self, links: Option<tempfile::TempDir>) -> Self {
         self.links = links;
         self
     }
 
-    /// The program's pid, as the host (and a lane) sees it.
+    /// Returns the program's pid, as the host (and a lane) sees it.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.program.as_raw_nonzero().get()
@@ -67,22 +67,22 @@ impl Child {
     /// Pins all its threads to one processor.
     ///
     /// # Errors
-    /// No such processor.
+    /// The processor does not exist.
     pub fn pin(&self, core: usize) -> std::io::Result<()> {
         clocks::pin(self.program, core)
     }
 
-    /// Lets everything else on the machine go first, where the kernel and our rights allow it; whether they do. For what
-    /// starts before anybody needs it; to be called soon after the start.
+    /// Lowers its priority below everything else on the machine; returns whether the kernel and our privileges allow that. For
+    /// processes that start before they are needed; called soon after the start.
     pub fn give_way(&mut self) -> bool {
         self.gave_way = priority::lower(self.program);
         self.gave_way
     }
 
-    /// Lets it compete for the processor like everything else again.
+    /// Restores its normal priority.
     ///
     /// # Errors
-    /// The kernel refuses: it stays behind.
+    /// The kernel refuses; the priority stays low.
     pub fn compete(&mut self) -> std::io::Result<()> {
         match std::mem::take(&mut self.gave_way) {
             true => priority::restore(self.program),
@@ -90,31 +90,31 @@ impl Child {
         }
     }
 
-    /// CPU time of all its threads since its start; `None` when it is gone.
+    /// Returns the CPU time of all its threads since its start; `None` after its end.
     #[must_use]
     pub fn cpu_time(&self) -> Option<Duration> {
         clocks::cpu_time(self.program)
     }
 
-    /// What its threads are doing at this moment, seen from outside; `None` when it is gone. Alone with its process ids, or
-    /// without a call that sends signals, it can't stop itself.
+    /// Returns the current activity of its threads, seen from outside; `None` after its end. Alone in its pid namespace, or
+    /// without a system call that sends signals, it cannot stop itself.
     #[must_use]
     pub fn activity(&self) -> Option<Activity> {
         clocks::activity(self.program)
     }
 
-    /// The end of what it printed, at most [`crate::TAIL_BYTES`]: untrusted bytes.
+    /// Returns the end of its output, at most [`crate::TAIL_BYTES`]: untrusted bytes.
     #[must_use]
     pub fn output_tail(&self) -> Vec<u8> {
         self.output.tail()
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit, if it has ended.
     pub fn try_wait(&mut self) -> Option<Exit> {
         self.wait_deadline(Duration::ZERO)
     }
 
-    /// Waits at most `limit` for its end.
+    /// Waits at most `limit` for its end, and returns its exit.
     pub fn wait_deadline(&mut self, limit: Duration) -> Option<Exit> {
         if self.exit.is_none() && wait_readable(&self.monitor_fd, limit) {
             self.reap();
@@ -122,14 +122,14 @@ impl Child {
         self.exit.clone()
     }
 
-    /// Kills it and waits until it is gone. Once it has ended, tells how.
+    /// Kills it, waits for its end, and returns its exit.
     pub fn kill(&mut self) -> Exit {
         if let Some(exit) = self.try_wait() {
             return exit;
         }
         self.killed = true;
         match &self.program_fd {
-            // Already gone is as good: then bubblewrap is about to report it.
+            // It may have ended already; then bubblewrap is about to report it.
             Some(fd) => {
                 let _ = pidfd_send_signal(fd, Signal::KILL);
             }
@@ -150,12 +150,12 @@ impl Child {
         let _ = pidfd_send_signal(&self.monitor_fd, Signal::KILL);
     }
 
-    /// bubblewrap has ended: takes its status and what is left of the log.
+    /// Reads the status of an ended monitor, and the rest of the log.
     fn reap(&mut self) {
         let mut status = 0;
         // SAFETY: rusage is plain data, for which all zeroes is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `status` and `usage` are valid places; the pid is our own child, not reaped before.
+        // SAFETY: `status` and `usage` are valid for writing; the pid is a child of this process, not reaped before.
         let got =
             unsafe { libc::wait4(self.monitor.as_raw_nonzero().get(), &raw mut status, libc::WNOHANG, &raw mut usage) };
         if got == 0 {
@@ -170,11 +170,11 @@ impl Child {
         self.exit = Some(Exit::new(status, &usage, by_us, (self.output.total(), self.began)));
     }
 
-    /// The kernel does not let go of it. A thread waits on, so that it does not stay a zombie.
+    /// Gives up waiting for a process that the kernel does not release. A thread reaps it, so that it does not stay a zombie.
     fn abandon(&mut self) -> Exit {
         let monitor = self.monitor;
         let waits = std::thread::Builder::new().name("jail-reaper".to_owned());
-        // Without the thread a zombie stays until we end, and nothing can be done about it.
+        // Without the thread, a zombie stays until this process ends.
         drop(waits.spawn(move || rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty())));
         // SAFETY: rusage is plain data, for which all zeroes is valid.
         let usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -194,7 +194,7 @@ impl Drop for Child {
 
 /// Waits until `fd` is readable (a pidfd: its process has ended).
 pub(crate) fn wait_readable(fd: &impl std::os::fd::AsFd, limit: Duration) -> bool {
-    // A limit beyond the clock's range is none.
+    // A limit beyond the clock's range means no limit.
     let end = Instant::now().checked_add(limit);
     loop {
         let left = end.and_then(|end| Timespec::try_from(end.saturating_duration_since(Instant::now())).ok());

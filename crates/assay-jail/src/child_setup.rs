@@ -1,17 +1,18 @@
-//! What happens between fork and exec, where only async-signal-safe calls are allowed and nothing may be allocated.
+//! The set-up of a child between fork and exec, where only async-signal-safe calls and no allocations are allowed.
 
 #![expect(unsafe_code, reason = "limits and descriptors are set between fork and exec")]
 
-use std::os::fd::RawFd;
+use std::io::PipeWriter;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::thread::CpuSet;
 
-use crate::spawn::io;
+use crate::spawn_error::io;
 use crate::{JailSpec, ProcessLimits, SpawnError, clocks, jail_uid};
 
-/// Descriptors that the child may keep, beside the first three.
+/// Descriptors that the child keeps, in addition to the first three.
 pub(crate) type Kept = [Option<RawFd>; 4];
 
 /// User, processor, niceness, limits and descriptors of a child.
@@ -39,7 +40,7 @@ impl ChildSetup {
             if let Some(core) = &self.core {
                 rustix::thread::sched_setaffinity(None, core)?;
             }
-            // Who started us may have made us nicer already, and nobody may take that back.
+            // This process may already have a higher niceness, which an unprivileged process cannot lower.
             let nice = self.nice.max(rustix::process::getpriority_process(None)?);
             rustix::process::setpriority_process(None, nice)?;
             table.iter().try_for_each(|(resource, value)| lower_limit(*resource, *value))?;
@@ -50,9 +51,24 @@ impl ChildSetup {
     }
 }
 
+/// Connects descriptors 0, 1 and 2 of the program: standard error to the log, standard output too unless it has its own.
+pub(crate) fn connect(
+    command: &mut Command,
+    (stdin, stdout): (Option<OwnedFd>, Option<OwnedFd>),
+    log: PipeWriter,
+) -> std::io::Result<()> {
+    command.stdin(stdin.map_or_else(Stdio::null, Stdio::from));
+    command.stdout(match stdout {
+        Some(stdout) => Stdio::from(stdout),
+        None => Stdio::from(log.try_clone()?),
+    });
+    command.stderr(log);
+    Ok(())
+}
+
 fn lower_limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result<()> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `now` is a valid place for the result.
+    // SAFETY: `now` is valid for writing the result.
     if unsafe { libc::getrlimit(resource, &raw mut now) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
@@ -65,10 +81,10 @@ fn lower_limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Resu
     Ok(())
 }
 
-/// Everything above 2 closes on exec, also what some library opened without the flag; `keep` stays.
+/// Sets close-on-exec on every descriptor above 2, even those that a library opened without it; `keep` stays open.
 fn inherit_only(keep: Kept) -> std::io::Result<()> {
     let flags = i32::try_from(libc::CLOSE_RANGE_CLOEXEC).unwrap_or(i32::MAX);
-    // SAFETY: sets a flag of our own descriptors in the forked child.
+    // SAFETY: sets a flag of descriptors of the forked child.
     if unsafe { libc::close_range(3, libc::c_uint::MAX, flags) } != 0 {
         return Err(std::io::Error::last_os_error());
     }

@@ -1,4 +1,4 @@
-//! What the kernel tells about a process from outside: its CPU clock, what its threads are doing.
+//! The state of a process as the kernel reports it from outside: its CPU clock, the activity of its threads.
 
 #![expect(unsafe_code, reason = "process clocks have no safe wrapper")]
 
@@ -8,40 +8,40 @@ use std::time::Duration;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Threads that are looked at; a jail has far fewer.
+/// Maximum number of threads that are read; a jail has far fewer.
 const MAX_THREADS: usize = 256;
-/// Where control groups are mounted.
+/// The mount point of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// Where version 2 is mounted beside version 1.
+/// The mount point of version 2 where version 1 is mounted too.
 const CGROUPS_HYBRID: &str = "/sys/fs/cgroup/unified";
 
-/// CPU time of all threads of `pid` since its start; `None` when it is gone.
+/// Returns the CPU time of all threads of `pid` since its start; `None` after its end.
 pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: `clock` is a valid place for the result.
+    // SAFETY: `clock` is valid for writing the result.
     if unsafe { libc::clock_getcpuclockid(pid.as_raw_nonzero().get(), &raw mut clock) } != 0 {
         return None;
     }
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result.
+    // SAFETY: `time` is valid for writing the result.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return None;
     }
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
-/// What the threads of a process are doing, as the kernel tells from outside.
+/// The activity of a process's threads, as the kernel reports it from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// At least one runs, is ready to run, or waits for the kernel to bring a page or a block.
+    /// At least one runs, is ready to run, or waits for the kernel to load a page or a block.
     Ready,
-    /// Every one of them sleeps, or asks for nothing but time that no other process wants.
+    /// Every one of them sleeps, or is in the idle scheduling class.
     Asleep,
     /// Another process has stopped it (SIGSTOP, a debugger) or frozen its control group.
     Stopped,
 }
 
-/// What the threads of `pid` are doing at this moment; `None` when it is gone or can't be read.
+/// Returns the current activity of the threads of `pid`; `None` if it has ended or cannot be read.
 pub(crate) fn activity(pid: Pid) -> Option<Activity> {
     let mut activity = None;
     for task in tasks(pid)? {
@@ -56,11 +56,11 @@ pub(crate) fn activity(pid: Pid) -> Option<Activity> {
     if activity.is_some() && is_frozen(pid) { Some(Activity::Stopped) } else { activity }
 }
 
-/// The state's letter in `/proc/PID/task/TID/stat`.
+/// Returns the letter of the state in `/proc/PID/task/TID/stat`.
 fn state_of(pid: Pid, task: Pid) -> Option<char> {
     let text =
         fs::read_to_string(format!("/proc/{}/task/{}/stat", pid.as_raw_nonzero(), task.as_raw_nonzero())).ok()?;
-    // Before the state stands the program's name, which may hold anything.
+    // The program's name precedes the state, and may contain any character.
     text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
 }
 
@@ -69,8 +69,8 @@ fn is_idle_class(task: Pid) -> bool {
     unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) == libc::SCHED_IDLE }
 }
 
-/// Whether the control group of `pid` is frozen (`cgroup.freeze`, or the freezer of version 1), where the usual places
-/// tell.
+/// Returns whether the control group of `pid` is known to be frozen (`cgroup.freeze`, or the freezer of version 1), from the
+/// usual mount points.
 fn is_frozen(pid: Pid) -> bool {
     let groups = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero())).unwrap_or_default();
     let read = |path: String| fs::read_to_string(path).unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn pin(pid: Pid, core: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The set that holds one core.
+/// Returns the set of one core.
 pub(crate) fn core_set(core: usize) -> std::io::Result<CpuSet> {
     if core >= CpuSet::MAX_CPU {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, format!("no processor {core}")));

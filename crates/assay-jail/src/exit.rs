@@ -1,25 +1,25 @@
-//! How a jailed process ended.
+//! The end of a jailed process.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Exit statuses from here up tell a signal: bubblewrap reports a child killed by signal n as 128 + n.
+/// Exit statuses above this report a signal: bubblewrap reports a child killed by signal n as 128 + n.
 const SIGNAL_BASE: i32 = 128;
 const LAST_SIGNAL: i32 = 64;
 
-/// How a jailed process ended. Never an error of ours.
+/// The end of a jailed process; not an internal error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
     /// Exit status, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it (31 = a forbidden system call). A program that exits with 128 + n looks the same.
     pub signal: Option<i32>,
-    /// Who ended it.
+    /// The cause of the end.
     pub reason: ExitReason,
-    /// CPU time of all its threads and of setting up the jail.
+    /// CPU time of all its threads, and of the set-up of the jail.
     pub cpu: Duration,
-    /// The most CPU time that the kernel can have counted against a limit: it counts in ticks, of which a program can make itself
-    /// be charged for more than it uses, but not for more than there were on all processors since it began.
+    /// Upper bound of the CPU time that the kernel counted against a limit. The kernel counts in ticks; a program can cause more
+    /// of them to be charged than it uses, but not more than there were on all processors since its start.
     pub cpu_counted_at_most: Duration,
     /// Largest resident memory, in bytes.
     pub max_rss_bytes: u64,
@@ -27,20 +27,20 @@ pub struct Exit {
     pub output_bytes: u64,
 }
 
-/// Who ended a jailed process.
+/// The cause of a jailed process's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitReason {
     /// It ended by itself.
     Exited,
-    /// A signal that we did not send: a crash, a resource limit, a forbidden system call.
+    /// A signal that this process did not send: a crash, a resource limit, a forbidden system call.
     Signalled,
-    /// We killed it because it wrote more than [`crate::FLOOD_BYTES`].
+    /// This process killed it because it wrote more than [`crate::FLOOD_BYTES`].
     Flooded,
-    /// We killed it because the caller asked.
+    /// This process killed it at the caller's request.
     Killed,
 }
 
-/// In words: "status 1", "signal 11".
+/// Formats as "status 1" or "signal 11".
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.reason, self.signal, self.code) {
@@ -54,7 +54,7 @@ impl fmt::Display for Exit {
 }
 
 impl Exit {
-    /// Whether it ended by itself with status 0.
+    /// Returns whether it ended by itself with status 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.reason == ExitReason::Exited && self.code == Some(0)
@@ -93,7 +93,7 @@ fn split(status: i32) -> (Option<i32>, Option<i32>) {
     (Some(code), None)
 }
 
-/// Processors of this machine.
+/// Returns the number of processors of this machine.
 #[expect(unsafe_code, reason = "sysconf has no safe form that counts processors which a thread is not pinned to")]
 fn processors() -> u32 {
     // SAFETY: takes a number and gives one.

@@ -1,4 +1,4 @@
-//! Looking at a jailed process from outside, for what can't be seen in `/proc`.
+//! Inspection of a jailed process from outside, beyond what `/proc` shows.
 
 #![expect(unsafe_code, reason = "a child enters the process's user namespace between fork and exec")]
 
@@ -10,14 +10,14 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-/// What ends at once, and so shows what came before it.
+/// A program that ends at once: the calls before its start are what is tested.
 const NOTHING: &str = "/bin/true";
 
-/// Whether a user namespace can be made in that of the process: with one come capabilities, and with them much more of the
-/// kernel. Tried by a child of ours, which is held by the same fence but by no filter.
+/// Returns whether a user namespace can be created inside that of the process: it would bring capabilities, and with them
+/// access to much more of the kernel. A child of this process tries it, with the same namespaces but without a filter.
 ///
 /// # Errors
-/// It can't be tried: the process is gone, or we may not enter its namespace.
+/// The process has ended, or its namespace may not be entered.
 pub fn can_nest_user_namespace(pid: i32) -> io::Result<bool> {
     let theirs = File::open(format!("/proc/{pid}/ns/user"))?;
     let mut command = Command::new(NOTHING);

@@ -1,14 +1,14 @@
-//! What starts jails: its tier, and what it needs for it.
+//! [`Jail`], which starts jails of one tier.
 
 use std::path::{Path, PathBuf};
 
 use assay_model::Isolation;
 
 use crate::filter::{FilterError, Filters};
-use crate::{probe, ruleset};
+use crate::ruleset;
 
-/// Where to look when `PATH` has no `bwrap`.
-const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+/// Folders to search if `PATH` has no `bwrap`.
+const USUAL_FOLDERS: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 
 /// Starts jails of one tier.
 #[derive(Debug)]
@@ -16,35 +16,26 @@ pub struct Jail {
     isolation: Isolation,
     bwrap: Option<PathBuf>,
     filters: Filters,
-    /// Where folders of links are made.
+    /// The folder in which folders of links are created.
     links_in: PathBuf,
 }
 
-/// Why no jail can be started here.
+/// A requirement of jails that this machine does not meet.
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
-    /// Not installed.
+    /// bubblewrap is not installed.
     #[error("bubblewrap (bwrap) is not installed; on Debian or Ubuntu: apt-get install bubblewrap")]
     NoBubblewrap,
-    /// Not in the kernel.
-    #[error("this kernel has no Landlock, or it is switched off (lsm= on its command line)")]
+    /// The kernel has no Landlock.
+    #[error("this kernel has no Landlock, or it is disabled (lsm= on its command line)")]
     NoLandlock,
-    /// The filters.
+    /// The filters could not be compiled.
     #[error("no system call filter")]
     Filter(#[from] FilterError),
 }
 
-/// What a machine can do, and what it can't.
-#[derive(Debug)]
-pub struct Strongest {
-    /// The strongest tier that works.
-    pub jail: Jail,
-    /// Why each stronger one does not.
-    pub missing: Vec<(Isolation, String)>,
-}
-
 impl Jail {
-    /// The strongest tier: finds bubblewrap and compiles the filters.
+    /// Creates jails of the strongest tier: finds bubblewrap and compiles the filters.
     ///
     /// # Errors
     /// [`JailError`] when there is no bubblewrap, or no filter for this processor.
@@ -52,7 +43,7 @@ impl Jail {
         Self::of(Isolation::Namespaces)
     }
 
-    /// Jails of a tier. Whether they can be started here only [`Self::strongest`] tries.
+    /// Creates jails of a tier. Only [`Self::strongest`] tries whether they can be started on this machine.
     ///
     /// # Errors
     /// [`JailError`] when there is no bubblewrap or no Landlock for it, or no filter for this processor.
@@ -65,39 +56,20 @@ impl Jail {
         Ok(Self { isolation, bwrap, filters: Filters::compile()?, links_in: std::env::temp_dir() })
     }
 
-    /// The strongest tier in which a program really runs on this machine.
-    ///
-    /// # Errors
-    /// [`JailError`]: there are not even filters.
-    pub fn strongest() -> Result<Strongest, JailError> {
-        let mut missing = Vec::new();
-        for tier in [Isolation::Namespaces, Isolation::Landlock] {
-            match Self::of(tier).map_err(|error| probe::chain(&error)).and_then(|jail| jail.tried()) {
-                Ok(jail) => return Ok(Strongest { jail, missing }),
-                Err(why) => missing.push((tier, why)),
-            }
-        }
-        Ok(Strongest { jail: Self::of(Isolation::None)?, missing })
-    }
-
-    fn tried(self) -> Result<Self, String> {
-        probe::try_jail(&self, crate::Profile::Policy).map(|_| self)
-    }
-
-    /// How its processes are kept apart.
+    /// Returns the isolation of its processes.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// Whether a program of its jails that seals itself is given a Landlock ruleset: the tier has it, and the kernel too.
+    /// Returns whether a program that seals itself is given a Landlock ruleset: both the tier and the kernel have Landlock.
     #[must_use]
     pub fn has_landlock(&self) -> bool {
         self.isolation != Isolation::None && ruleset::abi() > 0
     }
 
-    /// Makes the folders of links that jails without namespaces need in `folder`, which its owner sweeps, and not in the
-    /// system's folder for temporary files, where a process that is killed leaves them.
+    /// Creates the folders of links that jails without namespaces need in `folder`, which its owner cleans up, instead of the
+    /// system's folder for temporary files, where a killed process leaves them behind.
     #[must_use]
     pub fn with_links_in(self, folder: &Path) -> Self {
         Self { links_in: folder.to_owned(), ..self }
@@ -107,7 +79,7 @@ impl Jail {
         &self.links_in
     }
 
-    /// bubblewrap, where it is used.
+    /// Returns the path of bubblewrap, if the tier uses it.
     #[must_use]
     pub fn bubblewrap(&self) -> Option<&Path> {
         self.bwrap.as_deref()
@@ -121,7 +93,7 @@ impl Jail {
 fn find_bubblewrap() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .chain(USUAL_PLACES.map(PathBuf::from))
+        .chain(USUAL_FOLDERS.map(PathBuf::from))
         .map(|folder| folder.join("bwrap"))
         .find(|file| file.is_absolute() && file.is_file())
 }

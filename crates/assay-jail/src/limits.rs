@@ -4,12 +4,12 @@ use crate::Profile;
 
 const MIB: u64 = 1024 * 1024;
 
-/// What a jailed process may use. Soft and hard limit are the same; a lower limit of our own process wins.
+/// Resource limits of a jailed process. Soft and hard limit are equal; a lower limit of this process takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// Address space in bytes. numpy needs 160 MiB, MuJoCo 1 GiB.
     pub address_space_bytes: u64,
-    /// CPU time in seconds, all threads, from the start of the process: the last resort behind the lane's budgets.
+    /// CPU time in seconds, all threads, from the start of the process: the last resort after the lane's budgets.
     pub cpu_s: u64,
     /// Open descriptors.
     pub nofile: u64,
@@ -20,7 +20,7 @@ pub struct ProcessLimits {
 }
 
 impl ProcessLimits {
-    /// Limits that fit the profile.
+    /// Returns the default limits of the profile.
     #[must_use]
     pub fn of(profile: Profile) -> Self {
         let common = Self { address_space_bytes: 0, cpu_s: 0, nofile: 64, fsize_bytes: 0, stack_bytes: 8 * MIB };
@@ -42,7 +42,7 @@ impl ProcessLimits {
         }
     }
 
-    /// Pairs for `setrlimit`. What nobody needs is zero: core dumps, locked memory, message queues.
+    /// Returns the pairs for `setrlimit`. Resources without use are zero: core dumps, locked memory, message queues.
     pub(crate) fn table(&self) -> [(libc::__rlimit_resource_t, u64); 8] {
         [
             (libc::RLIMIT_AS, self.address_space_bytes),

@@ -1,8 +1,8 @@
 //! Copies of shared folders in memory.
 //!
-//! A disk's file system remembers in the kernel which names were asked for and not found, and which pages were read, so two
-//! jails that see the same folder can pass bits by what the other finds quickly. tmpfs remembers neither: it keeps no entry for
-//! a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
+//! The kernel caches which names of a disk's file system were looked up in vain, and which pages were read, so two jails that
+//! see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it keeps no entry for a
+//! missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -13,68 +13,68 @@ use rustix::fs::{fstat, statfs, statvfs};
 use crate::jail_uid;
 use crate::stage::{StageError, Tree, check_reachable, copy_tree};
 
-/// Names a folder on a tmpfs, instead of `/dev/shm`.
+/// The environment variable that names a folder on a tmpfs, instead of `/dev/shm`.
 pub const MEMORY_VARIABLE: &str = "ASSAY_MEMORY_DIR";
 /// The tmpfs of every Linux system (`shm_overview(7)`).
 const SHARED_MEMORY: &str = "/dev/shm";
 /// `TMPFS_MAGIC` of `statfs(2)`.
 const TMPFS: i64 = 0x0102_1994;
-/// Room that a copy leaves to others, in bytes.
+/// Space that a copy leaves free, in bytes.
 const SPARE_BYTES: u64 = 16 << 20;
-/// Attempts to agree with other processes that copy, or remove, the same tree.
+/// Attempts while other processes copy or remove the same tree.
 const TRIES: usize = 16;
-/// Write permission of anybody but the owner.
+/// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Why there is no copy in memory.
+/// A failure to make a copy in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The folder is on a disk, or not there.
+    /// The folder is not on a tmpfs, or does not exist.
     #[error("{0} is not a folder on a tmpfs; name one with {MEMORY_VARIABLE}")]
     NotMemory(PathBuf),
-    /// Too small: Docker gives 64 MiB unless `--shm-size` says otherwise.
+    /// Not enough space: Docker provides 64 MiB unless `--shm-size` sets another size.
     #[error(
         "{at} has {free_mib} MiB left and {needed_mib} are needed; enlarge it, or name another with {MEMORY_VARIABLE}"
     )]
     NoRoom {
         /// The tmpfs.
         at: PathBuf,
-        /// What is free.
+        /// Free space.
         free_mib: u64,
-        /// What a copy needs.
+        /// Space that a copy needs.
         needed_mib: u64,
     },
-    /// Somebody else made our folder.
-    #[error("{0} belongs to somebody else, or others may write there; remove it")]
+    /// The folder belongs to another user.
+    #[error("{0} belongs to another user, or others may write to it; remove it")]
     Foreign(PathBuf),
-    /// Other processes replaced it again and again.
+    /// Other processes replaced it repeatedly.
     #[error("other processes keep replacing the copy at {0}")]
     Contended(PathBuf),
     /// Reading the original or writing the copy failed.
     #[error(transparent)]
     Stage(#[from] StageError),
-    /// A folder or lock of ours.
-    #[error("can't use {0}")]
+    /// A folder or lock could not be used.
+    #[error("cannot use {0}")]
     Io(PathBuf, #[source] std::io::Error),
 }
 
 /// A tree in memory, and the lock that keeps other processes from removing it.
 #[derive(Debug)]
-pub struct InMemory {
+pub struct MemoryCopy {
     /// The copy.
     pub path: PathBuf,
     _lock: Option<File>,
 }
 
-/// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once for each state of the
-/// original (its names, sizes and times) and stays there for the next process; copies of other states that nobody uses go.
+/// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once per state of the
+/// original (its names, sizes and times) and stays there for the next process; unused copies of other states are removed.
 ///
 /// # Errors
-/// [`MemoryError`] when there is no tmpfs, it has no room, or copying fails.
-pub fn stage_in_memory(path: &Path) -> Result<InMemory, MemoryError> {
+/// [`MemoryError`] if there is no tmpfs, it is full, or copying fails.
+pub fn stage_in_memory(path: &Path) -> Result<MemoryCopy, MemoryError> {
     let tree = Tree::read(path)?;
     if is_memory(path) && tree.is_open && check_reachable(path).is_ok() {
-        return Ok(InMemory { path: path.to_owned(), _lock: None });
+        return Ok(MemoryCopy { path: path.to_owned(), _lock: None });
     }
     let memory = std::env::var_os(MEMORY_VARIABLE).map_or_else(|| SHARED_MEMORY.into(), PathBuf::from);
     if !is_memory(&memory) {
@@ -89,7 +89,7 @@ pub fn stage_in_memory(path: &Path) -> Result<InMemory, MemoryError> {
         if is_current(&lock, &target) && target.is_dir() {
             remove_unused(&folder, &kind, &target);
             check_reachable(&target).map_err(StageError::from)?;
-            return Ok(InMemory { path: target, _lock: Some(lock) });
+            return Ok(MemoryCopy { path: target, _lock: Some(lock) });
         }
         drop(lock);
         copy(path, &tree, &target)?;
@@ -101,7 +101,7 @@ fn is_memory(path: &Path) -> bool {
     statfs(path).is_ok_and(|about| about.f_type == TMPFS)
 }
 
-/// The folder for the copies of this user, which nobody else could have prepared.
+/// Creates or checks the folder for this user's copies, which no other user may have created.
 fn own_folder(memory: &Path) -> Result<PathBuf, MemoryError> {
     let uid = rustix::process::geteuid().as_raw();
     let folder = memory.join(format!("assay-{uid}"));
@@ -111,7 +111,7 @@ fn own_folder(memory: &Path) -> Result<PathBuf, MemoryError> {
     if !about.is_dir() || about.uid() != uid || about.mode() & OTHERS_WRITE != 0 {
         return Err(MemoryError::Foreign(folder));
     }
-    // Whatever the umask.
+    // Independent of the umask.
     std::fs::set_permissions(&folder, Permissions::from_mode(mode)).map_err(|e| MemoryError::Io(folder.clone(), e))?;
     Ok(folder)
 }
@@ -127,13 +127,13 @@ fn open_lock(target: &Path) -> Result<File, MemoryError> {
     options.open(&path).map_err(|e| MemoryError::Io(path, e))
 }
 
-/// Whether the lock's file is still the one of that name: who removes a copy removes its lock too.
+/// Returns whether the lock's file is still the one of that name: a copy is removed together with its lock.
 fn is_current(lock: &File, target: &Path) -> bool {
     let there = std::fs::symlink_metadata(lock_of(target)).map(|about| about.ino());
     fstat(lock).is_ok_and(|held| there.is_ok_and(|ino| ino == held.st_ino))
 }
 
-/// Makes the copy while nobody else does.
+/// Makes the copy under the exclusive lock.
 fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
     let lock = open_lock(target)?;
     lock.lock().map_err(|e| MemoryError::Io(target.to_owned(), e))?;
@@ -141,7 +141,7 @@ fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
         return Ok(());
     }
     let fresh = target.with_extension("new");
-    // What a killed process left.
+    // Leftovers of a killed process.
     drop(std::fs::remove_dir_all(&fresh));
     let folder = target.parent().unwrap_or(target);
     let about = statvfs(folder).map_err(|e| MemoryError::Io(folder.to_owned(), e.into()))?;
@@ -159,7 +159,7 @@ fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
     copied
 }
 
-/// Removes copies of earlier states that no process holds. Best effort: a leftover costs memory only.
+/// Removes copies of earlier states that no process uses. Best effort: a leftover only takes up memory.
 fn remove_unused(folder: &Path, kind: &str, current: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

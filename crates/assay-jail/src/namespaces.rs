@@ -1,4 +1,4 @@
-//! Starting a jail in namespaces, by bubblewrap.
+//! Starting a jail in namespaces, with bubblewrap.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,15 +10,16 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::bwrap::{Descriptors, arguments};
 use crate::child::wait_readable;
-use crate::child_setup::ChildSetup;
+use crate::child_setup::{ChildSetup, connect};
 use crate::orphans::{kill_children, own_name};
 use crate::output::OutputDrain;
-use crate::spawn::{connect, io};
+use crate::priority::prefer_oom_kill;
+use crate::spawn_error::io;
 use crate::{Child, Jail, JailSpec, SpawnError, ruleset};
 
-/// bubblewrap takes 5 ms; more than this is a broken machine.
+/// The limit for bubblewrap, which takes 5 ms.
 const START_LIMIT: Duration = Duration::from_secs(10);
-/// Bytes of bubblewrap's description of the jail, and of its complaint.
+/// Maximum size of bubblewrap's description of the jail, and of its error message, in bytes.
 const MAX_INFO_BYTES: usize = 4096;
 
 /// Starts bubblewrap, which starts the program.
@@ -42,10 +43,10 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     let [kill, allow] = used.filters;
     ChildSetup::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
     connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
-    // Ctrl-C on a terminal is for us to answer: it must not look like the end of a policy.
+    // Ctrl-C on a terminal is handled by this process: it must not look like the end of a policy.
     command.process_group(0);
     let monitor = command.spawn().map_err(io("start bubblewrap"))?;
-    // Our copies of the pipes' ends have to go, or their readers would wait for ever.
+    // Closes our copies of the pipes' ends, or their readers would wait forever.
     drop((command, info_writer));
 
     let raw = i32::try_from(monitor.id()).ok().and_then(Pid::from_raw);
@@ -53,20 +54,20 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     adopt(monitor, info_reader, log_reader)
 }
 
-/// Takes hold of a started jail.
+/// Opens handles of a started jail.
 fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, SpawnError> {
     let monitor_fd = pidfd_open(monitor, PidfdFlags::empty()).map_err(|e| io("pidfd_open")(e.into()))?;
     let Some(program) = program_pid(info) else {
-        let message = complaint(monitor, &monitor_fd, &mut log);
+        let message = error_message(monitor, &monitor_fd, &mut log);
         let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
         return Err(SpawnError::Bubblewrap { message });
     };
     let program_fd = match pidfd_open(program, PidfdFlags::empty()) {
         Ok(fd) => Some(fd),
-        // Gone already: what bubblewrap reports is all there is to know.
+        // It has ended; bubblewrap reports how.
         Err(rustix::io::Errno::SRCH) => None,
         Err(error) => {
-            complaint(monitor, &monitor_fd, &mut log);
+            error_message(monitor, &monitor_fd, &mut log);
             let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
             return Err(io("pidfd_open")(error.into()));
         }
@@ -77,12 +78,7 @@ fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, S
     Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
 }
 
-/// Memory pressure should end policies before it ends us. Best effort: not everybody may set it.
-pub(crate) fn prefer_oom_kill(program: Pid) {
-    drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));
-}
-
-/// bubblewrap reads its filters from descriptors.
+/// Returns an anonymous file with `bytes`: bubblewrap reads its filters from descriptors.
 fn memory_file(bytes: &[u8]) -> Result<OwnedFd, SpawnError> {
     let fd = rustix::fs::memfd_create("seccomp", rustix::fs::MemfdFlags::CLOEXEC)
         .map_err(|error| io("memfd_create")(error.into()))?;
@@ -92,7 +88,7 @@ fn memory_file(bytes: &[u8]) -> Result<OwnedFd, SpawnError> {
     Ok(file.into())
 }
 
-/// Reads the program's pid from what bubblewrap tells; `None` when it ended, or hung, before.
+/// Reads the program's pid from bubblewrap's description; `None` if it ended or hung before writing it.
 fn program_pid(mut info: PipeReader) -> Option<Pid> {
     let end = Instant::now() + START_LIMIT;
     let mut text = Vec::new();
@@ -110,8 +106,8 @@ fn program_pid(mut info: PipeReader) -> Option<Pid> {
     Pid::from_raw(i32::try_from(info.get("child-pid")?.as_i64()?).ok()?)
 }
 
-/// What a bubblewrap that failed has printed. One that hangs is killed.
-fn complaint(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String {
+/// Returns the output of a bubblewrap that failed. One that hangs is killed first.
+fn error_message(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String {
     if !wait_readable(monitor_fd, Duration::from_millis(500)) {
         kill_children(monitor);
         let _ = rustix::process::pidfd_send_signal(monitor_fd, rustix::process::Signal::KILL);
@@ -121,5 +117,5 @@ fn complaint(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String
     let n = if is_there { log.read(&mut text).unwrap_or(0) } else { 0 };
     let text = String::from_utf8_lossy(&text[..n]);
     let text = text.trim();
-    if text.is_empty() { "it ended without a word".to_owned() } else { text.to_owned() }
+    if text.is_empty() { "it ended without a message".to_owned() } else { text.to_owned() }
 }

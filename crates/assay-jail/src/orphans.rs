@@ -1,8 +1,8 @@
 //! Jails whose owner was killed while bubblewrap was setting them up.
 //!
-//! Once it runs, a jailed program dies with its monitor, and the monitor with us. For less than a millisecond before,
-//! the program-to-be waits for a word from its monitor and does not yet follow it into death: if we are killed with
-//! SIGKILL just then, it waits for ever. It still bears the name that we gave bubblewrap, which tells whose it was.
+//! Once it runs, a jailed program dies with its monitor, and the monitor with this process. For less than a millisecond before,
+//! the future program waits for a message of its monitor and does not yet die with it: if this process is killed with
+//! SIGKILL then, it waits forever. It still has the name that bubblewrap was started with, which names its owner.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 const PREFIX: &str = "assay-jail-";
 
-/// The name (`argv[0]`) under which bubblewrap runs for this process.
+/// Returns the name (`argv[0]`) under which bubblewrap runs for this process.
 pub(crate) fn own_name() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Kills what is left of jails whose owner is gone, and tells how many there were. For the start of a service or a
-/// command, before its first jail; it touches nothing of an owner that still runs.
+/// Kills what is left of jails whose owner is gone, and returns their number. Called at the start of a service or a
+/// command, before its first jail; jails of running owners are not affected.
 pub fn sweep_orphans() -> usize {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
@@ -32,11 +32,11 @@ fn is_orphan(pid: Pid) -> bool {
 
 fn kill_orphan(pid: Pid) -> bool {
     let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    // Asked again now that the descriptor holds the pid: it may have become somebody else's meanwhile.
+    // Checked again now that the descriptor pins the process: the pid may have been reused.
     is_orphan(pid) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
 }
 
-/// Kills the children of a process of ours: a jail that never came up.
+/// Kills the children of a monitor whose jail did not start.
 pub(crate) fn kill_children(of: Pid) {
     let path = format!("/proc/{0}/task/{0}/children", of.as_raw_nonzero());
     let text = std::fs::read_to_string(path).unwrap_or_default();

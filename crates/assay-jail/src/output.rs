@@ -1,4 +1,4 @@
-//! What a jailed process prints: drained by a thread so that it never blocks, the end of it kept, a flood stopped.
+//! The output of a jailed process: a thread drains it so that the process never blocks, keeps its end, and stops a flood.
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, PipeWriter, Read};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
-/// Bytes of the log's end that are kept.
+/// Bytes kept of the log's end.
 pub const TAIL_BYTES: usize = 64 * 1024;
 /// A process that prints more than this is killed.
 pub const FLOOD_BYTES: u64 = 8 * 1024 * 1024;
@@ -23,11 +23,11 @@ struct CapturedOutput {
     flooded: bool,
 }
 
-/// The log of one process.
+/// The thread that drains one process's output, and the log.
 #[derive(Debug)]
 pub(crate) struct OutputDrain {
     log: Arc<Mutex<CapturedOutput>>,
-    /// Closed to tell the thread that no more will come.
+    /// Closed to signal the end of the output to the thread.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,11 +46,11 @@ impl OutputDrain {
         Ok(Self { log, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Reads what is still in the pipe and ends the thread. For when the process is gone.
+    /// Reads the rest of the pipe and ends the thread. Called after the process has ended.
     pub(crate) fn finish(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It can't panic, and if it did the log is merely shorter.
+            // It cannot panic; if it did, the log would merely be shorter.
             drop(thread.join());
         }
     }
@@ -113,7 +113,7 @@ fn keep(bytes: &[u8], log: &Mutex<CapturedOutput>, process: Option<&OwnedFd>) {
     if log.total > FLOOD_BYTES && !log.flooded {
         log.flooded = true;
         if let Some(process) = process {
-            // Already gone is as good.
+            // A process that has already ended needs no signal.
             let _ = pidfd_send_signal(process, Signal::KILL);
         }
     }

@@ -1,6 +1,6 @@
-//! Whether a jail lets others go first. A jail is a session of its own, and to the kernel's autogroups a session is one party for the
-//! processor: niceness and `SCHED_IDLE` inside it mean nothing outside, only the group's own niceness does
-//! (sched(7), "The autogroup feature").
+//! Scheduling priority of a jail against other sessions, and its priority when memory runs out. A jail has its own session.
+//! The kernel's autogroups schedule a session as a unit: niceness and `SCHED_IDLE` inside it have no effect outside, only the
+//! group's own niceness does (sched(7), "The autogroup feature").
 
 use std::fs;
 use std::io;
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid, getpid};
 
-/// How soon after its start a jail is a session.
+/// The time within which a started jail has its own session.
 const START_LIMIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(1);
-/// Without `CAP_SYS_ADMIN` the kernel takes one change in 100 ms, of everybody's.
+/// Without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms, counted over all processes.
 const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
-/// Puts the session of `program` behind all others; whether that was possible. Only root does so: for others it might take
-/// too long to undo.
+/// Gives the session of `program` the lowest priority; returns whether that was possible. Only for root: other users might
+/// have to wait too long to undo it.
 pub(crate) fn lower(program: Pid) -> bool {
     let end = Instant::now() + START_LIMIT;
     while geteuid().is_root() {
         match (group(getpid()), group(program)) {
-            // Before that it is in our own session.
+            // The program has not left our session yet.
             (Some(ours), Some(its)) if ours == its && Instant::now() < end => sleep(TICK),
             (Some(ours), Some(its)) if ours != its => return fs::write(file(program), "19").is_ok(),
             _ => return false,
@@ -41,7 +41,7 @@ pub(crate) fn restore(program: Pid) -> io::Result<()> {
     }
 }
 
-/// The session's group; `None` where there are no such groups.
+/// Returns the session's autogroup; `None` if the kernel has none.
 fn group(pid: Pid) -> Option<String> {
     let text = fs::read_to_string(file(pid)).ok()?;
     text.split_ascii_whitespace().next().map(str::to_owned)
@@ -49,4 +49,9 @@ fn group(pid: Pid) -> Option<String> {
 
 fn file(pid: Pid) -> String {
     format!("/proc/{}/autogroup", pid.as_raw_nonzero())
+}
+
+/// Makes the kernel end `program` before other processes when memory runs out. Best effort: not every user may set this.
+pub(crate) fn prefer_oom_kill(program: Pid) {
+    drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));
 }

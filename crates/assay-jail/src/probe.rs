@@ -1,4 +1,4 @@
-//! What this machine can do for jails, for `assay doctor`: every check really tries it.
+//! The checks of `assay doctor` for jails: each one tries what it checks.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,27 +12,27 @@ const TRUE: &str = "/bin/true";
 const TRY_LIMIT: Duration = Duration::from_secs(10);
 const LANDLOCK_REMEDY: &str =
     "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK, and landlock in lsm= of its command line";
-/// What each version of Landlock brought.
+/// The additions of each version of Landlock.
 const LANDLOCK_RIGHTS: [&str; 6] =
     ["files", "moves between folders", "truncation", "TCP", "device ioctls", "abstract sockets and signals to others"];
 const APT: &str = "apt-get install bubblewrap";
 
-/// One thing that was tried.
+/// One checked requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCheck {
     /// Short name.
     pub name: &'static str,
     /// Whether it works.
     pub holds: bool,
-    /// Whether jails can't work without it.
+    /// Whether jails need it.
     pub required: bool,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What to do when it does not hold; empty otherwise.
+    /// The remedy if it does not hold; empty otherwise.
     pub remedy: String,
 }
 
-/// Tries everything that jails need.
+/// Checks everything that jails need.
 #[must_use]
 pub fn probe() -> Vec<HostCheck> {
     let (version, jail) = bubblewrap();
@@ -45,7 +45,7 @@ pub fn probe() -> Vec<HostCheck> {
     checks
 }
 
-/// One more layer inside a jail, and the one that the weaker tier stands on.
+/// Checks Landlock: an additional layer inside a jail, and the basis of the weaker tier.
 fn landlock() -> HostCheck {
     let found = match ruleset::abi() {
         0 => Err(("this kernel has none; jails stand on namespaces and filters".to_owned(), LANDLOCK_REMEDY)),
@@ -57,8 +57,9 @@ fn landlock() -> HostCheck {
 fn weaker_tier() -> HostCheck {
     let tried = Jail::of(Isolation::Landlock).map_err(|error| chain(&error));
     let found = tried.and_then(|jail| try_jail(&jail, Profile::Policy));
-    let told = "works; used only where namespaces don't, and for policies only with --accept-weaker-isolation landlock";
-    check("jail without namespaces", false, found.map(|_| told.to_owned()).map_err(|why| (why, LANDLOCK_REMEDY)))
+    let detail =
+        "works; used only where namespaces don't, and for policies only with --accept-weaker-isolation landlock";
+    check("jail without namespaces", false, found.map(|_| detail.to_owned()).map_err(|why| (why, LANDLOCK_REMEDY)))
 }
 
 fn check(name: &'static str, required: bool, found: Result<String, (String, &str)>) -> HostCheck {
@@ -85,8 +86,8 @@ fn bubblewrap() -> (HostCheck, Option<Jail>) {
         }
     };
     let program = jail.bubblewrap().unwrap_or(Path::new("bwrap"));
-    let said = Command::new(program).arg("--version").output();
-    let version = said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default();
+    let output = Command::new(program).arg("--version").output();
+    let version = output.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default();
     let detail = format!("{version} at {}", program.display());
     let found = if is_recent(&version) { Ok(detail) } else { Err((detail, "bubblewrap 0.8 or newer is needed")) };
     (check("bubblewrap", true, found), Some(jail))
@@ -101,7 +102,7 @@ fn is_recent(version: &str) -> bool {
     }
 }
 
-/// bubblewrap alone, without filter or limits, to tell their faults from those of namespaces.
+/// Checks bubblewrap alone, without filters or limits, to distinguish their failures from those of namespaces.
 fn namespaces(jail: &Jail) -> HostCheck {
     let mut command = Command::new(jail.bubblewrap().unwrap_or(Path::new("bwrap")));
     command.args(["--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]);
@@ -132,7 +133,7 @@ fn namespaces_remedy() -> &'static str {
     }
 }
 
-/// A whole jail, as used: namespaces, filters, limits.
+/// Checks a complete jail: namespaces, filters, limits.
 fn whole_jail(jail: &Jail, profile: Profile) -> HostCheck {
     let name = match profile {
         Profile::Policy => "jail for policies",
@@ -159,7 +160,7 @@ pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> 
     Err(format!("the program ended with {exit} {log}"))
 }
 
-/// An error with its causes.
+/// Returns an error's message with its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -176,7 +177,7 @@ fn limits() -> HostCheck {
     check("limits", true, found)
 }
 
-/// Not needed: a jail is one process, so resource limits bound all of it. Told because a host may want to know.
+/// Reports control groups. They are not needed: a jail is one process, so resource limits bound all of it.
 fn cgroups() -> HostCheck {
     let is_v2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
     let is_writable = rustix::fs::access("/sys/fs/cgroup", rustix::fs::Access::WRITE_OK).is_ok();

@@ -1,14 +1,14 @@
 //! The four kinds of process that run in a jail.
 
-/// What a jailed process is for; decides its namespaces, its system calls and its default [`crate::ProcessLimits`].
+/// The purpose of a jailed process; determines its namespaces, its system calls and its default [`crate::ProcessLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// Somebody's Python. Its own pid namespace, no sockets but the one given, nothing writable.
+    /// An untrusted Python program. Its own pid namespace, no sockets but the given one, nothing writable.
     Policy,
-    /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; no
-    /// system call it is allowed can do anything else to a pid.
+    /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; none
+    /// of its allowed system calls can do anything else to a pid.
     Step,
-    /// A simulator, stepping, whose policy sees through cameras: as [`Self::Step`], with the host's `/usr` read-only for
+    /// A simulator, stepping, whose policy receives camera images: as [`Self::Step`], with the host's `/usr` read-only for
     /// software OpenGL.
     StepWithCameras,
     /// A simulator, drawing. Sees the host's `/usr` read-only, for software OpenGL.
@@ -19,18 +19,18 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Self; 4] = [Self::Policy, Self::Step, Self::StepWithCameras, Self::Render];
 
-    /// Whether the jail has a pid namespace of its own, with the program as its only process.
+    /// Returns whether the jail has a pid namespace of its own, with the program as its only process.
     #[must_use]
     pub fn has_pid_namespace(self) -> bool {
         !matches!(self, Self::Step | Self::StepWithCameras)
     }
 
-    /// Whether it sees the host's `/usr`, for software OpenGL.
+    /// Returns whether it sees the host's `/usr`, for software OpenGL.
     pub(crate) fn sees_system(self) -> bool {
         matches!(self, Self::Render | Self::StepWithCameras)
     }
 
-    /// The profile's own lines, added to `base.json`.
+    /// Returns the profile's own rules, added to `base.json`.
     pub(crate) fn filter_json(self) -> &'static str {
         match self {
             Self::Policy => include_str!("../filters/policy.json"),

@@ -19,9 +19,9 @@ use landlock::{
 use crate::JailSpec;
 use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
 
-/// The version whose rights are asked for. Later ones bring rights that nothing in a jail has without them either.
+/// The version whose rights are requested. Later versions add rights that a jail does not have anyway.
 const WANTED: ABI = ABI::V6;
-/// `LANDLOCK_CREATE_RULESET_VERSION`: tells the version instead of making a ruleset.
+/// `LANDLOCK_CREATE_RULESET_VERSION`: returns the version instead of creating a ruleset.
 const ASK_VERSION: libc::c_ulong = 1;
 /// Cache of the dynamic loader, which renderers need for the system's OpenGL when they see the whole host.
 const LOADER_CACHE: &str = "/etc/ld.so.cache";
@@ -33,27 +33,27 @@ const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | RemoveDir | RemoveFile | MakeDir | MakeReg | Refer | Truncate
 });
 
-/// The kernel's version of Landlock; 0 where it has none, or it is switched off.
+/// Returns the kernel's version of Landlock; 0 if it has none, or it is disabled.
 pub(crate) fn abi() -> u32 {
-    // SAFETY: without a structure and with this flag the call only answers a number.
+    // SAFETY: without a structure and with this flag the call only returns a number.
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, ASK_VERSION)
     };
     u32::try_from(version).unwrap_or(0)
 }
 
-/// What a jailed program may still do with files once it runs: read what is bound, write where that is allowed, execute
-/// nothing. `None` where the kernel has no Landlock.
+/// Returns the ruleset of a running program: it may read what is bound, write where that is allowed, and execute nothing.
+/// `None` if the kernel has no Landlock.
 pub(crate) fn running(spec: &JailSpec) -> io::Result<Option<OwnedFd>> {
-    made(|| rules(spec, None))
+    create(|| rules(spec, None))
 }
 
-/// The same before it runs: it may execute `loader` too, which starts it.
+/// Returns the ruleset before the program runs: the same, but it may also execute `loader`, which starts it.
 pub(crate) fn starting(spec: &JailSpec, loader: &Path) -> io::Result<Option<OwnedFd>> {
-    made(|| rules(spec, Some(loader)))
+    create(|| rules(spec, Some(loader)))
 }
 
-fn made(rules: impl FnOnce() -> Result<RulesetCreated, landlock::RulesetError>) -> io::Result<Option<OwnedFd>> {
+fn create(rules: impl FnOnce() -> Result<RulesetCreated, landlock::RulesetError>) -> io::Result<Option<OwnedFd>> {
     rules().map(Into::into).map_err(io::Error::other)
 }
 
@@ -80,14 +80,14 @@ fn rules(spec: &JailSpec, loader: Option<&Path>) -> Result<RulesetCreated, landl
     }
 }
 
-/// A rule for what lies at `path` and below. What is not there needs none.
+/// Adds a rule for `path` and everything below it. A path that does not exist needs none.
 fn allow(
     rules: RulesetCreated,
     path: &Path,
     rights: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
     let Ok(place) = PathFd::new(path) else { return Ok(rules) };
-    // Of a file only the rights that files can have.
+    // A file takes only the rights that apply to files.
     let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(WANTED) };
     rules.add_rule(PathBeneath::new(place, rights))
 }

@@ -1,4 +1,4 @@
-//! What to run, as data.
+//! The process to run in a jail, as data.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use crate::{ProcessLimits, Profile};
 /// A file or folder of the host that the jail sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// On the host. When we run as root the jail's user must be able to reach it: see [`crate::stage_readable`].
+    /// On the host. If this process is root, the jail's user must be able to reach it: see [`crate::stage_readable`].
     pub host: PathBuf,
     /// In the jail, absolute.
     pub inside: PathBuf,
@@ -18,12 +18,12 @@ pub struct Bind {
 }
 
 impl Bind {
-    /// A bind that can't be written to.
+    /// Creates a read-only bind.
     pub fn read_only(host: impl Into<PathBuf>, inside: impl Into<PathBuf>) -> Self {
         Self { host: host.into(), inside: inside.into(), writable: false }
     }
 
-    /// A bind that can. The host's folder has to belong to the jail's user: see [`crate::give_to_jail`].
+    /// Creates a writable bind. The host's folder must belong to the jail's user: see [`crate::give_to_jail`].
     pub fn writable(host: impl Into<PathBuf>, inside: impl Into<PathBuf>) -> Self {
         Self { host: host.into(), inside: inside.into(), writable: true }
     }
@@ -36,33 +36,33 @@ pub struct JailSpec {
     pub profile: Profile,
     /// The program, by its path in the jail, and its arguments.
     pub argv: Vec<OsString>,
-    /// What it sees, mounted in this order. Without a bind on `/` the root is an empty read-only folder.
+    /// The files that it sees, mounted in this order. Without a bind on `/`, the root is an empty read-only folder.
     pub binds: Vec<Bind>,
     /// Its whole environment. A value that begins with `/` is a path in the jail.
     pub env: Vec<(String, String)>,
     /// Its resource limits.
     pub limits: ProcessLimits,
-    /// Becomes its descriptor 0; `/dev/null` without. Nothing else of ours is inherited; 2 is its log.
+    /// Its descriptor 0; `/dev/null` if `None`. No other descriptor is inherited; 2 is its log.
     pub stdin: Option<OwnedFd>,
-    /// Becomes its descriptor 1; its log without.
+    /// Its descriptor 1; its log if `None`.
     pub stdout: Option<OwnedFd>,
     /// Pins it to one processor.
     pub core: Option<usize>,
     /// Its niceness, 0 to 19.
     pub nice: i32,
-    /// The program puts the Landlock ruleset on itself whose descriptor [`SEAL_VARIABLE`] names, before it touches
-    /// anything of a stranger's. (Nobody can do it earlier: a sealed process may not mount.)
+    /// Whether the program applies the Landlock ruleset whose descriptor [`SEAL_VARIABLE`] names to itself, before it reads
+    /// anything untrusted. (It cannot be applied earlier: a sealed process may not mount.)
     pub seals_itself: bool,
 }
 
-/// Names the descriptor of the ruleset that a program has to put on itself; not set where the kernel has no Landlock.
+/// Names the descriptor of the ruleset that a program must apply to itself; unset if the kernel has no Landlock.
 pub const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
 impl JailSpec {
-    /// A spec with the profile's limits and nothing bound.
+    /// Creates a spec with the profile's limits and without binds.
     #[must_use]
     pub fn new(profile: Profile, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        // The service before its lanes, and a lane before its policy: a policy that keeps many threads busy waits itself.
+        // The service has priority over its lanes, and a lane over its policy: a policy with many busy threads delays only itself.
         let nice = if profile == Profile::Policy { 15 } else { 10 };
         Self {
             profile,

@@ -1,5 +1,5 @@
-//! Making files reachable for the jail's user. When we run as root, jails run as nobody, who can't walk through a
-//! folder like /root; then a copy is made, once, in a place that he can.
+//! Makes files reachable for the jail's user. If this process is root, jails run as nobody, who cannot enter a folder such
+//! as /root; the files are then copied, once, to a folder that nobody can enter.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,41 +11,41 @@ use crate::jail_uid;
 
 const OTHERS_ENTER: u32 = 0o001;
 const OTHERS_READ: u32 = 0o004;
-/// From the bits for others to those for the group.
+/// Shifts the bits for others to those for the group.
 const GROUP_SHIFT: u32 = 3;
 /// Copies begun by this process.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 /// Files in a tree that is staged; the policy runtime has 1500.
 const MAX_ENTRIES: usize = 50_000;
 
-/// A path that the jail's user can't reach.
+/// A path that the jail's user cannot reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{at} is closed to other users, but root runs jails as uid 65534, who needs {path}; \
      move it to an open folder, or open it: chmod o+rX {at}"
 )]
-pub struct Closed {
-    /// What is needed.
+pub struct ClosedPath {
+    /// The path that is needed.
     pub path: PathBuf,
-    /// The folder or file that is closed.
+    /// The folder or file that the user may not enter or read.
     pub at: PathBuf,
 }
 
-/// A tree that can't be copied for the jail's user.
+/// A failure to copy a tree for the jail's user.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// Reading or writing failed.
-    #[error("can't make a copy of {from} that jails can read: {at}")]
+    #[error("cannot make a copy of {from} that jails can read: {at}")]
     Io {
         /// The original.
         from: PathBuf,
         /// The file at which it failed.
         at: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// Not meant for this.
+    /// The tree has too many files.
     #[error("{from} has more than {MAX_ENTRIES} files; it is not copied for jails")]
     TooMany {
         /// The original.
@@ -53,14 +53,14 @@ pub enum StageError {
     },
     /// The copy could not be reached either.
     #[error("the place for copies that jails can read is closed itself")]
-    Closed(#[from] Closed),
+    Closed(#[from] ClosedPath),
 }
 
-/// Whether the jail's user can read `path` itself and enter every folder above it. (What lies below is not looked at.)
+/// Checks that the jail's user can read `path` itself and enter every folder above it. (Files below it are not checked.)
 ///
 /// # Errors
-/// [`Closed`] names the first obstacle.
-pub fn check_reachable(path: &Path) -> Result<(), Closed> {
+/// [`ClosedPath`] names the first obstacle.
+pub fn check_reachable(path: &Path) -> Result<(), ClosedPath> {
     let Some(uid) = jail_uid() else { return Ok(()) };
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for folder in real.ancestors() {
@@ -73,32 +73,32 @@ pub fn check_reachable(path: &Path) -> Result<(), Closed> {
         // The jail's group has the same number as its user.
         let needed = if about.gid() == uid { needed << GROUP_SHIFT } else { needed };
         if about.uid() != uid && about.mode() & needed != needed {
-            return Err(Closed { path: path.to_owned(), at: folder.to_owned() });
+            return Err(ClosedPath { path: path.to_owned(), at: folder.to_owned() });
         }
     }
     Ok(())
 }
 
-/// A folder for [`stage_readable`]'s copies that other users can reach.
+/// Returns the folder for [`stage_readable`]'s copies, which other users can reach.
 #[must_use]
 pub fn default_cache_root() -> PathBuf {
     PathBuf::from("/var/cache/assay")
 }
 
-/// Gives a folder or file that we made to the jail's user, so that a jail can write there.
+/// Changes the owner of a folder or file to the jail's user, so that a jail can write there.
 ///
 /// # Errors
-/// When the owner can't be changed.
+/// The owner cannot be changed.
 pub fn give_to_jail(path: &Path) -> std::io::Result<()> {
     let Some(uid) = jail_uid() else { return Ok(()) };
     std::os::unix::fs::lchown(path, Some(uid), Some(uid))
 }
 
-/// A path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a copy
+/// Returns a path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a copy
 /// below `cache_root`, made once for each state of the original (its names, sizes and times).
 ///
 /// # Errors
-/// [`StageError`] when it can't be read or copied.
+/// [`StageError`] if it cannot be read or copied.
 pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageError> {
     if jail_uid().is_none() {
         return Ok(path.to_owned());
@@ -119,11 +119,11 @@ pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageEr
 /// Names below a path (and the path itself, as ""), folders before their content.
 pub(crate) struct Tree {
     entries: Vec<PathBuf>,
-    /// Everybody may read all of it.
+    /// Whether every user may read all of it.
     pub(crate) is_open: bool,
-    /// Content of all files.
+    /// Total size of all files.
     pub(crate) bytes: u64,
-    /// Tells one state of the tree from another.
+    /// Identifies a state of the tree.
     pub(crate) stamp: String,
 }
 
@@ -159,13 +159,13 @@ impl Tree {
     }
 }
 
-/// Copies beside the target and renames, so that a copy is whole or not there, whoever else makes the same one.
+/// Copies beside the target and renames, so that a copy is complete or absent even if others make the same one.
 fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
     let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("/"));
     if !folder.exists() {
         std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        // Whatever the umask.
+        // Independent of the umask.
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).map_err(|e| failed(folder, e))?;
     }
     // A name of its own for each copy: other processes, and other threads of this one, may make the same one.
@@ -176,13 +176,13 @@ fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageE
         _ => Ok(()),
     });
     if fresh.symlink_metadata().is_ok() {
-        // Failed, or somebody else was faster. A leftover would only cost space.
+        // The copy failed, or another process was faster. A leftover only takes up space.
         drop(std::fs::remove_dir_all(&fresh).or_else(|_| std::fs::remove_file(&fresh)));
     }
     placed
 }
 
-/// Copies a tree to a place that is not there yet.
+/// Copies a tree to a path that does not exist yet.
 pub(crate) fn copy_tree(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
     tree.entries.iter().try_for_each(|name| {
         let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
@@ -201,7 +201,7 @@ fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
         return std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755));
     }
     std::fs::copy(from, to)?;
-    // Not even their owner writes to them: he may be the one who runs the jails.
+    // Read-only even for their owner, who may be the user of the jails.
     let mode = if about.mode() & 0o111 == 0 { 0o444 } else { 0o555 };
     std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode))
 }

@@ -1,10 +1,10 @@
-//! Starting a jail without namespaces: Landlock where the tier has it, filters and limits, put on between fork and exec.
+//! Starting a jail without namespaces: Landlock if the tier has it, filters and limits, applied between fork and exec.
 //!
-//! Nothing is mounted, so a path in the jail is another one on the host: [`PathView`] translates the program, its arguments
-//! and its environment. The program starts by the dynamic loader's name, because the one that its file names is not
-//! there.
+//! Nothing is mounted, so a path in the jail has another name on the host: [`PathView`] translates the program, its arguments
+//! and its environment. The program is started through the dynamic loader, because the loader that its file names does
+//! not exist at that path.
 
-#![expect(unsafe_code, reason = "Landlock and filters are put on between fork and exec")]
+#![expect(unsafe_code, reason = "Landlock and filters are applied between fork and exec")]
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -16,18 +16,18 @@ use std::process::Command;
 use assay_model::Isolation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::child_setup::ChildSetup;
-use crate::namespaces::prefer_oom_kill;
+use crate::child_setup::{ChildSetup, connect};
 use crate::orphans::own_name;
 use crate::output::OutputDrain;
+use crate::priority::prefer_oom_kill;
 use crate::program::LOADER;
-use crate::spawn::{connect, io};
+use crate::spawn_error::io;
 use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, Child, Jail, JailSpec, SpawnError, ruleset};
 
-/// Where a runtime that is the jail's whole root has its libraries.
+/// The libraries of a runtime that is the jail's whole root.
 const ROOT_LIBRARIES: &str = "/lib/x86_64-linux-gnu";
-/// A program's own libraries, before those of the root.
+/// The environment variable with a program's own libraries, which precede those of the root.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// Starts the program itself.
@@ -62,15 +62,15 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
 
     let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = raw.ok_or(SpawnError::Bubblewrap { message: "the program has no pid".to_owned() })?;
-    // Our child is not reaped before we say so: its pid can't be somebody else's.
+    // The child has not been reaped, so its pid cannot have been reused.
     let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("pidfd_open")(error.into()));
     let (monitor, program, watched) = (open()?, open()?, open()?);
     prefer_oom_kill(pid);
     let output = OutputDrain::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
-    Ok(Child::new((pid, monitor), (pid, Some(program)), output).with(view.folder))
+    Ok(Child::new((pid, monitor), (pid, Some(program)), output).with_links(view.folder))
 }
 
-/// Of the loader: where libraries lie, the program, its arguments.
+/// Returns the loader's arguments: the folder of libraries, the program, its arguments.
 fn arguments(spec: &JailSpec, view: &PathView<'_>) -> Vec<OsString> {
     let own = spec.env.iter().find(|(name, _)| name == LIBRARIES).map(|(_, place)| place.as_str());
     let libraries = view.outside(Path::new(own.unwrap_or(ROOT_LIBRARIES)));
@@ -84,19 +84,19 @@ fn environment(spec: &JailSpec, view: &PathView<'_>) -> Vec<(String, OsString)> 
     others.map(|(name, value)| (name.clone(), view.word(value.as_ref()))).collect()
 }
 
-/// The child ends when we do (more exactly: when the thread that spawned it does), in a session of its own.
+/// Makes the child die with this process (more exactly: with the thread that spawned it), in a session of its own.
 fn die_with(command: &mut Command, owner: u32) {
     let prepare = move || {
         rustix::process::setsid()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // We may have ended just before.
+        // The parent may have ended before the call.
         if parent_id() == owner { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
     };
     // SAFETY: `prepare` makes system calls on plain data only: no allocation, no lock.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// The last thing before exec: no new privileges, Landlock, the filters.
+/// Applies the last restrictions before exec: no new privileges, Landlock, the filters.
 fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgram; 2]) {
     let prepare = move || {
         rustix::thread::set_no_new_privs(true)?;
@@ -110,7 +110,7 @@ fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgr
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A compiled filter, aligned as the kernel reads it.
+/// A compiled filter, aligned as the kernel expects it.
 #[derive(Debug)]
 struct FilterProgram(Vec<u64>);
 
@@ -131,11 +131,11 @@ fn check(result: libc::c_long) -> std::io::Result<()> {
     if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Where the jail's paths are on the host.
+/// Translates the jail's paths to those of the host.
 #[derive(Debug)]
 struct PathView<'a> {
     binds: &'a [Bind],
-    /// Links for folders of the jail that no bind is, but that binds lie in.
+    /// Links for folders of the jail that contain binds but are not binds themselves.
     folder: Option<tempfile::TempDir>,
 }
 
@@ -158,7 +158,7 @@ impl<'a> PathView<'a> {
         Ok(Self { binds, folder })
     }
 
-    /// Where `inside` is on the host.
+    /// Returns the host's path of `inside`.
     fn outside(&self, inside: &Path) -> PathBuf {
         let under = self.binds.iter().filter_map(|bind| Some((bind, inside.strip_prefix(&bind.inside).ok()?)));
         let nearest = under.min_by_key(|(_, rest)| rest.components().count());

@@ -1,4 +1,4 @@
-//! What a policy did wrong, fit to be kept and shown.
+//! Failures of policies, sanitised for storage and display.
 
 use std::time::Duration;
 
@@ -15,22 +15,22 @@ pub const LOG_TAIL_BYTES: usize = 64 * 1024;
 /// Longest code kept, in bytes.
 const CODE_BYTES: usize = 32;
 
-/// Signal numbers with a meaning for the author.
+/// Signal numbers that have a message of their own.
 const SIGKILL: i32 = 9;
 const SIGSEGV: i32 = 11;
 const SIGSYS: i32 = 31;
 
-/// A policy that could not be loaded: a result, with the author to blame. All text is sanitised.
+/// A policy that could not be loaded: a result for which the author is to blame. All text is sanitised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFailure {
-    /// `import_error | syntax_error | no_policy | exception | memory` as the runner says, or as seen from outside
+    /// `import_error | syntax_error | no_policy | exception | memory` as the runner reports, or as observed from outside
     /// `import_timeout | exited | protocol | log_flood`.
     pub code: String,
     /// One line for the author.
     pub message: String,
-    /// Python traceback of the author's own frames; empty when there is none.
+    /// Python traceback of the author's own frames; empty if there is none.
     pub traceback: String,
-    /// The end of what it printed.
+    /// The end of its output.
     pub log_tail: String,
 }
 
@@ -48,7 +48,7 @@ impl PolicyFailure {
         Self { code: code.to_owned(), message: message.into(), traceback: String::new(), log_tail: String::new() }
     }
 
-    /// It ended without an answer. The kernel ends it after `cpu_limit` of CPU time.
+    /// Creates the failure of a process that ended without an answer. The kernel ends it after `cpu_limit` of CPU time.
     pub(crate) fn exited(exit: &Exit, cpu_limit: Option<Duration>) -> Self {
         if exit.reason == ExitReason::Flooded {
             let limit = assay_jail::FLOOD_BYTES / (1024 * 1024);
@@ -77,10 +77,10 @@ impl PolicyFailure {
     }
 }
 
-/// Evidence that another process sent the SIGKILL that ended it. A policy has no call for that, and its jail refuses exit
-/// statuses that look like it; the kernel sends one only over the limit of CPU time (memory over its limit is not given). It
-/// counts that in ticks, and a policy that works across each tick and sleeps in between is charged for several times what it
-/// uses: so there is evidence only while even all processors together had too few ticks for it.
+/// Returns evidence that another process sent the SIGKILL that ended it. A policy has no system call for that, and its jail refuses exit
+/// statuses that look like it; the kernel sends one only above the limit of CPU time (memory above its limit is denied). It
+/// counts in ticks, and a policy that works across each tick and sleeps in between is charged several times what it uses: so
+/// there is evidence only while all processors together had too few ticks for the limit.
 pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> Option<String> {
     let killed = exit.reason == ExitReason::Signalled && exit.signal == Some(SIGKILL);
     let over_limit = cpu_limit.is_some_and(|limit| exit.cpu_counted_at_most >= limit);
@@ -94,7 +94,7 @@ pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> O
     })
 }
 
-/// The end of an untrusted log as text.
+/// Returns the end of an untrusted log as text.
 pub(crate) fn log_text(tail: &[u8]) -> String {
     sanitise(&String::from_utf8_lossy(tail), LOG_TAIL_BYTES)
 }

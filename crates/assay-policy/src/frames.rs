@@ -1,4 +1,4 @@
-//! Reading frames from a peer that may say anything, or nothing, while watching it.
+//! Reading frames from an untrusted peer while watching it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
@@ -7,21 +7,21 @@ use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, MAX_REPLY_
 
 use crate::stream::PolicyStream;
 
-/// How often the watch is asked while nothing arrives.
+/// The interval at which the watch is called while nothing arrives.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Why no frame came.
+/// A failure to receive a frame.
 #[derive(Debug)]
 pub(crate) enum ReceiveError<W> {
-    /// The peer is gone.
+    /// The peer closed the stream.
     Closed,
-    /// It does not speak frames.
+    /// The peer sent something other than a frame.
     Frame(FrameError),
-    /// The watch said stop.
+    /// The watch stopped the wait.
     Watch(W),
 }
 
-/// Receives one frame; `watch` is asked at every tick and stops the wait by returning something.
+/// Receives one frame; `watch` is called at every tick and stops the wait by returning a value.
 pub(crate) fn receive<W>(
     stream: &mut PolicyStream,
     mut watch: impl FnMut() -> Option<W>,
@@ -34,7 +34,7 @@ pub(crate) fn receive<W>(
     Ok((header, payload))
 }
 
-/// Sends one small frame: the pipe's buffer takes it at once.
+/// Sends one small frame, which fits the pipe's buffer.
 pub(crate) fn send(stream: &mut PolicyStream, kind: FrameKind, nonce: u64, payload: &[u8]) -> std::io::Result<()> {
     stream.write_all(&frame(kind, 0, nonce, payload))
 }

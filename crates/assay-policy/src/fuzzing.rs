@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: what a policy's process, a lane and a policy server send, and is read by private code otherwise.
+//! Entry points for fuzzing: private code that reads what a policy's process, a lane and a policy server send.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::stream::PolicyStream;
 
 pub use crate::remote::fuzzing::{NONCE, http_answer, openpi_answer, relay};
 
-/// Reads what a policy's process that sends `bytes` (at most a pipe's 64 KiB of them) tells the worker.
+/// Reads `bytes` (at most a pipe's 64 KiB of them) as the worker reads the frames of a policy's process.
 ///
 /// # Errors
-/// No pipe.
+/// A pipe cannot be created.
 pub fn runner_frames(bytes: &[u8]) -> std::io::Result<()> {
     let (mut stream, ends) = PolicyStream::pipes()?;
     let mut policy = std::fs::File::from(ends.stdout);

@@ -1,8 +1,8 @@
-//! A policy's way in, and its life: taking in an archive, folder or file ([`intake`]), and running it in a jail from a
-//! pool of warm interpreters ([`Pool`]); or reaching it as a server elsewhere ([`remote`]).
+//! Intake and execution of policies: checks and unpacks an archive, folder or file ([`intake`]), and runs it in a jail from
+//! a pool of warm interpreters ([`Pool`]), or connects to a policy server ([`remote`]).
 //!
-//! Begin with [`Pool::take`]: it yields a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames on its
-//! stream (hand it to a lane) or the author's own mistake as a [`PolicyFailure`]. Errors are only ever ours.
+//! To start reading: [`Pool::take`] returns a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames on its
+//! stream (hand it to a lane) or a mistake of the author as a [`PolicyFailure`]. Errors are always internal.
 
 pub mod attacks;
 mod connection;
@@ -25,7 +25,9 @@ pub use intake::{
     ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_SCENARIO_ARCHIVE_BYTES, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, check_archive, intake,
 };
-pub use pool::{LoadLimits, LoadOutcome, LoadRequest, Pool, PoolConfig, PoolError, Prepared, ProcessBudget, TakeError};
+pub use pool::{
+    LoadLimits, LoadOutcome, LoadRequest, Pool, PoolConfig, PoolError, PreparingPolicy, ProcessBudget, TakeError,
+};
 pub use process::PolicyProcess;
 pub use random::random_number;
 pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};

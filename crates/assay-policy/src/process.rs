@@ -9,49 +9,49 @@ use crate::failure::log_text;
 use crate::pool::Member;
 use crate::stream::PolicyStream;
 
-/// After CLOSE a policy gets this long for its `close()`.
+/// The time for a policy's `close()` after CLOSE.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
-/// A loaded policy in its jail. Dropping it kills it; either way neither process nor folder stays.
+/// A loaded policy in its jail. Dropping it kills it. Neither the process nor its folder outlives this value.
 #[derive(Debug)]
 pub struct PolicyProcess {
     stream: Option<PolicyStream>,
     nonce: u64,
-    import: Imported,
+    import: ImportedPolicy,
     member: Member,
 }
 
-/// What an import used, and what limits the process.
+/// The CPU time of an import, and the limits of the process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedPolicy {
     /// CPU time of the import.
     pub(crate) cpu: Duration,
-    /// Reading of the process's CPU clock at which the import's budget is used up.
+    /// The reading of the process's CPU clock at which the import's budget is used up.
     pub(crate) ends_at: Duration,
     /// CPU time after which the kernel ends the process.
     pub(crate) cpu_limit: Duration,
 }
 
 impl PolicyProcess {
-    pub(crate) fn new(stream: PolicyStream, nonce: u64, import: Imported, member: Member) -> Self {
+    pub(crate) fn new(stream: PolicyStream, nonce: u64, import: ImportedPolicy, member: Member) -> Self {
         Self { stream: Some(stream), nonce, import, member }
     }
 
     /// Pins it to one processor: the lane's.
     ///
     /// # Errors
-    /// No such processor.
+    /// The processor does not exist.
     pub fn pin(&self, core: usize) -> std::io::Result<()> {
         self.member.child.pin(core)
     }
 
-    /// Whether its process still runs.
+    /// Returns whether its process still runs.
     pub fn is_running(&mut self) -> bool {
         self.member.child.try_wait().is_none()
     }
 
     fn end(mut self, grace: Duration) -> PolicyEnd {
-        // A lane that died without a CLOSE leaves us the last end of the stream: its closing is one too.
+        // If a lane died without a CLOSE, this is the last end of the stream: closing it has the same effect.
         self.stream = None;
         let child = &mut self.member.child;
         let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());

@@ -1,8 +1,9 @@
-//! Numbers that nobody can guess.
+//! Unpredictable numbers.
 
 use std::io;
 
-/// Nobody but the host and the one connection it is drawn for knows it, so no other can speak in its name.
+/// Returns a random number, known only to the host and the connection it is drawn for, so that no other process can
+/// impersonate it.
 pub fn random_number() -> io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

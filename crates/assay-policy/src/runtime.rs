@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use assay_jail::{StageError, stage_readable};
 use serde::Deserialize;
 
-/// Names the folder, before all other places.
+/// The environment variable that names the folder; it precedes all other places.
 pub const RUNTIME_VARIABLE: &str = "ASSAY_PYTHON_RUNTIME";
 const INTERPRETER: &str = "py/bin/python3";
 const INSTALLED: &str = "/usr/lib/assay/python";
@@ -16,7 +16,7 @@ const MANIFEST: &str = "manifest.json";
 pub struct Runtime {
     /// The folder to mount as the jail's root.
     pub root: PathBuf,
-    /// What is in it.
+    /// Its manifest.
     pub manifest: RuntimeManifest,
 }
 
@@ -31,31 +31,31 @@ pub struct RuntimeManifest {
     pub sha256: String,
 }
 
-/// No usable runtime.
+/// A failure to find a usable runtime.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// Nowhere.
+    /// There is none.
     #[error("there is no Python runtime for policies (looked at {}); run `make setup`, or set {RUNTIME_VARIABLE}", list(.0))]
     Missing(Vec<PathBuf>),
-    /// Without a readable manifest.
+    /// Its manifest cannot be read.
     #[error("the Python runtime at {root} is incomplete: {why}; run `make setup` again")]
     Incomplete {
-        /// Where.
+        /// Its folder.
         root: PathBuf,
         /// What is missing.
         why: String,
     },
-    /// A copy for the jail's user.
+    /// The copy for the jail's user failed.
     #[error("the Python runtime can't be made readable for jails")]
     Stage(#[from] StageError),
 }
 
 impl Runtime {
     /// Finds the runtime: `$ASSAY_PYTHON_RUNTIME`, beside the binary (`../../vendor/python`), `./vendor/python`,
-    /// `/usr/lib/assay/python`. When the jail's user can't read it, it is copied below `cache_root` once.
+    /// `/usr/lib/assay/python`. If the jail's user cannot read it, it is copied below `cache_root` once.
     ///
     /// # Errors
-    /// [`RuntimeError`], which tells how to get one.
+    /// [`RuntimeError`], which says how to install one.
     pub fn find(cache_root: &Path) -> Result<Self, RuntimeError> {
         if let Some(named) = std::env::var_os(RUNTIME_VARIABLE) {
             return Self::at(Path::new(&named), cache_root);
@@ -67,10 +67,10 @@ impl Runtime {
         }
     }
 
-    /// The runtime at `root`.
+    /// Opens the runtime at `root`.
     ///
     /// # Errors
-    /// [`RuntimeError`] when there is none, or it can't be copied.
+    /// [`RuntimeError`] if there is none, or it cannot be copied.
     pub fn at(root: &Path, cache_root: &Path) -> Result<Self, RuntimeError> {
         if !root.join(INTERPRETER).is_file() {
             return Err(RuntimeError::Missing(vec![root.to_owned()]));

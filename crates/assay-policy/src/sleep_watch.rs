@@ -1,7 +1,7 @@
-//! Measures from outside how long a policy sleeps while it is waited for.
+//! Measures from outside how long a policy sleeps while a lane waits for it.
 //!
-//! A policy that waits for a processor is not to blame for the delay; one that sleeps is. Sums over threads (run-queue
-//! delay) can be made up by the policy, so the states of its threads are sampled at random moments instead: a share of the
+//! A policy that waits for a processor is not to blame for the delay; one that sleeps is. A policy can falsify sums over
+//! threads (run-queue delay), so the states of its threads are sampled at random moments instead: a share of the
 //! samples is an unbiased estimate of a share of the time, whatever the policy does between them.
 
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use assay_model::Generator;
 const LEAST_GAP: Duration = Duration::from_millis(20);
 /// Most time between two samples.
 const MOST_GAP: Duration = Duration::from_millis(80);
-/// Most time that one sample counts for: a watcher that was late itself proves nothing about the time in between.
+/// Most time that one sample counts for: if the watcher itself was late, nothing is known about the time in between.
 const MOST_WEIGHT: Duration = Duration::from_millis(100);
 
 /// The sleep of one policy over its episode.
@@ -22,23 +22,23 @@ pub struct SleepWatch {
     random: Generator,
     /// Sleep in all waits.
     asleep: Duration,
-    /// Sleep in the wait that is under way.
+    /// Sleep in the current wait.
     asleep_now: Duration,
-    /// How long its process has been stopped, in the wait that is under way.
+    /// The time for which its process has been stopped in the current wait.
     stopped: Duration,
-    /// The last sample of the wait that is under way, and the moment of the next.
+    /// The last sample of the current wait, and the time of the next.
     samples: Option<(Instant, Instant)>,
 }
 
 impl SleepWatch {
-    /// A watch that has seen nothing; `seed` must not be known to the policy.
+    /// Creates a watch without samples; `seed` must not be known to the policy.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let zero = Duration::ZERO;
         Self { random: Generator::new(seed), asleep: zero, asleep_now: zero, stopped: zero, samples: None }
     }
 
-    /// A wait for the policy begins at `now`, unless one is under way.
+    /// Begins a wait for the policy at `now`, unless there is one.
     pub fn begin(&mut self, now: Instant) {
         if self.samples.is_none() {
             (self.asleep_now, self.stopped) = (Duration::ZERO, Duration::ZERO);
@@ -46,12 +46,12 @@ impl SleepWatch {
         }
     }
 
-    /// The wait is over: the policy has answered.
+    /// Ends the wait: the policy has answered.
     pub fn end(&mut self) {
         self.samples = None;
     }
 
-    /// Until the next sample is due; `None` while there is no wait.
+    /// Returns the time until the next sample; `None` outside a wait.
     #[must_use]
     pub fn due_in(&self, now: Instant) -> Option<Duration> {
         self.samples.map(|(_, next)| next.saturating_duration_since(now))
@@ -74,19 +74,19 @@ impl SleepWatch {
         self.samples = Some((now, now + self.gap()));
     }
 
-    /// Sleep in all waits so far.
+    /// Returns the sleep in all waits so far.
     #[must_use]
     pub fn asleep(&self) -> Duration {
         self.asleep
     }
 
-    /// Sleep in the wait that is under way, or in the last one.
+    /// Returns the sleep in the current wait, or in the last one.
     #[must_use]
     pub fn asleep_in_this_wait(&self) -> Duration {
         self.asleep_now
     }
 
-    /// How long its process has been stopped from outside without a break.
+    /// Returns for how long its process has been stopped from outside without a break.
     #[must_use]
     pub fn stopped(&self) -> Duration {
         self.stopped

@@ -1,4 +1,4 @@
-//! Our end of the stream of frames between a policy and whoever drives it.
+//! The driver's end of the stream of frames between a policy and its driver.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What goes to a policy and what comes from it: two pipes, or twice the same socket. (Pipes take half a socket's time
+/// The streams to and from a policy: two pipes, or the same socket twice. (Pipes take half a socket's time
 /// for small frames.)
 #[derive(Debug)]
 pub struct PolicyStream {
@@ -24,7 +24,7 @@ pub(crate) struct PolicyEnds {
 }
 
 impl PolicyStream {
-    /// Two new pipes.
+    /// Creates two pipes.
     pub(crate) fn pipes() -> io::Result<(Self, PolicyEnds)> {
         let (stdin, to) = io::pipe()?;
         let (from, stdout) = io::pipe()?;
@@ -32,19 +32,19 @@ impl PolicyStream {
         Ok((ours, PolicyEnds { stdin: stdin.into(), stdout: stdout.into() }))
     }
 
-    /// An end of a socket pair.
+    /// Wraps an end of a socket pair.
     pub(crate) fn socket(socket: UnixStream) -> io::Result<Self> {
         let to = OwnedFd::from(socket.try_clone()?).into();
         Ok(Self { to, from: OwnedFd::from(socket).into() })
     }
 
-    /// What frames to the policy are written to, and what its own are read from: what a lane is handed.
+    /// Returns the descriptors that a lane writes frames to and reads frames from.
     #[must_use]
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.to.as_fd(), self.from.as_fd()]
     }
 
-    /// Waits at most `limit` until something can be read, or the other end is gone.
+    /// Waits at most `limit` until something can be read, or the other end is closed.
     #[must_use]
     pub fn is_readable(&self, limit: Duration) -> bool {
         let limit = Timespec::try_from(limit).ok();

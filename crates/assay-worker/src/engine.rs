@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_jail::{Jail, Program, Strongest, default_cache_root, native_program, stage_readable};
+use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
 use assay_model::{Fingerprint, Isolation, ScenarioId};
-use assay_policy::remote::{AddressGuard, Remote, RemoteLimits};
+use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
@@ -94,7 +94,7 @@ pub struct Engine {
     jail: Jail,
     lane: Program,
     pools: Result<Pools, NotIsolated>,
-    remote: Remote,
+    remote: ServerConnector,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
     /// Dropped after everything that lies in it.
@@ -155,7 +155,7 @@ impl Engine {
     /// [`EngineError`] names the missing piece.
     pub fn start(installation: &Installation, options: EngineOptions) -> Result<Self, EngineError> {
         let cache_root = default_cache_root();
-        let Strongest { jail, missing } = Jail::strongest()?;
+        let StrongestJail { jail, missing } = Jail::strongest()?;
         let isolation = jail.isolation();
         if isolation != Isolation::Namespaces {
             // Simulators are our own code: they run in what there is.
@@ -302,7 +302,7 @@ impl Engine {
 
     /// Talks to policy servers.
     #[must_use]
-    pub fn remote(&self) -> &Remote {
+    pub fn remote(&self) -> &ServerConnector {
         &self.remote
     }
 
@@ -321,8 +321,8 @@ fn reasons(missing: &[(Isolation, String)]) -> String {
     missing.iter().map(|(tier, why)| format!("{tier}: {why}")).collect::<Vec<_>>().join("; ")
 }
 
-fn remote(guard: AddressGuard) -> io::Result<Remote> {
-    Remote::new(guard, RemoteLimits::default())
+fn remote(guard: AddressGuard) -> io::Result<ServerConnector> {
+    ServerConnector::new(guard, RemoteLimits::default())
 }
 
 /// The processor that lane number `lane` is pinned to.

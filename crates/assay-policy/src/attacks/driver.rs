@@ -1,4 +1,4 @@
-//! The lane's side of a policy, as far as attacks need it: begins, asks for a few actions, believes nothing.
+//! The lane's side of a policy, as far as attacks need it: begins, requests a few actions, trusts nothing.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use crate::stream::PolicyStream;
 
 /// Numbers in an action.
 const ACTION_DIM: u32 = 7;
-/// Steps: an answer that comes late or twice shows at the next one.
+/// Steps: a late or repeated answer shows at the next one.
 const STEPS: u32 = 3;
 
-/// What a policy answered.
+/// The answer of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AttackAnswer {
-    /// Every step, with actions of the right form.
+    /// Valid actions at every step.
     Actions,
-    /// That it failed.
+    /// A failure.
     Fault(PolicyFault),
-    /// Something that was not asked for.
+    /// An unsolicited or invalid frame.
     Protocol,
     /// It closed its stream.
     Closed,
@@ -27,7 +27,7 @@ pub(super) enum AttackAnswer {
     Silent,
 }
 
-/// Runs a policy for a few steps. Who takes longer than `patience` over one is given up, as a lane would.
+/// Runs a policy for a few steps. Like a lane, gives up on a policy that takes longer than `patience` for one.
 pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -> AttackAnswer {
     use std::io::Write;
     let init = Init {
@@ -42,7 +42,7 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
     let questions = std::iter::once((FrameKind::Init, 0, init, FrameKind::Ready))
         .chain((0..STEPS).map(|seq| (FrameKind::Observation, seq, observation.clone(), FrameKind::Action)));
     for (kind, seq, payload, wanted) in questions {
-        // Whether it could be sent shows in the answer.
+        // A failure to send shows in the answer.
         drop(stream.write_all(&frame(kind, seq, nonce, &payload)));
         if let Some(other) = ask(stream, nonce, seq, wanted, patience) {
             return other;
@@ -52,7 +52,7 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
     AttackAnswer::Actions
 }
 
-/// `None`: the answer that was wanted.
+/// Returns `None` for a valid answer.
 fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: FrameKind, patience: Duration) -> Option<AttackAnswer> {
     let until = Instant::now() + patience;
     let answer = receive(stream, || (Instant::now() > until).then_some(()));

@@ -1,11 +1,11 @@
-//! Attacks on the jail, as data, and what becomes of each on this machine.
+//! Attacks on the jail, as data, and their outcome on this machine.
 //!
-//! `attacks/attacks.toml` is the table: what is tried, and exactly what it must get. [`run`] tries all of it with real
-//! jails and the real Python; `assay doctor --jail` shows the result, and the test suite holds it. After each attack the
-//! same function looks for what is left of it: a process, a descriptor, a file.
+//! `attacks/attacks.toml` is the table: each attack with its exact expected outcome. [`run`] runs all of them with real
+//! jails and the real Python; `assay doctor --jail` shows the result, and the test suite requires it. After each attack the
+//! same function checks for remains: a process, a descriptor, a file.
 //!
-//! Beside the attacks from inside, [`fences`] looks at a jailed process from outside: where several layers stop the same
-//! attack, the loss of one of them would not show from inside.
+//! In addition, [`fences`] inspects a jailed process from outside: where several layers stop the same attack, the loss of
+//! one of them would not show from inside.
 
 mod driver;
 mod outside;

@@ -1,4 +1,4 @@
-//! A jailed policy seen from outside: which fences stand around it. What several fences stop shows here, one by one.
+//! A jailed policy inspected from outside: each fence is checked on its own, even where several stop the same attack.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::AttackError;
 use crate::{IntakeLimits, LoadOutcome, PolicyConnection, Pool, PoolConfig, intake};
 
 const HARMLESS: &str = "def policy(observation):\n    return [0.0] * 7\n";
-/// Namespaces that a policy has of its own.
+/// The namespaces that a policy does not share.
 const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
-/// The list of what is allowed, the list of what ends a process, and the runner's own seal.
+/// The filter of allowed calls, the filter of calls that end a process, and the runner's own seal.
 const FILTERS: u32 = 3;
 const NESTING: &str = "further user namespaces";
 const NO_NESTING: &str = "can't be made";
-/// As `/proc` shows an empty set.
+/// An empty set as `/proc` shows it.
 const NO_CAPABILITIES: &str = "0000000000000000";
 /// Threads of a policy, which the kernel counts as processes of its user.
 const THREADS: u64 = 16;
@@ -25,18 +25,18 @@ const THREADS: u64 = 16;
 /// One fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceCheck {
-    /// Which.
+    /// Its name.
     pub name: String,
-    /// What stands there.
+    /// The value found.
     pub found: String,
-    /// What has to.
+    /// The required value.
     pub expected: String,
-    /// It is missing, and the tier is known to be without it.
+    /// Whether the tier is known to lack it.
     pub is_weaker: bool,
 }
 
 impl FenceCheck {
-    /// Whether it stands.
+    /// Returns whether it holds.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.found == self.expected
@@ -46,7 +46,7 @@ impl FenceCheck {
         Self { name: name.to_owned(), found: found.into(), expected: expected.into(), is_weaker: false }
     }
 
-    /// One that a tier without namespaces does not have.
+    /// Marks a fence that a tier without namespaces does not have.
     fn of_namespaces(self, isolation: Isolation) -> Self {
         match isolation {
             Isolation::Namespaces => self,
@@ -57,10 +57,10 @@ impl FenceCheck {
     }
 }
 
-/// Starts a policy and looks at the fences around it.
+/// Starts a policy and checks the fences around it.
 ///
 /// # Errors
-/// [`AttackError`]: it can't be started.
+/// [`AttackError`]: it cannot be started.
 pub fn fences(config: PoolConfig) -> Result<Vec<FenceCheck>, AttackError> {
     let limits = ProcessLimits::of(Profile::Policy);
     let isolation = config.isolation;
@@ -111,7 +111,7 @@ fn namespaces(proc: &Path) -> Vec<FenceCheck> {
         .into()
 }
 
-/// Whether it could make itself a user namespace, if no filter forbade it.
+/// Returns whether it could create a user namespace if no filter forbade it.
 fn nesting(pid: i32, isolation: Isolation) -> FenceCheck {
     if isolation != Isolation::Namespaces {
         return FenceCheck::new(NESTING, "as on the host", NO_NESTING);
@@ -132,7 +132,7 @@ fn status(proc: &Path) -> Vec<FenceCheck> {
     let theirs = read(proc, "status");
     let ours = read(Path::new("/proc/self"), "status");
     let field = |name| status_field(&theirs, name);
-    // A container may have given us a filter already.
+    // A container may already have applied a filter.
     let inherited: u32 = status_field(&ours, "Seccomp_filters").parse().unwrap_or(0);
     let root = if field("Uid") == "0" { "root" } else { "an ordinary user" };
     vec![
@@ -148,7 +148,7 @@ fn status_field(status: &str, name: &str) -> String {
     line.unwrap_or("unknown").split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// A session of its own has no terminal to type on.
+/// Checks that it has a session of its own, and so no terminal.
 fn session(proc: &Path) -> FenceCheck {
     let of = |proc: &Path| {
         let stat = fs::read_to_string(proc.join("stat")).unwrap_or_default();
@@ -159,7 +159,7 @@ fn session(proc: &Path) -> FenceCheck {
     FenceCheck::new("session", found, "its own")
 }
 
-/// Everything it sees of file systems is read-only, but for the two devices.
+/// Checks that every file system it sees is read-only, except for the two devices.
 fn mounts(proc: &Path) -> FenceCheck {
     let text = read(proc, "mountinfo");
     let mut writable: Vec<&str> = text

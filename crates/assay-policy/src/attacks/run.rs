@@ -1,4 +1,4 @@
-//! Making the attacks, one after another, and looking for what each leaves behind.
+//! Runs the attacks, one after another, and checks what each leaves behind.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,33 +15,33 @@ use crate::{
     TakeError, intake,
 };
 
-/// A jail has to be gone this soon after its end.
+/// The time within which nothing of a jail may remain after its end.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
-/// An attack that fails to import has this long, in CPU and by the wall.
+/// The limit of an import, in CPU time and in wall-clock time.
 const IMPORT_CPU: Duration = Duration::from_millis(500);
 const IMPORT_WALL: Duration = Duration::from_secs(3);
 
-/// What became of one attack.
+/// The report of one attack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttackReport {
-    /// What it got: `refused: NAME ERRNO`, `got: VALUE` (it succeeded), `killed by signal N`, `ended with status N`,
+    /// Its outcome: `refused: NAME ERRNO`, `got: VALUE` (it succeeded), `killed by signal N`, `ended with status N`,
     /// `killed: flood`, `killed: no answer`, `protocol violation`, `fault: CODE`, `not loaded: CODE`.
     pub outcome: String,
-    /// What was left of it: processes, descriptors, files. Empty when all is well.
+    /// Its remains: processes, descriptors, files. Empty if there are none.
     pub left: Vec<String>,
     /// The end of its log.
     pub log: String,
 }
 
 impl AttackReport {
-    /// Whether it got what it should, and left nothing.
+    /// Returns whether it had the expected outcome, and left nothing.
     #[must_use]
     pub fn holds(&self, attack: &Attack, isolation: Isolation) -> bool {
         outcome_matches(&self.outcome, attack.expected(isolation)) && self.left.is_empty()
     }
 }
 
-/// Attacks that could not be made: our fault.
+/// A failure to run the attacks: an internal error.
 #[derive(Debug, thiserror::Error)]
 pub enum AttackError {
     /// The table.
@@ -61,12 +61,12 @@ pub enum AttackError {
     Take(#[from] TakeError),
 }
 
-/// Makes every attack for which `wanted` holds and tells what became of it. `config.size` is set to 0, so that after each
+/// Runs every attack for which `wanted` holds and reports its outcome. `config.size` is set to 0, so that after each
 /// attack there is no process and no descriptor that was not there before; the calling process may do nothing else
 /// meanwhile.
 ///
 /// # Errors
-/// [`AttackError`]: an attack could not be made. What an attack gets is in its report.
+/// [`AttackError`]: an attack could not be run. The outcome of an attack is in its report.
 pub fn run(
     config: PoolConfig,
     wanted: &dyn Fn(&Attack) -> bool,
@@ -149,7 +149,7 @@ fn outcome(answer: &AttackAnswer, end: &PolicyEnd) -> String {
     }
 }
 
-/// What exists of us: children, descriptors, files in the work folder, control groups.
+/// Lists what exists of this process: children, descriptors, files in the work folder, control groups.
 struct Traces(BTreeSet<String>);
 
 impl Traces {
@@ -166,7 +166,7 @@ impl Traces {
         Self(traces)
     }
 
-    /// What is there now and was not before. A process that was killed has a moment to be gone.
+    /// Returns what exists now and did not before. A killed process has a short time to end.
     fn left(&self, work: &Path) -> Vec<String> {
         let until = Instant::now() + GONE_LIMIT;
         loop {
@@ -184,7 +184,7 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Processes that descend from this one.
+/// Returns the descendants of this process.
 fn children() -> Vec<u32> {
     let parents: Vec<(u32, u32)> = names(Path::new("/proc"))
         .into_iter()

@@ -10,35 +10,35 @@ use super::limits::{ArchiveKind, MAX_NAME_BYTES};
 const SHOWN_NAME_BYTES: usize = 200;
 const MIB: u64 = 1024 * 1024;
 
-/// A policy or scenario that was not taken in.
+/// A policy or scenario that was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// No such path.
     #[error("{path} does not exist; give a zip archive, a folder with policy.py, or a .py file")]
     NotFound {
-        /// What was given.
+        /// The given path.
         path: PathBuf,
     },
-    /// Not an archive that we read.
+    /// Not a supported archive.
     #[error("this is not a usable zip archive: {why}; pack the folder again with an ordinary zip program")]
     NotZip {
         /// What is wrong with it.
         why: String,
     },
-    /// The archive itself.
+    /// The archive is too large.
     #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
     TooLarge {
-        /// What it holds.
+        /// Its kind.
         what: ArchiveKind,
         /// Its size.
         bytes: u64,
         /// The limit.
         limit: u64,
     },
-    /// All of it, unpacked.
+    /// The unpacked files are too large.
     #[error("unpacked, the {what} has more than {} MiB; leave out what it does not need", .limit / MIB)]
     TooLargeUnpacked {
-        /// What it is.
+        /// Its kind.
         what: ArchiveKind,
         /// The limit in bytes.
         limit: u64,
@@ -46,17 +46,17 @@ pub enum IntakeError {
     /// Too many files.
     #[error("the {what} has {found} entries, at most {limit} are taken; pack many small files into one")]
     TooManyEntries {
-        /// What it is.
+        /// Its kind.
         what: ArchiveKind,
-        /// How many, as far as counted.
+        /// The number, as far as counted.
         found: usize,
         /// The limit.
         limit: usize,
     },
-    /// One entry.
+    /// An entry is invalid.
     #[error("entry '{entry}': {problem}")]
     Entry {
-        /// Its name, made fit to be shown.
+        /// Its name, sanitised.
         entry: String,
         /// What is wrong with it.
         problem: EntryProblem,
@@ -64,17 +64,17 @@ pub enum IntakeError {
     /// `policy.py` or `scenario.toml` is missing.
     #[error("there is no {} at the root of the {what} (or in its only top folder){}", .what.main(), hint(.what, .elsewhere))]
     NoMain {
-        /// What it is.
+        /// Its kind.
         what: ArchiveKind,
-        /// Where one was found instead.
+        /// The folder where one was found instead.
         elsewhere: Option<String>,
     },
-    /// Reading or writing on our side.
+    /// Reading or writing failed on this machine.
     #[error("can't read or write {path}")]
     Io {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -92,7 +92,7 @@ pub enum EntryProblem {
     /// Empty, `.`, control characters, a backslash, not UTF-8, or too long.
     #[error("its name is not plain ({0}); rename the file")]
     Name(&'static str),
-    /// Folders in folders.
+    /// Too many nested folders.
     #[error("it lies {found} folders deep, at most {limit} are taken; flatten the folders")]
     TooDeep {
         /// Its depth.
@@ -112,7 +112,7 @@ pub enum EntryProblem {
     /// Neither stored nor deflated.
     #[error("it is packed with method {0}; use the ordinary one (deflate)")]
     Method(u16),
-    /// A bomb.
+    /// A decompression bomb.
     #[error("it unpacks to {ratio} times its size, at most {limit} is taken; store generated data in another form")]
     Ratio {
         /// Unpacked by packed bytes.
@@ -131,7 +131,7 @@ pub enum EntryProblem {
 }
 
 impl IntakeError {
-    /// Whether this is our failure, not the author's.
+    /// Returns whether this is an internal failure, not the author's.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Io { .. })
@@ -142,7 +142,7 @@ impl IntakeError {
     }
 }
 
-/// An untrusted name, fit to be shown.
+/// Returns an untrusted name, sanitised for display.
 pub(crate) fn shown(name: &str) -> String {
     let cut: String = name.chars().take(MAX_NAME_BYTES).collect();
     sanitise(&cut, SHOWN_NAME_BYTES)

@@ -11,7 +11,7 @@ use super::limits::IntakeLimits;
 use super::names::{Clashes, components, is_left_out, place};
 use super::write::{CopyError, Observer, WriteCount};
 
-/// The hash of the content of one file after another, each behind its name and length.
+/// The hash over all files, each as its name, length and content.
 struct Listing(Sha256);
 
 impl Observer for Listing {
@@ -20,7 +20,7 @@ impl Observer for Listing {
     }
 }
 
-/// Takes a folder. Links are refused: what they lead to may be anything.
+/// Takes in a folder. Links are rejected: their targets may be anything.
 pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let mut found = walk(root, limits)?;
     found.sort_unstable();
@@ -28,7 +28,7 @@ pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
     copy(found.iter().map(|parts| root.join(parts.iter().collect::<PathBuf>())).zip(targets), dest, limits)
 }
 
-/// Takes one file, whatever its name, as `policy.py`.
+/// Takes in one file of any name as `policy.py`.
 pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     copy(std::iter::once((path.to_owned(), PathBuf::from("policy.py"))), dest, limits)
 }
@@ -54,7 +54,7 @@ fn copy(
     Ok(Intake { sha256: hex(listing.0), files: written.files, bytes: written.bytes })
 }
 
-/// The files below `root` that are not left out, as lists of names.
+/// Returns the files below `root` that are not ignored, as lists of names.
 fn walk(root: &Path, limits: &IntakeLimits) -> Result<Vec<Vec<String>>, IntakeError> {
     let (mut files, mut clashes, mut count) = (Vec::new(), Clashes::default(), 0);
     let mut open = vec![Vec::new()];

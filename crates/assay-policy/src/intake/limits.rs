@@ -1,4 +1,4 @@
-//! What is taken in, and how much of it.
+//! The kinds of archives that are accepted, and their limits.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ pub const MAX_ENTRIES: usize = 512;
 pub const MAX_RATIO: u64 = 200;
 /// Most folders in a path, the file included.
 pub const MAX_DEPTH: usize = 8;
-/// Entries up to this size may have any ratio: a small file of zeroes is no bomb.
+/// Entries up to this size may have any ratio: a small file of zeroes is not a bomb.
 pub(crate) const RATIO_FREE_BYTES: u64 = 1024 * 1024;
 /// Longest name of an entry, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
-/// Longest part of a name between slashes, in bytes: what file systems take.
+/// Longest part of a name between slashes, in bytes: the limit of file systems.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 255;
 
 /// Largest archive of a scenario, in bytes.
@@ -26,7 +26,7 @@ pub const MAX_SCENARIO_BYTES: u64 = 64 * 1024 * 1024;
 /// Most entries of a scenario, folders included.
 pub const MAX_SCENARIO_ENTRIES: usize = 256;
 
-/// What an archive holds.
+/// The kind of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
     /// A policy: `policy.py` and what it needs.
@@ -36,7 +36,7 @@ pub enum ArchiveKind {
 }
 
 impl ArchiveKind {
-    /// The file that lies at its root.
+    /// Returns the file that must be at its root.
     #[must_use]
     pub fn main(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl fmt::Display for ArchiveKind {
 /// The limits of an intake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntakeLimits {
-    /// What is expected.
+    /// The expected kind.
     pub content: ArchiveKind,
     /// See [`MAX_ARCHIVE_BYTES`].
     pub archive_bytes: u64,
@@ -86,21 +86,21 @@ impl Default for IntakeLimits {
 }
 
 impl IntakeLimits {
-    /// The limits of a policy from a stranger, whose archive may have `archive_bytes`. What is allowed to come in may be
-    /// stored as it is: unpacked, at least as much is taken.
+    /// Returns the limits of an untrusted policy whose archive may have `archive_bytes`. An accepted archive may be stored
+    /// uncompressed, so the limit of the unpacked files is at least as large.
     #[must_use]
     pub fn of_archive(archive_bytes: u64) -> Self {
         Self { archive_bytes, unpacked_bytes: MAX_UNPACKED_BYTES.max(archive_bytes), ..Self::default() }
     }
 
-    /// The limits of a policy that was taken in before, to the last byte, under the limits of that time: its size was
-    /// decided then, whatever an operator has changed since.
+    /// Returns the limits of a policy that was accepted before, under the limits of that time: its size was checked then, and
+    /// later changes of the settings do not apply to it.
     #[must_use]
     pub fn accepted() -> Self {
         Self { archive_bytes: u64::MAX, unpacked_bytes: u64::MAX, ..Self::default() }
     }
 
-    /// The limits of a scenario from a stranger.
+    /// Returns the limits of an untrusted scenario.
     #[must_use]
     pub fn scenario() -> Self {
         Self {

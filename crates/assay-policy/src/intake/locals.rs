@@ -1,6 +1,6 @@
-//! The headers beside the files, which repeat the central directory. Programs that read an archive from its beginning
-//! believe these, so an archive whose two halves differ is two archives: one that is checked, one that another program
-//! unpacks. Here both say the same, and nothing lies between the entries.
+//! The local headers, which repeat the central directory. Programs that read an archive from its beginning use these, so an
+//! archive whose two parts differ is two archives: one that is checked, one that another program unpacks. This module checks
+//! that both agree, and that nothing lies between the entries.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +37,7 @@ pub(super) fn check(file: &File, entries: &[DirectoryEntry], directory_start: u6
     Ok(())
 }
 
-/// Where the entry ends, its data descriptor included.
+/// Returns the offset of the entry's end, its data descriptor included.
 fn end_of(file: &File, entry: &DirectoryEntry, directory_start: u64) -> Result<u64, IntakeError> {
     let differs = |what: &str| {
         let name = String::from_utf8_lossy(&entry.name);
@@ -50,7 +50,7 @@ fn end_of(file: &File, entry: &DirectoryEntry, directory_start: u64) -> Result<u
         return Err(differs("where it begins"));
     }
     let later = entry.flags & DESCRIBED_LATER != 0;
-    // Where they follow the data, the header has zeros or knew them already.
+    // If they follow the data, the header has zeros or the same values.
     let agrees = |found: u32, expected: u32| found == expected || later && found == 0;
     for (what, same) in [
         ("its flags", (u16_at(&header, 6) ^ entry.flags) & MEANINGFUL == 0),

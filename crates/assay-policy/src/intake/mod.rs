@@ -1,4 +1,4 @@
-//! Taking in a policy or a scenario from a stranger: every check before a byte of it is unpacked, every byte counted while it is.
+//! Intake of an untrusted policy or scenario: every check precedes unpacking, and every unpacked byte is counted.
 
 mod archive;
 mod directory;
@@ -20,10 +20,10 @@ pub use limits::{
 
 use error::io;
 
-/// A policy or scenario that was taken in.
+/// An accepted policy or scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intake {
-    /// What identifies it, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
+    /// Its identity, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
     /// its listing (for each file in the order of names: length of the name, name, length, content).
     pub sha256: String,
     /// Files unpacked.
@@ -33,11 +33,11 @@ pub struct Intake {
 }
 
 /// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`, which
-/// must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__` and `__MACOSX` are left out. On any error
-/// `dest` is gone again.
+/// must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__` and
+/// `__MACOSX` are ignored. On any error `dest` is removed.
 ///
 /// # Errors
-/// [`IntakeError`]; [`IntakeError::is_ours`] tells our failures from the author's.
+/// [`IntakeError`]; [`IntakeError::is_ours`] distinguishes internal failures from the author's.
 pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let about = std::fs::metadata(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => IntakeError::NotFound { path: path.to_owned() },
@@ -52,7 +52,7 @@ pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake,
         archive::take(path, dest, limits)
     };
     if taken.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         drop(std::fs::remove_dir_all(dest));
     }
     taken

@@ -1,4 +1,4 @@
-//! Names from a stranger: which are plain, which clash, and where the policy's root is. Pure.
+//! Untrusted names: which are plain, which collide, and where the policy's root is. Pure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::error::{EntryProblem, IntakeError, shown};
 use super::limits::{ArchiveKind, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
 
-/// Left out, with all below: nothing that a policy or scenario needs at run time.
+/// Names that are ignored, with everything below them: not needed at run time.
 const LEFT_OUT: [&str; 2] = ["__pycache__", "__MACOSX"];
 
 /// Splits a name at its slashes. Every part is a plain file name; a final slash (a folder) is dropped.
@@ -40,7 +40,7 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
     Ok(parts)
 }
 
-/// Whether a reader of a listing would not see the character, or would see the name in another order (UAX #9): format
+/// Returns whether a reader of a listing would not see the character, or would see the name in another order (UAX #9): format
 /// characters (Unicode category Cf), spaces other than the ordinary one, separators, fillers, selectors of variants.
 /// Joiners are among them, so that some names of emoji are refused too.
 fn is_unseen(character: char) -> bool {
@@ -53,7 +53,7 @@ fn is_unseen(character: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// What two names have in common that some file system, or some reader, takes for one: compatibility forms (NFKC: accents
+/// Returns what two names share if some file system, or some reader, takes them for one: compatibility forms (NFKC: accents
 /// in one character or two, wide and ligature letters), upper and lower case (by way of upper case, so that `ß` is `ss`),
 /// and dots and spaces at the end of a part.
 fn folded(name: &str) -> String {
@@ -62,12 +62,12 @@ fn folded(name: &str) -> String {
     lower.split('/').map(|part| part.trim_end_matches(['.', ' '])).collect::<Vec<_>>().join("/")
 }
 
-/// Whether an entry is left out.
+/// Returns whether an entry is ignored.
 pub(crate) fn is_left_out(parts: &[&str]) -> bool {
     parts.iter().any(|part| part.starts_with('.') || LEFT_OUT.contains(part))
 }
 
-/// Refuses names that would be one file on some file system, and a file where a folder has to be.
+/// Rejects names that would be the same file on some file system, and a file in place of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Clashes {
     /// Folded path to (its first spelling, whether it is a folder that several entries may share).
@@ -93,8 +93,8 @@ impl Clashes {
     }
 }
 
-/// Where files go: the only top folder, if `policy.py` (or `scenario.toml`) is in there and not at the root, is taken
-/// away.
+/// Returns the targets of the files: the only top folder, if it has `policy.py` (or `scenario.toml`) and the root does not,
+/// is removed from their paths.
 pub(crate) fn place(files: &[Vec<String>], what: ArchiveKind) -> Result<Vec<PathBuf>, IntakeError> {
     let depth = root_depth(files, what.main())
         .ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;

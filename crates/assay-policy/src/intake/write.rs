@@ -1,4 +1,4 @@
-//! Writing a policy's files: each new, readable by all, counted against one budget.
+//! Writes a policy's files: each is new, readable by all, and counted against one budget.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use super::limits::IntakeLimits;
 const FILE_MODE: u32 = 0o644;
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A sink that sees every byte read.
+/// A sink that receives every byte read.
 pub(super) trait Observer {
     fn see(&mut self, bytes: &[u8]);
 }
@@ -20,13 +20,13 @@ impl Observer for () {
     fn see(&mut self, _: &[u8]) {}
 }
 
-/// How a copy failed: on the reading or the writing side.
+/// A failed copy: on the reading or the writing side.
 pub(super) enum CopyError {
     Read(std::io::Error),
     Refused(IntakeError),
 }
 
-/// Counts what is written.
+/// Counts the written bytes.
 #[derive(Debug, Default)]
 pub(super) struct WriteCount {
     pub(super) files: usize,
@@ -34,7 +34,7 @@ pub(super) struct WriteCount {
 }
 
 impl WriteCount {
-    /// Copies `source` to a new file at `path`, at most what is left of the limit; to nowhere without one.
+    /// Copies `source` to a new file at `path`, at most the rest of the limit; without a path, only counts.
     pub(super) fn copy(
         &mut self,
         source: &mut impl Read,
@@ -74,7 +74,7 @@ fn create(path: &Path) -> std::io::Result<File> {
         std::fs::create_dir_all(folder)?;
     }
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    // Whatever the umask: the jail's user reads it through a hard link.
+    // Independent of the umask: the jail's user reads it through a hard link.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     Ok(file)
 }

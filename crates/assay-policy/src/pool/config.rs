@@ -8,7 +8,7 @@ use assay_model::Isolation;
 
 use crate::Runtime;
 
-/// How long loading may take.
+/// Time limits of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadLimits {
     /// CPU time of the policy's import: its budget.
@@ -29,7 +29,7 @@ impl Default for LoadLimits {
     }
 }
 
-/// What one policy may use: its scenario's budgets.
+/// The resources of one policy: its scenario's budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessBudget {
     /// CPU time of the import.
@@ -40,14 +40,14 @@ pub struct ProcessBudget {
     pub memory_bytes: u64,
 }
 
-/// What a pool is made of.
+/// The configuration of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// Idle interpreters to keep: some more than there are lanes. Each takes 33 MB (15 of its own).
+    /// The number of idle interpreters to keep: slightly more than there are lanes. Each takes 33 MB (15 MB of them unshared).
     pub size: usize,
-    /// The Python to run.
+    /// The Python runtime.
     pub runtime: Runtime,
-    /// An existing folder to work in. When we run as root, the jail's user must be able to reach it.
+    /// An existing folder to work in. If this process is root, the jail's user must be able to reach it.
     pub work_dir: PathBuf,
     /// Limits of each process.
     pub limits: ProcessLimits,
@@ -58,13 +58,13 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// As much as the pool's own limits allow.
+    /// Returns the budget that the pool's own limits allow.
     pub(super) fn allowance(&self) -> ProcessBudget {
         let ProcessLimits { cpu_s, address_space_bytes, .. } = self.limits;
         ProcessBudget { import_cpu: self.load.import_cpu, cpu_s, memory_bytes: address_space_bytes }
     }
 
-    /// The defaults for `size` interpreters.
+    /// Returns the defaults for `size` interpreters.
     #[must_use]
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
         let limits = ProcessLimits::of(Profile::Policy);

@@ -1,4 +1,4 @@
-//! Loading a policy into a member: HELLO, LOAD, and LOADED or the reason why not.
+//! Loading a policy into a member: HELLO, LOAD, and LOADED or a failure.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,58 +8,57 @@ use assay_jail::{Child, SpawnError};
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
 use super::ProcessBudget;
-use super::filler::PoolShared;
-use super::member::IdleMember;
+use super::shared::{IdleMember, PoolShared};
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
-use crate::process::Imported;
+use crate::process::ImportedPolicy;
 use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 
-/// Members that may be found dead before we give up: something kills them.
+/// Maximum number of members found dead before loading fails: something kills them.
 const MAX_DEAD: usize = 3;
 /// A process that closed its stream ends within this time, or is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Which policy to load, and how.
+/// A policy to load, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
     /// Its folder, as [`crate::intake`] left it.
     pub policy_dir: PathBuf,
-    /// What `random` and `numpy.random` are seeded with.
+    /// The seed of `random` and `numpy.random`.
     pub seed: u64,
     /// The processor to run on.
     pub core: Option<usize>,
-    /// What it may use.
+    /// Its resources.
     pub allowance: ProcessBudget,
-    /// A caller in a hurry gives the import up after this long, by wall-clock time.
+    /// Wall-clock time after which a caller in a hurry gives up on the import.
     pub patience: Option<Duration>,
 }
 
-/// What became of a policy.
+/// The outcome of loading a policy.
 #[derive(Debug)]
 pub enum LoadOutcome {
     /// It waits for its first episode.
     Ready(Box<PolicyProcess>),
-    /// It is at fault.
+    /// The policy is at fault.
     Failed(Box<PolicyFailure>),
 }
 
-/// A policy that could not be tried. Always our fault, or the machine's, or what the caller wanted.
+/// A policy that could not be tried: an internal error, a problem of the machine, or the caller's request.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
-    /// No interpreter.
+    /// No interpreter could be started.
     #[error("no warm interpreter can be started")]
     Spawn(#[from] SpawnError),
-    /// Interpreters that die while they start.
+    /// Interpreters died while starting.
     #[error("the policy runner does not start: {log}")]
     Runner {
-        /// What it printed.
+        /// Its output.
         log: String,
     },
-    /// The policy's files.
+    /// The policy's files could not be copied.
     #[error("can't put the policy's files into the jail")]
     Files(#[source] std::io::Error),
-    /// Another process stopped or killed it before it was loaded: to be tried again.
+    /// Another process stopped or killed it before it was loaded; loading should be retried.
     #[error("the import was disturbed from outside: {0}")]
     Disturbed(String),
     /// It was still being imported when the order's patience ended.
@@ -68,18 +67,18 @@ pub enum TakeError {
         /// CPU time of the import until then.
         cpu: Duration,
     },
-    /// The pool was dropped meanwhile.
+    /// The pool was dropped.
     #[error("the pool of interpreters is closed")]
     Closed,
-    /// The caller lost interest.
+    /// The caller cancelled the request.
     #[error("loading the policy was cancelled")]
     Cancelled,
-    /// Random numbers.
+    /// The system provides no random numbers.
     #[error("the system has no random numbers")]
     Random(#[source] std::io::Error),
 }
 
-/// See [`super::Pool::take`]. Stops when `is_cancelled` says so.
+/// See [`super::Pool::take`]. Stops when `is_cancelled` returns true.
 pub(super) fn take(
     shared: &Arc<PoolShared>,
     order: &LoadRequest,
@@ -89,7 +88,7 @@ pub(super) fn take(
     let mut idle = warm(shared, is_cancelled)?;
     idle.member.slot.fill(&order.policy_dir).map_err(TakeError::Files)?;
     if let Some(core) = order.core {
-        // A processor that went away costs speed, not results.
+        // A processor that was taken offline affects speed, not results.
         drop(idle.member.child.pin(core));
     }
     let nonce = crate::random_number().map_err(TakeError::Random)?;
@@ -105,7 +104,7 @@ pub(super) fn take(
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
         Ok((header, _)) if header.nonce == nonce && header.kind == FrameKind::Loaded => {
-            let imported = Imported { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
+            let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
             return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
         Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => {
@@ -123,7 +122,7 @@ pub(super) fn take(
 }
 
 fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
-    // Its log is whole only once it has ended.
+    // Its log is complete only after its end.
     idle.member.child.wait_deadline(Duration::from_millis(100));
     idle.member.child.kill();
     LoadOutcome::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
@@ -133,7 +132,7 @@ fn protocol(what: &str) -> PolicyFailure {
     PolicyFailure::seen("protocol", format!("the policy wrote to the stream that only its runner may use: {what}"))
 }
 
-/// It ended without an answer: its own fault, unless another process killed it.
+/// Handles an end without an answer: the policy's fault, unless another process killed it.
 fn exited(idle: &mut IdleMember, cpu_limit: Duration) -> Result<PolicyFailure, TakeError> {
     let exit = ended(idle);
     match killed_from_outside(&exit, Some(cpu_limit)) {
@@ -147,7 +146,7 @@ fn ended(idle: &mut IdleMember) -> assay_jail::Exit {
     child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| child.kill())
 }
 
-/// A member that has said HELLO. Those that other processes killed tell nothing about the runner.
+/// Returns a member that has sent HELLO. Members that other processes killed say nothing about the runner.
 fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<IdleMember, TakeError> {
     let mut log = String::new();
     let mut disturbed = None;
@@ -181,8 +180,8 @@ fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idl
     Err(disturbed.map_or(TakeError::Runner { log }, TakeError::Disturbed))
 }
 
-/// Checks what a member says before it has seen anything of a stranger's: until then only the runner and the libraries of
-/// its read-only root have run in it, so that it can be believed. Nothing is handed to one that is not sealed.
+/// Checks the greeting of a member, sent before it has read anything untrusted: until then only the runner and the libraries
+/// of its read-only root have run in it, so it can be trusted. A member that is not sealed receives no policy.
 fn greeting(shared: &PoolShared, payload: &[u8]) -> Result<(), &'static str> {
     match serde_json::from_slice::<Hello>(payload) {
         Ok(hello) if hello.protocol != PROTOCOL => Err("it speaks another protocol"),
@@ -242,7 +241,7 @@ impl Import {
                 "importing policy.py took more than {limit} s of CPU time; move work into reset()"
             ));
         }
-        // Whatever keeps it: a caller in a hurry gives up by wall-clock time.
+        // Independent of the cause: a caller in a hurry gives up after wall-clock time.
         if self.patience.is_some_and(|patience| self.start.elapsed() > patience) {
             return Some(Stop::GivenUp);
         }
@@ -251,7 +250,7 @@ impl Import {
             let evidence = format!("its process was stopped for {} s", self.sleep_limit.as_secs());
             return Some(Stop::Ours(TakeError::Disturbed(evidence)));
         }
-        // One that waits for a processor is waited for: a busy machine delays it, and nothing else.
+        // An import that waits for a processor is not timed out: a busy machine only delays it.
         (self.sleep.asleep() > self.sleep_limit)
             .then(|| {
                 let limit = self.sleep_limit.as_secs();

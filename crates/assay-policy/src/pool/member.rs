@@ -1,30 +1,25 @@
-//! One warm interpreter: its process, its end of the stream, its slot.
+//! Starting an interpreter: its command, its environment, its jail.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use assay_jail::{Bind, Child, JailSpec, Profile, SpawnError};
+use assay_jail::{Bind, JailSpec, Profile, SpawnError};
 use assay_model::Isolation;
 
-use super::filler::PoolShared;
+use super::shared::{IdleMember, Member, PoolShared};
 use super::slot::Slot;
 use crate::stream::PolicyStream;
 
-/// The file that speaks frames on the policy's side, part of this program so that the two always fit.
-pub(super) const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
-/// Its name in its folder.
-pub(super) const RUNNER_NAME: &str = "runner.py";
-/// Its arguments: the policy's folder, and how many threads it may have.
+/// The interpreter and its arguments, the last of them the policy's folder; the number of threads follows.
 const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
 /// Threads of a policy.
 const THREADS: &str = "16";
-/// For a tier in which the limit would count what others do as the same user: memory bounds them there.
+/// The limit for a tier in which it would count other processes of the same user: there, memory bounds the threads.
 const THREADS_UNCOUNTED: &str = "0";
 
-/// The whole environment. Threads and kernels of the linear algebra are fixed, so that results are the same on every
-/// processor of the last ten years; hash seeds too.
+/// The whole environment. The threads and kernels of the linear algebra libraries are fixed, so that results are the same on every
+/// processor of the last ten years; so are hash seeds.
 const ENVIRONMENT: [(&str, &str); 11] = [
-    // Told, because a tier without namespaces starts the interpreter by the loader's name.
+    // Needed because a tier without namespaces starts the interpreter through the loader.
     ("PYTHONHOME", "/py"),
     ("PYTHONHASHSEED", "0"),
     ("PYTHONUTF8", "1"),
@@ -38,41 +33,7 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR"),
 ];
 
-/// One interpreter. Fields drop in this order: first the process ends, then its folder goes, then the pool's thread
-/// (whose death would kill the process) may end.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) child: Child,
-    pub(super) slot: Slot,
-    _lease: PoolLease,
-}
-
-/// Keeps the pool's thread alive.
-#[derive(Debug)]
-pub(super) struct PoolLease(Arc<PoolShared>);
-
-impl PoolLease {
-    pub(super) fn new(shared: &Arc<PoolShared>) -> Self {
-        shared.leases.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for PoolLease {
-    fn drop(&mut self) {
-        self.0.leases.fetch_sub(1, Ordering::SeqCst);
-        self.0.wake();
-    }
-}
-
-/// A member that nobody has yet: it may still be importing numpy.
-#[derive(Debug)]
-pub(super) struct IdleMember {
-    pub(super) stream: PolicyStream,
-    pub(super) member: Member,
-}
-
-/// Starts an interpreter. To be called by the pool's thread.
+/// Starts an interpreter. Called by the pool's thread only.
 pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember, SpawnError> {
     let failed = |doing| move |source| SpawnError::Io { doing, source };
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
@@ -81,7 +42,7 @@ pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember,
     let mut spec = spec(shared, &slot, threads);
     (spec.stdin, spec.stdout) = (Some(theirs.stdin), Some(theirs.stdout));
     let child = shared.jail.spawn(spec)?;
-    Ok(IdleMember { stream, member: Member { child, slot, _lease: PoolLease::new(shared) } })
+    Ok(IdleMember { stream, member: Member::new(shared, child, slot) })
 }
 
 fn spec(shared: &PoolShared, slot: &Slot, threads: &str) -> JailSpec {

@@ -1,15 +1,16 @@
-//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one takes a policy within
+//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one accepts a policy within
 //! a millisecond.
 //!
 //! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`. [`Pool::take`]
-//! copies the policy's files into the slot and says LOAD. One long-lived thread spawns all members (the jail's children
+//! copies the policy's files into the slot and sends LOAD. One long-lived thread spawns all members (the jail's children
 //! die with the thread that spawned them) and lives until the last of them is gone. A member serves one policy once.
 
 mod config;
 mod filler;
 mod load;
 mod member;
-mod prepared;
+mod preparing;
+mod shared;
 mod slot;
 
 use std::path::Path;
@@ -19,18 +20,18 @@ use std::thread::JoinHandle;
 use assay_jail::{Jail, JailError, MemoryError, SpawnError};
 
 pub use config::{LoadLimits, PoolConfig, ProcessBudget};
-use filler::PoolShared;
 pub use load::{LoadOutcome, LoadRequest, TakeError};
-pub(crate) use member::Member;
-pub use prepared::Prepared;
+pub use preparing::PreparingPolicy;
+pub(crate) use shared::Member;
+use shared::PoolShared;
 
-/// A pool that can't be made.
+/// A failure to create a pool.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// No jails here.
+    /// Jails are not available.
     #[error("no jail can be started")]
     Jail(#[from] JailError),
-    /// A jail that does not start.
+    /// A jail did not start.
     #[error("no warm interpreter can be started")]
     Spawn(#[from] SpawnError),
     /// The runner can't be placed.
@@ -79,8 +80,8 @@ impl Pool {
     ///
     /// # Errors
     /// [`PoolError::Thread`] when no thread can be started.
-    pub fn prepare(&self, order: LoadRequest) -> Result<Prepared, PoolError> {
-        Prepared::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
+    pub fn prepare(&self, order: LoadRequest) -> Result<PreparingPolicy, PoolError> {
+        PreparingPolicy::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
     }
 
     /// Tells why the runtime is on a disk and not in memory, if so: then two jails can pass bits by the names that they ask for

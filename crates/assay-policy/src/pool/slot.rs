@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 
 use assay_jail::jail_uid;
 
-use super::member::{RUNNER, RUNNER_NAME};
-
+/// The runner, which exchanges frames for the policy; part of this program, so that the two always fit.
+const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
+/// Its name in its folder.
+const RUNNER_NAME: &str = "runner.py";
 const OPEN: u32 = 0o755;
 const OPEN_FILE: u32 = 0o644;
-/// For us and the jail's group: other people of the host have no business in there.
+/// For the owner and the jail's group, but no other user of the host.
 const OWN: u32 = 0o750;
 const PREFIX: &str = "pool-";
 /// Files of a policy; an intake has fewer.
 const MAX_FILES: usize = 100_000;
 
-/// Makes the pool's folder, and removes those of pools whose process is gone (killed, so that they could not).
+/// Creates the pool's folder, and removes those of pools whose process was killed before it could.
 pub(super) fn make_root(work_dir: &Path) -> Result<tempfile::TempDir, Error> {
     sweep(work_dir);
     let prefix = format!("{PREFIX}{}-", std::process::id());
@@ -34,20 +36,20 @@ fn sweep(work_dir: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // Nobody uses it; if it can't be removed now it only costs space.
+            // It is unused; if it cannot be removed now, it only takes up space.
             drop(std::fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// A new folder that jails can read, whatever the umask.
+/// Creates a folder that jails can read, independent of the umask.
 fn make_open(path: &Path) -> Result<(), Error> {
     std::fs::create_dir(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(OPEN))
 }
 
-/// A member's folders, which no other member sees, not even the same file in: names that one asks for and does not find,
-/// and numbers of links, would tell another something. Gone when dropped.
+/// A member's folders, which share no file with those of another member: failed lookups of names, and link counts, would
+/// carry information between them. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     path: PathBuf,
@@ -65,17 +67,17 @@ impl Slot {
         Ok(slot)
     }
 
-    /// What the jail shows as `/policy`.
+    /// Returns the folder that the jail mounts as `/policy`.
     pub(super) fn policy(&self) -> PathBuf {
         self.path.join("policy")
     }
 
-    /// What the jail shows as `/runner`.
+    /// Returns the folder that the jail mounts as `/runner`.
     pub(super) fn runner(&self) -> PathBuf {
         self.path.join("runner")
     }
 
-    /// Copies the files of `policy_dir` there.
+    /// Copies the files of `policy_dir` into it.
     pub(super) fn fill(&self, policy_dir: &Path) -> Result<(), Error> {
         let (mut open, mut files) = (vec![PathBuf::new()], 0);
         while let Some(folder) = open.pop() {
@@ -102,7 +104,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // Goes with the pool's folder at the latest.
+        // Removed with the pool's folder at the latest.
         drop(std::fs::remove_dir_all(&self.path));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A server's answers in an episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Answers {
+pub struct AnswerCounts {
     /// How many there were.
     pub count: u32,
     /// Actions in the shortest.
@@ -18,7 +18,7 @@ pub struct Answers {
 
 /// Written by the relay, read when it has ended.
 #[derive(Debug, Default)]
-pub(crate) struct ServerLog(Mutex<Answers>);
+pub(crate) struct ServerLog(Mutex<AnswerCounts>);
 
 impl ServerLog {
     pub(crate) fn answered(&self, actions: usize) {
@@ -34,11 +34,11 @@ impl ServerLog {
         self.change(|answers| answers.unasked = messages);
     }
 
-    pub(crate) fn read(&self) -> Answers {
+    pub(crate) fn read(&self) -> AnswerCounts {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Answers)) {
+    fn change(&self, change: impl FnOnce(&mut AnswerCounts)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -7,12 +7,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use assay_jail::Activity;
-use assay_model::Secret;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::endpoint::ServerEndpoint;
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
@@ -20,6 +18,7 @@ use super::limits::{CLOSE_LIMIT, RemoteLimits};
 use super::log::ServerLog;
 use super::redaction::Redaction;
 use super::relay::Relay;
+use super::server::PolicyServer;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
 use crate::connection::{PolicyConnection, PolicyEnd};
@@ -29,20 +28,9 @@ use crate::{PolicyFailure, random_number};
 /// Threads that relay: they pack and unpack messages, and mostly wait.
 const THREADS: usize = 2;
 
-/// Where a policy is served, and how it wants to be asked.
-#[derive(Debug, Clone)]
-pub struct PolicyServer {
-    /// Its address.
-    pub endpoint: ServerEndpoint,
-    /// What it wants to see before it answers.
-    pub api_key: Option<Secret>,
-    /// Actions of an answer that are carried out before the next is asked for; all of them where absent.
-    pub replan_steps: Option<u32>,
-}
-
 /// Connects to policy servers. Dropping it ends what is left of its relays.
 #[derive(Debug)]
-pub struct Remote {
+pub struct ServerConnector {
     runtime: Option<Runtime>,
     handle: Handle,
     shared: Arc<RemoteShared>,
@@ -56,7 +44,7 @@ struct RemoteShared {
 
 /// What became of a server.
 #[derive(Debug)]
-pub enum Started {
+pub enum ConnectOutcome {
     /// It waits for its episode.
     Ready(Box<RemotePolicy>),
     /// It is at fault.
@@ -65,7 +53,7 @@ pub enum Started {
 
 /// A server that is being connected to. Dropping it gives up.
 #[derive(Debug)]
-pub struct Connecting {
+pub struct PendingConnection {
     outcome: Receiver<Result<String, ServerFault>>,
     received: Option<Result<String, ServerFault>>,
     policy: RemotePolicy,
@@ -82,7 +70,7 @@ pub struct RemotePolicy {
     task: Option<JoinHandle<()>>,
 }
 
-impl Remote {
+impl ServerConnector {
     /// Starts the threads that relay.
     ///
     /// # Errors
@@ -108,7 +96,7 @@ impl Remote {
     ///
     /// # Errors
     /// No socket, or no random number: ours.
-    pub fn connect(&self, server: &PolicyServer) -> io::Result<Connecting> {
+    pub fn connect(&self, server: &PolicyServer) -> io::Result<PendingConnection> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
@@ -120,11 +108,11 @@ impl Remote {
         let handle = self.handle.clone();
         let stream = Some(PolicyStream::socket(theirs)?);
         let policy = RemotePolicy { stream, nonce, speaks: String::new(), log, handle, task };
-        Ok(Connecting { outcome, received: None, policy })
+        Ok(PendingConnection { outcome, received: None, policy })
     }
 }
 
-impl Drop for Remote {
+impl Drop for ServerConnector {
     fn drop(&mut self) {
         // May happen on a thread that must not wait.
         if let Some(runtime) = self.runtime.take() {
@@ -165,7 +153,7 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
     }
 }
 
-impl Connecting {
+impl PendingConnection {
     /// Whether [`Self::wait`] would return at once.
     pub fn is_done(&mut self) -> bool {
         if self.received.is_none() {
@@ -176,15 +164,15 @@ impl Connecting {
 
     /// Waits until the server introduced itself, or failed to.
     #[must_use]
-    pub fn wait(mut self) -> Started {
+    pub fn wait(mut self) -> ConnectOutcome {
         let gone = || Err(ServerFault::closed(""));
         let received = self.received.take().unwrap_or_else(|| self.outcome.recv().unwrap_or_else(|_| gone()));
         match received {
             Ok(speaks) => {
                 self.policy.speaks = speaks;
-                Started::Ready(Box::new(self.policy))
+                ConnectOutcome::Ready(Box::new(self.policy))
             }
-            Err(fault) => Started::Failed(Box::new(PolicyFailure::told(&fault.to_wire()))),
+            Err(fault) => ConnectOutcome::Failed(Box::new(PolicyFailure::told(&fault.to_wire()))),
         }
     }
 }

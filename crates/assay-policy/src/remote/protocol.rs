@@ -2,7 +2,7 @@
 //!
 //! A protocol is a folder beside this file. To add one:
 //!
-//! 1. write its folder, with a session that implements [`ProtocolSession`](super::session::ProtocolSession);
+//! 1. write its folder, with a session that implements `ProtocolSession` (`session.rs`);
 //! 2. add a variant to [`Protocol`] and its URL schemes to [`URL_SCHEMES`];
 //! 3. add the session to `ServerSession` (`server_session.rs`); the compiler names each match that lacks it.
 

@@ -4,7 +4,7 @@
 use assay_model::Secret;
 
 use super::fault::ServerFault;
-use super::policy::PolicyServer;
+use super::server::PolicyServer;
 
 /// Stands where a secret stood.
 const STRUCK: &str = "[secret]";

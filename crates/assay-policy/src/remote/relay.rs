@@ -11,8 +11,8 @@ use super::lane_side::{LaneGone, LaneSide};
 use super::limits::RemoteLimits;
 use super::log::ServerLog;
 use super::observation::{Episode, RemoteObservation};
-use super::policy::PolicyServer;
 use super::redaction::Redaction;
+use super::server::PolicyServer;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
 

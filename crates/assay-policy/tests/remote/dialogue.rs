@@ -8,7 +8,8 @@ use assay_model::frame::{
     ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
 };
 use assay_policy::remote::{
-    AddressGuard, Answers, PolicyServer, Remote, RemoteLimits, RemotePolicy, ServerEndpoint, Started,
+    AddressGuard, AnswerCounts, ConnectOutcome, PolicyServer, RemoteLimits, RemotePolicy, ServerConnector,
+    ServerEndpoint,
 };
 use assay_policy::{PolicyConnection, PolicyStream};
 
@@ -27,7 +28,7 @@ pub(crate) struct Dialogue {
     stream: PolicyStream,
     nonce: u64,
     seq: u32,
-    _remote: Remote,
+    _remote: ServerConnector,
 }
 
 /// A server at `url`, asked for all actions of an answer.
@@ -43,14 +44,14 @@ impl Dialogue {
     /// Connects; an error reads `code: message`.
     pub(crate) fn open(server: &PolicyServer, limits: RemoteLimits) -> Result<Self, String> {
         let guard = AddressGuard::new(vec!["127.0.0.0/8".parse().unwrap()]);
-        let remote = Remote::new(guard, limits).unwrap();
+        let remote = ServerConnector::new(guard, limits).unwrap();
         match remote.connect(server).unwrap().wait() {
-            Started::Ready(mut policy) => {
+            ConnectOutcome::Ready(mut policy) => {
                 let stream = policy.take_stream().unwrap();
                 let nonce = policy.nonce();
                 Ok(Self { policy: Some(policy), stream, nonce, seq: 0, _remote: remote })
             }
-            Started::Failed(failure) => Err(format!("{}: {}", failure.code, failure.message)),
+            ConnectOutcome::Failed(failure) => Err(format!("{}: {}", failure.code, failure.message)),
         }
     }
 
@@ -85,7 +86,7 @@ impl Dialogue {
     }
 
     /// Ends the episode as a lane does; returns what is remembered of the server's answers.
-    pub(crate) fn close(mut self) -> Answers {
+    pub(crate) fn close(mut self) -> AnswerCounts {
         self.send(FrameKind::Close, &[]);
         let end = self.policy.take().unwrap().finish();
         assert_eq!(end.exit, None);

@@ -2,7 +2,7 @@
 
 use crate::dialogue::{Dialogue, LIMITS, at, episode, with_key};
 use crate::start;
-use assay_policy::remote::{Answers, PolicyServer};
+use assay_policy::remote::{AnswerCounts, PolicyServer};
 use assay_testkit::PythonServer;
 
 fn url(server: &PythonServer) -> String {
@@ -147,7 +147,7 @@ fn an_answer_too_many_is_noticed_at_the_latest_when_the_episode_ends() {
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     dialogue.begin("go").unwrap();
     dialogue.ask(0.0).unwrap();
-    let honest = Answers { count: 1, shortest: 1, longest: 1, unasked: 0 };
+    let honest = AnswerCounts { count: 1, shortest: 1, longest: 1, unasked: 0 };
     assert_eq!(dialogue.close(), honest);
 }
 

@@ -8,7 +8,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use assay_model::lane::{RenderPart, files};
 use assay_model::{Artifact, EpisodeResult};
-use assay_policy::remote::Answers;
+use assay_policy::remote::AnswerCounts;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
 
@@ -179,7 +179,7 @@ impl EpisodeFinalizer<'_> {
 }
 
 /// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
-pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) -> Option<Answers> {
+pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) -> Option<AnswerCounts> {
     tell(end(policy, is_timed_out(result)), result)
 }
 
@@ -199,7 +199,7 @@ fn ended(ending: Option<ScopedJoinHandle<'_, PolicyEnd>>, result: &mut EpisodeRe
     Ok(())
 }
 
-fn tell(end: PolicyEnd, result: &mut EpisodeResult) -> Option<Answers> {
+fn tell(end: PolicyEnd, result: &mut EpisodeResult) -> Option<AnswerCounts> {
     let unasked = end.answers.map_or(0, |answers| answers.unasked);
     if unasked > 0 {
         result.evidence_notes.push(format!(

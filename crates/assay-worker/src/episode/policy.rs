@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_policy::remote::{Connecting, PolicyServer, Started};
-use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, Prepared, ProcessBudget, TakeError};
+use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
+use assay_policy::{
+    LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PreparingPolicy, ProcessBudget, TakeError,
+};
 use assay_scenario::Scenario;
 
 use crate::Engine;
@@ -69,9 +71,9 @@ fn allowance(scenario: &Scenario) -> ProcessBudget {
 
 /// A policy on its way to its episode.
 pub(crate) enum PendingPolicy {
-    Jailed(Prepared),
+    Jailed(PreparingPolicy),
     Server(PolicyServer),
-    Connecting(Connecting),
+    Connecting(PendingConnection),
 }
 
 /// What became of it.
@@ -112,8 +114,8 @@ impl PendingPolicy {
                 Err(error) => Err(platform(&error)),
             },
             Self::Connecting(connecting) => match connecting.wait() {
-                Started::Ready(policy) => Ok(PolicyStart::Ready(policy)),
-                Started::Failed(failure) => Ok(PolicyStart::Failed(failure)),
+                ConnectOutcome::Ready(policy) => Ok(PolicyStart::Ready(policy)),
+                ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
             Self::Server(_) => Err(SessionError::Platform("a policy server that nobody connected to".to_owned())),
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_model::frame::Dtype;
 use assay_model::lane::{Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeSeeds, PUBLIC_SEED, PolicyKey};
-use assay_policy::remote::Answers;
+use assay_policy::remote::AnswerCounts;
 
 use super::facts::is_deterministic;
 use super::{PreflightJob, watch};
@@ -54,7 +54,7 @@ pub(super) struct Tried {
     /// An answer, or a server's first word, was not waited for.
     pub(super) silent: bool,
     pub(super) probed: Probed,
-    pub(super) answers: Option<Answers>,
+    pub(super) answers: Option<AnswerCounts>,
     pub(super) error: Option<EpisodeError>,
 }
 

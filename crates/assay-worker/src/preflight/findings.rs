@@ -209,7 +209,7 @@ mod tests {
 
     use assay_model::frame::{ArraySpec, Dtype};
     use assay_model::lane::Probed;
-    use assay_policy::remote::{Answers, PolicyServer, ServerEndpoint};
+    use assay_policy::remote::{AnswerCounts, PolicyServer, ServerEndpoint};
 
     use super::*;
     use crate::PolicySource;
@@ -291,7 +291,7 @@ mod tests {
     fn a_servers_answers_are_compared_with_what_is_carried_out() {
         let answering = |shortest: u32, longest: u32, latency_ms: f64| {
             let mut tried = tried(&[0.0, 0.1, 0.2]);
-            tried.answers = Some(Answers { count: 2, shortest, longest, unasked: 0 });
+            tried.answers = Some(AnswerCounts { count: 2, shortest, longest, unasked: 0 });
             tried.probed.latency_ms = vec![latency_ms; 3];
             tried
         };

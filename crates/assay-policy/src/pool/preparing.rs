@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::filler::PoolShared;
 use super::load::{LoadOutcome, LoadRequest, TakeError, take};
+use super::shared::PoolShared;
 
 /// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparingPolicy {
     thread: Option<JoinHandle<Result<LoadOutcome, TakeError>>>,
     cancelled: Arc<AtomicBool>,
 }
 
-impl Prepared {
+impl PreparingPolicy {
     pub(super) fn start(shared: Arc<PoolShared>, order: LoadRequest) -> std::io::Result<Self> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
@@ -43,7 +43,7 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparingPolicy {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

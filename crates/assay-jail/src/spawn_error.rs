@@ -1,0 +1,42 @@
+//! The error of starting a jail.
+
+use std::path::PathBuf;
+
+use crate::stage::ClosedPath;
+
+/// A failure to start a jail: an internal error, or a limitation of the machine.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// A bind whose source does not exist.
+    #[error("the jail's source {path} does not exist")]
+    NoSource {
+        /// On the host.
+        path: PathBuf,
+    },
+    /// A bind that the jail's user cannot reach.
+    #[error("the jail's source cannot be used")]
+    Unreachable(#[from] ClosedPath),
+    /// A system call failed.
+    #[error("cannot start a jail: {doing}")]
+    Io {
+        /// The failed operation.
+        doing: &'static str,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The tier needs Landlock.
+    #[error("this kernel has no Landlock")]
+    NoLandlock,
+    /// bubblewrap failed.
+    #[error("bubblewrap could not create the jail: {message}")]
+    Bubblewrap {
+        /// Its output.
+        message: String,
+    },
+}
+
+/// Returns a function that adds what failed to an I/O error.
+pub(crate) fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> SpawnError {
+    move |source| SpawnError::Io { doing, source }
+}

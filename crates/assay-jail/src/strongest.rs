@@ -1,0 +1,36 @@
+//! The strongest isolation that this machine offers.
+
+use assay_model::Isolation;
+
+use crate::probe::{chain, try_jail};
+use crate::{Jail, JailError, Profile};
+
+/// The strongest tier of a machine, and what it lacks for stronger ones.
+#[derive(Debug)]
+pub struct StrongestJail {
+    /// The strongest tier that works.
+    pub jail: Jail,
+    /// The tiers that are stronger, each with the reason why it does not work.
+    pub missing: Vec<(Isolation, String)>,
+}
+
+impl Jail {
+    /// Returns the strongest tier in which a program runs on this machine; each is tried.
+    ///
+    /// # Errors
+    /// [`JailError`] if not even the filters are available.
+    pub fn strongest() -> Result<StrongestJail, JailError> {
+        let mut missing = Vec::new();
+        for tier in [Isolation::Namespaces, Isolation::Landlock] {
+            match Self::of(tier).map_err(|error| chain(&error)).and_then(|jail| jail.tried()) {
+                Ok(jail) => return Ok(StrongestJail { jail, missing }),
+                Err(why) => missing.push((tier, why)),
+            }
+        }
+        Ok(StrongestJail { jail: Self::of(Isolation::None)?, missing })
+    }
+
+    fn tried(self) -> Result<Self, String> {
+        try_jail(&self, Profile::Policy).map(|_| self)
+    }
+}

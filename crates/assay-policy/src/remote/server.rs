@@ -1,0 +1,16 @@
+//! The policy server of a job.
+
+use assay_model::Secret;
+
+use super::endpoint::ServerEndpoint;
+
+/// A policy server as a job names it.
+#[derive(Debug, Clone)]
+pub struct PolicyServer {
+    /// Its address.
+    pub endpoint: ServerEndpoint,
+    /// The key that it asks for, sent with the protocol's own means.
+    pub api_key: Option<Secret>,
+    /// Actions of an answer that are executed before the next request; all of them if absent.
+    pub replan_steps: Option<u32>,
+}
