@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{NewJob, StoreError, SubmitOutcome};
 
-/// How long a response is stored.
+/// Lifetime of a stored response.
 pub const RESPONSE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// A request without a response for this long is dead, and its key is free again. Longer than any request may take;
 /// keys held by a dead server are freed when the server next starts.

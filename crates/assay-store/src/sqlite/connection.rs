@@ -13,7 +13,7 @@ use super::open_error::OpenError;
 use super::reserve::MAX_LOG_BYTES;
 
 pub(super) const FILE_NAME: &str = "assay.db";
-/// How long a statement waits for a statement of another process (`assay keys`, a backup).
+/// Maximum time that a statement waits for one of another process (`assay keys`, a backup).
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 64;

@@ -38,7 +38,7 @@ pub(super) struct Reserve {
     held: Mutex<AllocatedEnds>,
 }
 
-/// How far the blocks of each file are allocated, in bytes from its beginning.
+/// End of the allocated blocks of each file, in bytes from its beginning.
 #[derive(Debug, Default)]
 struct AllocatedEnds {
     log: u64,

@@ -1,4 +1,4 @@
-//! What outlives an attempt at an episode.
+//! Attempt notes: facts that outlive an attempt at an episode.
 
 use assay_model::{AttemptNote, Level, ReplacedAttempt, ReplacementReason, Violation};
 

@@ -83,7 +83,7 @@ pub fn episode(index: u32) -> EpisodeResult {
     }
 }
 
-/// What a job with these results finds.
+/// Returns the outcome of a job with these results.
 #[must_use]
 pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> JobOutcome {
     JobOutcome {
@@ -92,13 +92,13 @@ pub fn outcome(header: &JobHeader, episodes: &[EpisodeResult]) -> JobOutcome {
     }
 }
 
-/// What could have been signed.
+/// Returns signed documents.
 #[must_use]
 pub fn signed() -> SignedDocuments {
     SignedDocuments { report: b"{ \"signed\": true }".to_vec(), statement: b"{ \"payload\": 1 }".to_vec() }
 }
 
-/// What results of these tests depend on.
+/// Returns the fingerprint of the results of these tests.
 #[must_use]
 pub fn fingerprint() -> Fingerprint {
     Fingerprint {

@@ -1,4 +1,4 @@
-//! What is ahead of a job, and how long that takes.
+//! The snapshot of the queue, and measured durations.
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{QueueSnapshot, Records};

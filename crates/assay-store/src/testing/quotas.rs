@@ -1,4 +1,4 @@
-//! What accounts may have.
+//! Caps and usage of accounts.
 
 use assay_model::{Artifact, Blame};
 use futures_util::future::join_all;

@@ -1,4 +1,4 @@
-//! What is removed of jobs that have ended.
+//! Removal of the files of jobs that have ended.
 
 use assay_model::{AccountId, JobId, JobStatus};
 

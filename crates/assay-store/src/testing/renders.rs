@@ -1,4 +1,4 @@
-//! What is drawn after the verdict.
+//! Rendering after the verdict.
 
 use assay_model::lane::{RenderPart, files};
 use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStatus, Level, Plan, Record, Violation};

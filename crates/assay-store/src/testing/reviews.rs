@@ -1,4 +1,4 @@
-//! What people decide stands beside what was measured.
+//! Reviews, which leave measurements unchanged.
 
 use assay_model::{AccountId, JobStatus, Review, ReviewDecision};
 
