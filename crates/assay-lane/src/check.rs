@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::lane::{Figures, ScenarioCheck, ScenarioFault, files};
 use assay_scenario::Scenario;
-use assay_sim::{Simulation, World, WorldError};
+use assay_sim::{CompiledScenario, Simulation, WorldError};
 
 use crate::Places;
 use crate::cpu_clock::CpuClock;
@@ -70,7 +70,7 @@ struct Smoke {
 
 /// Runs an episode with an action of zeros. Its cost is counted in CPU time, which other work on the machine does not
 /// change.
-fn smoke(world: &World) -> Result<Smoke, ScenarioFault> {
+fn smoke(world: &CompiledScenario) -> Result<Smoke, ScenarioFault> {
     let scenario = world.scenario();
     let mut simulation = world.simulation(0).map_err(|error| world_fault(&error))?;
     let action = vec![0.0; scenario.control.action.len()];

@@ -7,7 +7,7 @@ use assay_model::frame::{Dtype, Init};
 use assay_model::lane::{Done, Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
 use assay_scenario::Scenario;
-use assay_sim::{Simulation, TraceHash, Unstable, World};
+use assay_sim::{CompiledScenario, Simulation, TraceHash, Unstable};
 use assay_stl::TraceEnd;
 
 use crate::Trace;
@@ -70,7 +70,7 @@ struct EpisodeRun<'a> {
 /// # Errors
 /// [`StepError`] when the policy was to see an image that can't be drawn, or the worker is gone: not the policy's fault.
 pub(crate) fn run(
-    world: &World,
+    world: &CompiledScenario,
     mut simulation: Simulation,
     run: &RunEpisode,
     link: &mut PolicyLink,

@@ -2,7 +2,7 @@
 //! looked at first.
 
 use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
-use assay_sim::World;
+use assay_sim::CompiledScenario;
 
 use crate::Trace;
 use crate::render::EpisodeRenderError;
@@ -32,7 +32,7 @@ impl ObservedImages {
     /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it. `None`
     /// as soon as there are more than `max_bytes`.
     pub(crate) fn draw(
-        world: &World,
+        world: &CompiledScenario,
         world_seed: u64,
         trace: &Trace,
         max_bytes: u64,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 
 use crate::caption::caption;
 use crate::log::{EpisodeLog, ImageLog};
@@ -127,7 +127,7 @@ fn begins(trace: &Trace, row: usize) -> bool {
 }
 
 /// Runs the episode again and writes its log into `folder`.
-fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), EpisodeRenderError> {
+fn log(world: &CompiledScenario, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let path = folder.join(files::LOG);
     let mut log = EpisodeLog::create(&path, world.scenario(), &rerun.simulation, trace, &job.result)?;
@@ -148,7 +148,7 @@ fn log(world: &World, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(
 
 /// Runs the episode again and writes its images into `folder`; false as soon as there are too many bytes of them.
 fn draw(
-    world: &World,
+    world: &CompiledScenario,
     job: &RenderJob,
     trace: &Trace,
     folder: &Path,
@@ -193,7 +193,7 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn start(
         simulation: &mut Simulation,
-        world: &World,
+        world: &CompiledScenario,
         job: &'a RenderJob,
         folder: &Path,
     ) -> Result<Self, EpisodeRenderError> {

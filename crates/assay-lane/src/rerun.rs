@@ -1,7 +1,7 @@
 //! A recorded episode run again, step by step, from its inputs alone. What the trace does not hold (poses, contacts,
 //! forces) is there again; what it does hold must come out to the bit, or the recording is not believed.
 
-use assay_sim::{Simulation, World, WorldError};
+use assay_sim::{CompiledScenario, Simulation, WorldError};
 
 use crate::Trace;
 
@@ -37,7 +37,7 @@ pub(crate) struct Rerun<'a> {
 
 impl<'a> Rerun<'a> {
     /// The start of the episode whose world `world_seed` draws.
-    pub(crate) fn new(world: &World, world_seed: u64, trace: &'a Trace) -> Result<Self, RerunError> {
+    pub(crate) fn new(world: &CompiledScenario, world_seed: u64, trace: &'a Trace) -> Result<Self, RerunError> {
         let simulation = world.simulation(world_seed)?;
         let names = simulation.input_names();
         let mut inputs = vec![0.0; names.len()];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use assay_model::Violation;
 use assay_model::lane::{LaneCommand, Reply, RunEpisode};
 use assay_scenario::{Scenario, ScenarioError};
-use assay_sim::{World, WorldError};
+use assay_sim::{CompiledScenario, WorldError};
 
 use crate::Places;
 use crate::control_socket::ControlSocket;
@@ -83,15 +83,15 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
 }
 
 /// Reads and compiles the scenario to be stepped.
-pub(crate) fn load(places: &Places) -> Result<World, LoadError> {
+pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(World::build(Arc::new(scenario))?)
+    Ok(CompiledScenario::build(Arc::new(scenario))?)
 }
 
 /// Reads and compiles the scenario to be drawn in frames of that many pixels.
-pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<World, LoadError> {
+pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(World::build_to_draw(Arc::new(scenario), width, height)?)
+    Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)
 }
 
 fn stdin_socket() -> io::Result<UnixStream> {
@@ -99,7 +99,7 @@ fn stdin_socket() -> io::Result<UnixStream> {
 }
 
 fn roll_out(
-    world: &World,
+    world: &CompiledScenario,
     run: &RunEpisode,
     link: &mut PolicyLink,
     control: &mut ControlSocket,

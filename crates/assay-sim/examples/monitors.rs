@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_scenario::Library;
-use assay_sim::World;
+use assay_sim::CompiledScenario;
 
 const CLAUSES: usize = 8;
 const EPISODES: u64 = 8;
@@ -18,7 +18,7 @@ const CONTROL_STEPS: usize = 250;
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenario = Library::open(&root.join("scenarios"), &root.join("robots"))?.find("tabletop_reach")?;
-    let world = World::build(Arc::new(scenario))?;
+    let world = CompiledScenario::build(Arc::new(scenario))?;
     let (mut physics, mut monitors, mut steps) = (Duration::ZERO, Duration::ZERO, 0_u32);
     for seed in 0..EPISODES {
         let samples = episode(&world, seed, &mut physics)?;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Swings the arm about; the samples of every physics step.
-fn episode(world: &World, seed: u64, physics: &mut Duration) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
+fn episode(world: &CompiledScenario, seed: u64, physics: &mut Duration) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     let mut simulation = world.simulation(seed)?;
     let (mut samples, mut observation) = (Vec::new(), Vec::new());
     let specs = &world.scenario().control.action;

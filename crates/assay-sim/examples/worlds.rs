@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use assay_model::frame::Dtype;
 use assay_scenario::Library;
-use assay_sim::World;
+use assay_sim::CompiledScenario;
 
 /// Compilations of each scenario; the fastest counts, because others only add to it.
 const COMPILATIONS: u32 = 5;
@@ -24,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut least_ms = f64::INFINITY;
         for _ in 0..COMPILATIONS {
             let start = Instant::now();
-            World::build(Arc::clone(&scenario))?;
+            CompiledScenario::build(Arc::clone(&scenario))?;
             least_ms = least_ms.min(ms(start));
         }
         println!("compile {} {least_ms} ms", scenario.id);
     }
-    let world = World::build(Arc::new(library.find("stack_by_sight")?))?;
+    let world = CompiledScenario::build(Arc::new(library.find("stack_by_sight")?))?;
     let (image_ms, step_ms) = looks(&world)?;
     println!("image {image_ms} ms");
     println!("step {step_ms} ms");
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// An image, and a control step, in ms.
-fn looks(world: &World) -> Result<(f64, f64), Box<dyn Error>> {
+fn looks(world: &CompiledScenario) -> Result<(f64, f64), Box<dyn Error>> {
     let mut simulation = world.simulation(0)?;
     let mut bytes = Vec::new();
     // The first look opens OpenGL.

@@ -4,15 +4,13 @@ use assay_scenario::{Scenario, StopsFor, Track};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle;
+use crate::handle::{self, Data};
 use crate::signal::{Groups, sphere_distance};
 
-type Data = MjData<Box<MjModel>>;
-
 /// The actors of an episode.
-pub(crate) struct Actors(Vec<Actor>);
+pub(crate) struct Actors(Vec<ActorMotion>);
 
-struct Actor {
+struct ActorMotion {
     mocap: usize,
     track: Track,
     /// Height of the body in the scene, m.
@@ -71,7 +69,7 @@ impl Actors {
                 .map_err(|_| WorldError::Missing { key: key.clone(), what: what() })?;
             let (height, quat) = (model.body_pos()[body][2], model.body_quat()[body]);
             let stops = actor.stops_for.as_ref().map(|stops| Stops::resolve(model, groups, body, stops));
-            Ok::<_, WorldError>(Actor { mocap, track: track.clone(), height, quat, stops, delay_s: 0.0 })
+            Ok::<_, WorldError>(ActorMotion { mocap, track: track.clone(), height, quat, stops, delay_s: 0.0 })
         };
         Ok(Self(scenario.actors.iter().zip(tracks).enumerate().map(actor).collect::<Result<_, WorldError>>()?))
     }

@@ -14,23 +14,21 @@ use assay_scenario::{Mode, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle::{self, RobotIds};
+use crate::handle::{self, Data, RobotIds};
 use base_twist::BaseTwist;
 use reference::Reference;
 use thrust::Thrust;
 
-type Data = MjData<Box<MjModel>>;
-
 /// The scenario's controller.
 pub(crate) struct Controller {
-    drive: Drive,
+    drive: Actuation,
     /// Actions that have not taken effect yet, oldest first.
     late: VecDeque<Vec<f64>>,
     latency_steps: usize,
 }
 
 /// What an action moves.
-enum Drive {
+enum Actuation {
     /// Actuators that take the action's numbers as they are.
     Actuator(Vec<usize>),
     /// A robot's arm, in one of the modes that have a [`Reference`].
@@ -47,12 +45,12 @@ impl Controller {
         let drive = match control.mode {
             Mode::Actuator => {
                 let ids = control.actuators.iter().map(|name| handle::actuator(model, name, "control.actuators"));
-                Drive::Actuator(ids.collect::<Result<_, _>>()?)
+                Actuation::Actuator(ids.collect::<Result<_, _>>()?)
             }
             mode => {
                 let name = control.robot.as_deref().unwrap_or_default();
                 let index = scenario.robots.iter().position(|robot| robot.name == name).unwrap_or(0);
-                Drive::of_robot(model, scenario, mode, &scenario.robots[index], &robots[index])?
+                Actuation::of_robot(model, scenario, mode, &scenario.robots[index], &robots[index])?
             }
         };
         Ok(Self { drive, late: VecDeque::new(), latency_steps: control.action_latency_steps as usize })
@@ -74,17 +72,17 @@ impl Controller {
     /// Before a physics step that ends `elapsed_s` after the control step began.
     pub(crate) fn before_step(&mut self, data: &mut Data, elapsed_s: f64) {
         match &mut self.drive {
-            Drive::Actuator(_) => {}
+            Actuation::Actuator(_) => {}
             // The policy's torques stay as they are.
-            Drive::Arm(Mode::JointTorque, reference) => reference.move_fingers(data, elapsed_s),
-            Drive::Arm(_, reference) => reference.before_step(data, elapsed_s),
-            Drive::BaseTwist(controller) => controller.before_step(data),
-            Drive::Thrust(controller) => controller.before_step(data),
+            Actuation::Arm(Mode::JointTorque, reference) => reference.move_fingers(data, elapsed_s),
+            Actuation::Arm(_, reference) => reference.before_step(data, elapsed_s),
+            Actuation::BaseTwist(controller) => controller.before_step(data),
+            Actuation::Thrust(controller) => controller.before_step(data),
         }
     }
 }
 
-impl Drive {
+impl Actuation {
     fn of_robot(
         model: &MjModel,
         scenario: &Scenario,

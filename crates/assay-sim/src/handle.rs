@@ -5,6 +5,9 @@ use mujoco_rs::prelude::*;
 
 use crate::WorldError;
 
+/// MuJoCo's state of a simulation, with the model that it belongs to.
+pub(crate) type Data = MjData<Box<MjModel>>;
+
 /// A frame by index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FrameId {

@@ -1,7 +1,7 @@
 //! A scenario as a MuJoCo world: build, randomise, step, signals, observe, act, render, hash. The only crate that
 //! links MuJoCo, so whatever uses it belongs in a jail: MJCF from a stranger can stop or stall the process.
 //!
-//! Where to begin: [`World::build`] compiles a scenario once; [`World::simulation`] makes an episode of it;
+//! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] makes an episode of it;
 //! [`Simulation::step`] is the inner loop.
 //!
 //! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
@@ -25,11 +25,11 @@ mod trace_hash;
 mod world;
 
 pub use error::{Unstable, WorldError};
-pub use render::{Frame, RenderError, Renderer};
-pub use scene::{Body, Contact, Form, Joint, Pose, Shape};
+pub use render::{RenderError, Renderer, RgbImage};
+pub use scene::{Body, BodyPose, Contact, Form, Joint, Shape};
 pub use simulation::Simulation;
 pub use trace_hash::TraceHash;
-pub use world::World;
+pub use world::CompiledScenario;
 
 /// Sends MuJoCo's messages to stderr. By default it writes them to a file in the working directory, which a jail does
 /// not have.

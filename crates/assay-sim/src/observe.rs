@@ -9,11 +9,9 @@ use assay_scenario::{ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle::{self, FrameId, RobotIds};
+use crate::handle::{self, Data, FrameId, RobotIds};
 pub(crate) use cameras::Cameras;
 use ranges::Scanner;
-
-type Data = MjData<Box<MjModel>>;
 
 /// Adds normal noise with standard deviation `sd` to the doubles in `bytes`.
 pub(crate) fn add_noise(bytes: &mut [u8], sd: f64, generator: &mut Generator) {

@@ -7,7 +7,7 @@ use crate::Simulation;
 use crate::handle;
 
 /// A drawn frame: RGB, rows from the top, `3 * width * height` bytes.
-pub type Frame = Vec<u8>;
+pub type RgbImage = Vec<u8>;
 
 /// Why nothing can be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ impl Renderer {
     ///
     /// # Errors
     /// [`RenderError::Gl`] when drawing fails.
-    pub fn draw(&mut self, simulation: &mut Simulation) -> Result<Frame, RenderError> {
+    pub fn draw(&mut self, simulation: &mut Simulation) -> Result<RgbImage, RenderError> {
         self.0.sync_data(simulation.data_mut()).map_err(|e| opengl(&e))?;
         self.0.render().map_err(|e| opengl(&e))?;
         self.0.rgb_flat().map(<[u8]>::to_vec).ok_or_else(|| RenderError::Gl("no colour buffer".to_owned()))

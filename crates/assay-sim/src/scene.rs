@@ -10,7 +10,7 @@ const VISIBLE_GROUPS: i32 = 3;
 
 /// Position (m) and orientation (unit quaternion w, x, y, z).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pose {
+pub struct BodyPose {
     /// In m.
     pub position: [f64; 3],
     /// w, x, y, z.
@@ -32,7 +32,7 @@ pub struct Body {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// In the body's frame.
-    pub pose: Pose,
+    pub pose: BodyPose,
     /// Red, green, blue, opacity in [0, 1].
     pub rgba: [f32; 4],
     /// Form and size.
@@ -112,8 +112,8 @@ impl Simulation {
 
     /// A body's pose in world axes.
     #[must_use]
-    pub fn body_pose(&self, body: usize) -> Pose {
-        Pose { position: self.data().xpos()[body], orientation: self.data().xquat()[body] }
+    pub fn body_pose(&self, body: usize) -> BodyPose {
+        BodyPose { position: self.data().xpos()[body], orientation: self.data().xquat()[body] }
     }
 
     /// All joints with one degree of freedom.
@@ -185,7 +185,7 @@ impl Simulation {
             MjtGeomBase::mjGEOM_MESH => self.mesh(geom).unwrap_or(Form::Other),
             _ => Form::Other,
         };
-        let pose = Pose { position: model.geom_pos()[geom], orientation: model.geom_quat()[geom] };
+        let pose = BodyPose { position: model.geom_pos()[geom], orientation: model.geom_quat()[geom] };
         Some(Shape { pose, rgba, form })
     }
 

@@ -22,9 +22,9 @@ use assay_scenario::{Frame, Robot, Scenario, Signal};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle::{self, FrameId, RobotIds};
+use crate::handle::{self, Data, FrameId, RobotIds};
 use acceleration::{Acceleration, Agitation, ApparentTilt};
-use action::ActionNumber;
+use action::ActionSignal;
 use contact::{ContactForce, Penetration};
 use course::{Crossed, Visited};
 use derived::{Derived, Reversals};
@@ -37,8 +37,6 @@ use joint::{JointPositionMargin, JointSpeed, JointTorqueRatio, JointValue, Joint
 use motion::{AngularSpeed, Speed, relative_speed};
 use position::{Displacement, Geofence, Inside, PointDistance, Position, Tilt};
 use proximity::{ApproachSpeed, Distance};
-
-type Data = MjData<Box<MjModel>>;
 
 /// The state from which signals are computed: that of the start of a physics step.
 pub(crate) struct StepState<'a> {
@@ -114,7 +112,7 @@ impl Extractor {
                 physics(ApparentTilt::new(model, find(of)?, *window_s, timestep_s))
             }
             Signal::Agitation { of, window_s } => physics(Agitation::new(find(of)?, *window_s, timestep_s)),
-            Signal::Action { name } => physics(ActionNumber::resolve(scenario, name)),
+            Signal::Action { name } => physics(ActionSignal::resolve(scenario, name)),
             Signal::PointDistance { from, to } => physics(PointDistance { from: find(from)?, to: find(to)? }),
             Signal::Position { of, axis } => physics(Position { of: find(of)?, axis: *axis as usize }),
             Signal::Displacement { of } => physics(Displacement { of: find(of)?, start: None }),

@@ -19,12 +19,12 @@ const SHADOW_SIZE: i32 = 1024;
 
 /// A compiled scenario, from which episodes are made.
 #[derive(Debug)]
-pub struct World {
+pub struct CompiledScenario {
     scenario: Arc<Scenario>,
     model: MjModel,
 }
 
-impl World {
+impl CompiledScenario {
     /// Compiles the scenario's MJCF with its robots, to be stepped. Only what a policy sees is ever drawn of it, plainly:
     /// shadows and reflections would cost ten times as much (45 instead of 5 ms of CPU an image).
     ///

@@ -1,6 +1,6 @@
 //! Bodies as Foxglove frames and primitives.
 
-use assay_sim::{Body, Form, Pose as SimPose, Shape, Simulation};
+use assay_sim::{Body, BodyPose, Form, Shape, Simulation};
 use foxglove::messages::{
     Color, CubePrimitive, CylinderPrimitive, FrameTransform, FrameTransforms, JointState, JointStates, Point3, Pose,
     Quaternion, SceneEntity, SceneUpdate, SpherePrimitive, TriangleListPrimitive, Vector3,
@@ -117,12 +117,12 @@ fn add(entity: &mut SceneEntity, shape: &Shape) -> bool {
     true
 }
 
-fn posed(pose: SimPose) -> Pose {
+fn posed(pose: BodyPose) -> Pose {
     Pose { position: Some(vector(pose.position)), orientation: Some(quaternion(pose.orientation)) }
 }
 
 /// `pose`, moved along its own z axis.
-fn along_z(pose: SimPose, distance: f64) -> Pose {
+fn along_z(pose: BodyPose, distance: f64) -> Pose {
     let [w, x, y, z] = pose.orientation;
     let axis = [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)];
     let mut moved = pose;

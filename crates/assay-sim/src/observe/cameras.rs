@@ -6,10 +6,8 @@ use mujoco_rs::prelude::*;
 use mujoco_rs::renderer::MjRenderer;
 
 use crate::error::WorldError;
-use crate::handle;
+use crate::handle::{self, Data};
 use crate::render::{RenderError, opengl};
-
-type Data = MjData<Box<MjModel>>;
 
 /// Times are sums of steps: an image is due when its time is this near, s.
 const TOLERANCE_S: f64 = 1e-9;

@@ -5,15 +5,15 @@ use assay_scenario::Scenario;
 use super::{PhysicsSignal, StepState};
 
 /// A number of the action in effect, clipped, by its index.
-pub(super) struct ActionNumber(usize);
+pub(super) struct ActionSignal(usize);
 
-impl ActionNumber {
+impl ActionSignal {
     pub(super) fn resolve(scenario: &Scenario, name: &str) -> Self {
         Self(scenario.control.action.iter().position(|spec| spec.name == name).unwrap_or(0))
     }
 }
 
-impl PhysicsSignal for ActionNumber {
+impl PhysicsSignal for ActionSignal {
     fn value(&mut self, step: &mut StepState<'_>) -> f64 {
         step.action[self.0]
     }

@@ -6,12 +6,12 @@ use std::path::Path;
 use assay_scenario::{Library, Signal};
 
 use super::*;
-use crate::World;
+use crate::CompiledScenario;
 
-fn tabletop() -> World {
+fn tabletop() -> CompiledScenario {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
-    World::build(Arc::new(library.find("tabletop_reach").unwrap())).unwrap()
+    CompiledScenario::build(Arc::new(library.find("tabletop_reach").unwrap())).unwrap()
 }
 
 /// The arm's joint velocity reference: how fast the servos' targets move within a control step.

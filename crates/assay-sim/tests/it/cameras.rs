@@ -4,7 +4,7 @@
 
 use assay_model::frame::Dtype;
 use assay_scenario::IMAGE_SIDE;
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 
 use crate::common::Scene;
 
@@ -14,7 +14,7 @@ const SEEN: &str = "<camera name='top' pos='0 0 3' fovy='60'/><light pos='0 0 4'
 const LOOKS: &str = "[[observation]]\nname = \"images/top\"\nkind = \"image\"\ncamera = \"top\"\nrate_hz = 5\n\n\
                      [signals.height]";
 
-fn world(looks: &str) -> World {
+fn world(looks: &str) -> CompiledScenario {
     Scene::both("<!--more-->", SEEN, "[signals.height]", looks).build().unwrap()
 }
 
@@ -64,7 +64,7 @@ fn a_camera_sees_the_cart_move_five_times_a_second() {
 
 #[test]
 fn images_repeat_to_the_bit_and_change_nothing() {
-    let run = |world: &World| {
+    let run = |world: &CompiledScenario| {
         let mut simulation = world.simulation(5).unwrap();
         let mut hash = simulation.start_hash();
         let mut bytes = Vec::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_scenario::{Library, Scenario};
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 use tempfile::TempDir;
 
 /// A slide with a motor, and room for more.
@@ -113,17 +113,17 @@ impl Scene {
     }
 
     /// Some scenes are refused when their files are read, others when MuJoCo makes a world of them.
-    pub(crate) fn build(&self) -> Result<World, Box<dyn std::error::Error>> {
+    pub(crate) fn build(&self) -> Result<CompiledScenario, Box<dyn std::error::Error>> {
         let robots = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../robots");
-        Ok(World::build(Arc::new(Scenario::load(self.folder.path(), &robots)?))?)
+        Ok(CompiledScenario::build(Arc::new(Scenario::load(self.folder.path(), &robots)?))?)
     }
 }
 
 /// A built-in scenario's world.
-pub(crate) fn built_in(id: &str) -> World {
+pub(crate) fn built_in(id: &str) -> CompiledScenario {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
-    World::build(Arc::new(library.find(id).unwrap())).unwrap()
+    CompiledScenario::build(Arc::new(library.find(id).unwrap())).unwrap()
 }
 
 /// The numbers of an observation's term.
@@ -142,7 +142,7 @@ pub(crate) fn observed(simulation: &mut Simulation, name: &str) -> Vec<f64> {
     panic!("there is no term {name}");
 }
 
-pub(crate) fn control_step(world: &World, simulation: &mut Simulation, action: &[f64]) {
+pub(crate) fn control_step(world: &CompiledScenario, simulation: &mut Simulation, action: &[f64]) {
     simulation.act(action);
     (0..world.scenario().decimation()).for_each(|_| simulation.step().unwrap());
 }

@@ -40,7 +40,7 @@ fn a_push_gives_the_momentum_that_was_drawn() {
 fn noise_is_on_what_is_seen_and_not_in_the_world() {
     let noisy = Scene::told("joints = [\"slide\"]", "joints = [\"slide\"]\nnoise = 0.01").build().unwrap();
     let clean = Scene::told("joints = [\"slide\"]", "joints = [\"slide\"]\nnoise = 0").build().unwrap();
-    let run = |world: &assay_sim::World| {
+    let run = |world: &assay_sim::CompiledScenario| {
         let mut simulation = world.simulation(3).unwrap();
         let seen: Vec<f64> = (0..400)
             .map(|_| {

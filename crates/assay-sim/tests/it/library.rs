@@ -7,21 +7,22 @@ use std::sync::Arc;
 
 use assay_model::frame::{ArraySpec, Dtype};
 use assay_scenario::Library;
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 
 fn library() -> Library {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Library::open(&root.join("scenarios"), &root.join("robots")).unwrap()
 }
 
-fn worlds() -> Vec<World> {
-    let worlds: Vec<World> = library().scenarios().iter().map(|s| World::build(Arc::new(s.clone())).unwrap()).collect();
+fn worlds() -> Vec<CompiledScenario> {
+    let worlds: Vec<CompiledScenario> =
+        library().scenarios().iter().map(|s| CompiledScenario::build(Arc::new(s.clone())).unwrap()).collect();
     assert!(worlds.len() >= 2);
     worlds
 }
 
 /// Runs one second with a zero action; the hash and the last sample.
-fn second(world: &World, mut simulation: Simulation) -> (String, Vec<f64>) {
+fn second(world: &CompiledScenario, mut simulation: Simulation) -> (String, Vec<f64>) {
     let scenario = world.scenario();
     let mut hash = simulation.start_hash();
     let action: Vec<f64> = scenario.control.action.iter().map(|a| 0.0_f64.clamp(a.low, a.high)).collect();

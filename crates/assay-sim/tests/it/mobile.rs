@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_scenario::{Scalar, Target};
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 use mujoco_rs::prelude::*;
 
 use crate::common::built_in;
@@ -96,7 +96,7 @@ fn no_action_drives_the_base_beyond_the_makers_limits() {
 fn full_stop(load_kg: f64) -> (f64, f64, f64) {
     let mut scenario = (**built_in("crossing_pedestrians").scenario()).clone();
     scenario.sets.push((Target::BodyMass("base/payload".to_owned()), Scalar::Number(load_kg)));
-    let mut simulation = World::build(Arc::new(scenario)).unwrap().simulation(1).unwrap();
+    let mut simulation = CompiledScenario::build(Arc::new(scenario)).unwrap().simulation(1).unwrap();
     drive(&mut simulation, [FORWARD_M_S, 0.0], 24, |_| ());
     let start = [simulation.qpos()[0], simulation.qpos()[1]];
     let (speed, _) = twist(&simulation);

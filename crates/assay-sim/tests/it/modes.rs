@@ -5,18 +5,18 @@
 use std::sync::Arc;
 
 use assay_scenario::{ActionSpec, Mode};
-use assay_sim::World;
+use assay_sim::CompiledScenario;
 
 use crate::common::{built_in, control_step, observed};
 
 /// `tabletop_reach` with another control mode and as many numbers in an action as that needs.
-fn tabletop(mode: Mode, numbers: usize, latency_steps: u32) -> World {
+fn tabletop(mode: Mode, numbers: usize, latency_steps: u32) -> CompiledScenario {
     let mut scenario = (**built_in("tabletop_reach").scenario()).clone();
     let spec = |i| ActionSpec { name: format!("a{i}"), low: -90.0, high: 90.0, unit: "1".to_owned() };
     scenario.control.mode = mode;
     scenario.control.action = (0..numbers).map(spec).collect();
     scenario.control.action_latency_steps = latency_steps;
-    World::build(Arc::new(scenario)).unwrap()
+    CompiledScenario::build(Arc::new(scenario)).unwrap()
 }
 
 fn most(differences: impl Iterator<Item = f64>) -> f64 {

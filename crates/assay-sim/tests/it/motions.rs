@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
-use assay_sim::{Simulation, World};
+use assay_sim::{CompiledScenario, Simulation};
 
 use crate::common::{Scene, control_step};
 
@@ -11,17 +11,17 @@ const GRAVITY: f64 = 9.81;
 const GROUP: &str = "cart = [\"cart\"]\n";
 
 /// The tiny scene with more bodies, and more facts behind its group of the cart.
-fn world(bodies: &str, facts: &str) -> World {
+fn world(bodies: &str, facts: &str) -> CompiledScenario {
     Scene::both("<!--more-->", bodies, GROUP, &format!("{GROUP}{facts}\n")).build().unwrap()
 }
 
-fn signal(world: &World, simulation: &Simulation, name: &str) -> f64 {
+fn signal(world: &CompiledScenario, simulation: &Simulation, name: &str) -> f64 {
     let column = world.scenario().signal_names().iter().position(|signal| *signal == name).unwrap();
     simulation.sample()[column]
 }
 
 /// A person who walks along the rail towards the cart at 0.5 m/s, and stops 0.1 m before it.
-fn person(stops: &str) -> World {
+fn person(stops: &str) -> CompiledScenario {
     let facts = format!(
         "person = [\"person\"]\n[[actor]]\nbody = \"person\"\nkind = \"path\"\nwaypoints = [[1, 0], [-3, 0]]\nspeed = 0.5\n\
          {stops}\n[signals.gap]\nkind = \"distance\"\na = \"cart\"\nb = \"person\"\ncutoff = 5\n\
@@ -92,7 +92,7 @@ fn a_person_who_stops_for_nothing_walks_on() {
 }
 
 /// Pushed to and fro with a newton, for two actions each way.
-fn shaken(world: &World, simulation: &mut Simulation) {
+fn shaken(world: &CompiledScenario, simulation: &mut Simulation) {
     for step in 0..40 {
         control_step(world, simulation, &[if step % 4 < 2 { 1.0 } else { -1.0 }]);
     }
