@@ -1,4 +1,4 @@
-//! Measures what a jailed policy costs: taking one from the warm pool, and a step's round trip on one core.
+//! Measures the cost of a jailed policy: taking one from the warm pool, and the round trip of a step on one core.
 //!
 //! `cargo run --release -p assay-policy --example latency -- vendor/python`
 
@@ -12,14 +12,14 @@ use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
 use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type LatencyResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 const POLICY: &str = "import numpy as np\nA = np.zeros(7)\ndef policy(observation):\n    return A\n";
 const ACTION_DIM: u32 = 7;
 const STEPS: u32 = 5000;
 const TAKES: usize = 20;
 
-fn main() -> Outcome<()> {
+fn main() -> LatencyResult<()> {
     let runtime = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/python"), PathBuf::from);
     let folder = tempfile::tempdir()?;
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -68,7 +68,7 @@ fn one_core() -> rustix::thread::CpuSet {
     set
 }
 
-fn ready(pool: &Pool, dir: &Path) -> Outcome<Box<PolicyProcess>> {
+fn ready(pool: &Pool, dir: &Path) -> LatencyResult<Box<PolicyProcess>> {
     match pool.take(dir, 1, Some(0))? {
         LoadOutcome::Ready(process) => Ok(process),
         LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
@@ -79,8 +79,8 @@ fn array(name: &str, dtype: Dtype, shape: &[u32]) -> ArraySpec {
     ArraySpec { name: name.to_owned(), dtype, shape: shape.to_vec() }
 }
 
-/// Round trips of a whole episode; `process` is ended.
-fn steps(mut process: Box<PolicyProcess>, observation: Vec<ArraySpec>) -> Outcome<Vec<Duration>> {
+/// Returns the round trips of a whole episode, and ends `process`.
+fn steps(mut process: Box<PolicyProcess>, observation: Vec<ArraySpec>) -> LatencyResult<Vec<Duration>> {
     let mut stream = process.take_stream().ok_or("no stream")?;
     let nonce = process.nonce();
     let bytes = |spec: &ArraySpec| {

@@ -1,5 +1,5 @@
-//! Measures what the jail adds to a step, in one run on one processor: round trips of an observation through a jailed
-//! policy and its runner, against the same interpreter unjailed behind two bare pipes; and how much refilling a pool slows
+//! Measures the time that the jail adds to a step, in one run on one processor: round trips of an observation through a jailed
+//! policy and its runner, against the same interpreter without a jail behind two pipes; and how much refilling a pool slows
 //! a policy that acts on the same processor. Prints JSON.
 //!
 //! `cargo run --release -p assay-policy --example round_trip -- vendor/python`
@@ -16,10 +16,10 @@ use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
 use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, Runtime};
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type RoundTripResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 const POLICY: &str = "import numpy as np\nA = np.zeros(7)\ndef policy(observation):\n    return A\n";
-/// The least that a policy behind a pipe has to do: read an observation, make an array of it, write an action.
+/// The minimal work of a policy behind a pipe: read an observation, make an array of it, write an action.
 const BARE: &str = "
 import os, sys
 import numpy as np
@@ -43,20 +43,20 @@ const ACTION_DIM: u32 = 7;
 const ACTION_BYTES: usize = 8 * ACTION_DIM as usize;
 /// Time, and time remaining.
 const TIMES_BYTES: usize = 16;
-/// Both sides take turns, so that what else the machine does meets both.
+/// Both sides take turns, so that other load on the machine affects both.
 const ROUNDS: usize = 20;
 const STEPS: u32 = 500;
-/// A policy that answers nothing for so long is stuck.
+/// The time after which a policy without an answer counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What a lane does between two steps of a policy.
+/// The work of a lane between two steps of a policy.
 const PHYSICS: Duration = Duration::from_micros(100);
 /// Steps of a whole episode of 10 s at 50 per second.
 const EPISODE_STEPS: u32 = 500;
 const EPISODES: usize = 15;
-/// A lane's niceness: what competes with it must see the real one.
+/// A lane's niceness, so that competing processes see the real one.
 const LANE_NICE: i32 = 10;
 
-fn main() -> Outcome<()> {
+fn main() -> RoundTripResult<()> {
     let runtime = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/python"), PathBuf::from);
     let folder = tempfile::tempdir()?;
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -90,7 +90,7 @@ fn one_core() -> rustix::thread::CpuSet {
     set
 }
 
-fn ready(pool: &Pool, dir: &Path) -> Outcome<Box<PolicyProcess>> {
+fn ready(pool: &Pool, dir: &Path) -> RoundTripResult<Box<PolicyProcess>> {
     match pool.take(dir, 1, Some(0))? {
         LoadOutcome::Ready(process) => Ok(process),
         LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
@@ -109,7 +109,7 @@ fn bytes_of(arrays: &[ArraySpec]) -> usize {
 }
 
 /// A jailed policy in an episode.
-struct Jailed {
+struct JailedPolicy {
     process: Box<PolicyProcess>,
     stream: PolicyStream,
     nonce: u64,
@@ -117,8 +117,8 @@ struct Jailed {
     payload: Vec<u8>,
 }
 
-impl Jailed {
-    fn begin(mut process: Box<PolicyProcess>, arrays: Vec<ArraySpec>) -> Outcome<Self> {
+impl JailedPolicy {
+    fn begin(mut process: Box<PolicyProcess>, arrays: Vec<ArraySpec>) -> RoundTripResult<Self> {
         let mut stream = process.take_stream().ok_or("no stream")?;
         let (nonce, payload) = (process.nonce(), vec![0; bytes_of(&arrays)]);
         let init =
@@ -128,7 +128,7 @@ impl Jailed {
         Ok(Self { process, stream, nonce, seq: 0, payload })
     }
 
-    fn step(&mut self) -> Outcome<()> {
+    fn step(&mut self) -> RoundTripResult<()> {
         self.stream.write_all(&frame(FrameKind::Observation, self.seq, self.nonce, &self.payload))?;
         // As a lane does, which looks at the policy's clock while it waits.
         if !self.stream.is_readable(PATIENCE) {
@@ -139,14 +139,14 @@ impl Jailed {
         Ok(())
     }
 
-    fn end(mut self) -> Outcome<()> {
+    fn end(mut self) -> RoundTripResult<()> {
         self.stream.write_all(&frame(FrameKind::Close, 0, self.nonce, &[]))?;
         self.process.finish();
         Ok(())
     }
 }
 
-/// The same interpreter, found by its loader's name, without any jail.
+/// The same interpreter, started through its loader, without a jail.
 struct Bare {
     child: Child,
     input: ChildStdin,
@@ -155,7 +155,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn start(runtime: &Path, size: usize) -> Outcome<Self> {
+    fn start(runtime: &Path, size: usize) -> RoundTripResult<Self> {
         let runtime = runtime.canonicalize()?;
         let mut child = Command::new(runtime.join("lib64/ld-linux-x86-64.so.2"))
             .arg("--library-path")
@@ -171,22 +171,26 @@ impl Bare {
         Ok(Self { child, input, output, observation: vec![0; size] })
     }
 
-    fn step(&mut self) -> Outcome<()> {
+    fn step(&mut self) -> RoundTripResult<()> {
         self.input.write_all(&self.observation)?;
         Ok(self.output.read_exact(&mut [0; ACTION_BYTES])?)
     }
 
-    fn end(mut self) -> Outcome<()> {
+    fn end(mut self) -> RoundTripResult<()> {
         drop(self.input);
         self.child.wait()?;
         Ok(())
     }
 }
 
-/// Microseconds of a round trip, jailed and bare: the median of each round.
-fn compare(process: Box<PolicyProcess>, arrays: Vec<ArraySpec>, runtime: &Path) -> Outcome<(Vec<f64>, Vec<f64>)> {
+/// Returns the microseconds of a round trip with and without a jail: the median of each round.
+fn compare(
+    process: Box<PolicyProcess>,
+    arrays: Vec<ArraySpec>,
+    runtime: &Path,
+) -> RoundTripResult<(Vec<f64>, Vec<f64>)> {
     let mut bare = Bare::start(runtime, bytes_of(&arrays))?;
-    let mut jailed = Jailed::begin(process, arrays)?;
+    let mut jailed = JailedPolicy::begin(process, arrays)?;
     let (mut jailed_us, mut bare_us) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         jailed_us.push(median_us(|| jailed.step())?);
@@ -197,7 +201,7 @@ fn compare(process: Box<PolicyProcess>, arrays: Vec<ArraySpec>, runtime: &Path) 
     Ok((jailed_us, bare_us))
 }
 
-fn median_us(mut step: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+fn median_us(mut step: impl FnMut() -> RoundTripResult<()>) -> RoundTripResult<f64> {
     let mut times = Vec::new();
     for _ in 0..STEPS {
         let start = Instant::now();
@@ -208,13 +212,14 @@ fn median_us(mut step: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
     Ok(times[times.len() / 2])
 }
 
-/// Milliseconds of episodes alone and of episodes beside which an interpreter is started, in turns; and how many were.
-fn refilling(pool: &Pool, dir: &Path, arrays: &[ArraySpec]) -> Outcome<(Vec<f64>, Vec<f64>, u32)> {
+/// Returns the milliseconds of episodes alone and of episodes during which an interpreter is started, in turns, and the
+/// number of interpreters started.
+fn refilling(pool: &Pool, dir: &Path, arrays: &[ArraySpec]) -> RoundTripResult<(Vec<f64>, Vec<f64>, u32)> {
     rustix::process::setpriority_process(None, LANE_NICE)?;
     let (is_wanted, is_over, refills) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
-    let mut policy = Jailed::begin(ready(pool, dir)?, arrays.to_vec())?;
+    let mut policy = JailedPolicy::begin(ready(pool, dir)?, arrays.to_vec())?;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    std::thread::scope(|scope| -> Outcome<()> {
+    std::thread::scope(|scope| -> RoundTripResult<()> {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 // One interpreter an episode, as the pool of a busy lane does it.
@@ -240,7 +245,7 @@ fn refilling(pool: &Pool, dir: &Path, arrays: &[ArraySpec]) -> Outcome<(Vec<f64>
     Ok((alone, beside, refills.into_inner()))
 }
 
-fn episode(policy: &mut Jailed) -> Outcome<f64> {
+fn episode(policy: &mut JailedPolicy) -> RoundTripResult<f64> {
     let start = Instant::now();
     for _ in 0..EPISODE_STEPS {
         let physics = Instant::now();

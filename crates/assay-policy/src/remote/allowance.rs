@@ -1,4 +1,4 @@
-//! How much a server may send for one question, whatever it is made of: pings, empty fragments, headers without end.
+//! The number of bytes that a server may send per request, of any kind: pings, empty fragments, endless headers.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::fault::ServerFault;
 use super::limits::MAX_RECEIVED_BYTES;
 
-/// What is left for the question that was asked last; shared by a session and its connections.
+/// The rest of the allowance of the last request; shared by a session and its connections.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveAllowance(Arc<AtomicUsize>);
 
@@ -22,12 +22,12 @@ impl Default for ReceiveAllowance {
 }
 
 impl ReceiveAllowance {
-    /// A question is asked.
+    /// Renews the allowance for a request.
     pub(crate) fn renew(&self) {
         self.0.store(MAX_RECEIVED_BYTES, Ordering::Relaxed);
     }
 
-    /// `fault`, unless the connection failed because there was too much.
+    /// Returns `fault`, unless the connection failed because the server sent too much.
     pub(crate) fn explain(&self, fault: ServerFault) -> ServerFault {
         if self.0.load(Ordering::Relaxed) > 0 {
             return fault;
@@ -42,7 +42,7 @@ impl ReceiveAllowance {
     }
 }
 
-/// A stream that ends with an error when the allowance is spent.
+/// A stream that fails when the allowance is used up.
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,

@@ -7,7 +7,7 @@ pub(crate) struct NumberArray {
     pub(crate) values: Vec<f64>,
 }
 
-/// Bytes that are no array.
+/// An invalid array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ArrayError {
     #[error("dtype {0:?} is not among those that are read: float16 to 64, integers, bool")]
@@ -18,11 +18,11 @@ pub(crate) enum ArrayError {
     TooLarge,
 }
 
-/// Most dimensions.
+/// Maximum number of dimensions.
 pub(crate) const MAX_DIMENSIONS: usize = 4;
 
 impl NumberArray {
-    /// Reads `data` as numpy's `dtype` string says (`<f8`, `|u1`, `>f4`).
+    /// Decodes `data` as numpy's `dtype` string says (`<f8`, `|u1`, `>f4`).
     pub(crate) fn decode(dtype: &str, shape: Vec<usize>, data: &[u8]) -> Result<Self, ArrayError> {
         let unknown = || ArrayError::Dtype(assay_model::sanitise(dtype, 16));
         let (order, kind) = dtype.split_at_checked(1).ok_or_else(unknown)?;
@@ -54,7 +54,7 @@ impl NumberArray {
 
 type Read = fn([u8; 8]) -> f64;
 
-/// How an element is read from its little-endian bytes (zeros follow), and how many it has.
+/// The decoder of an element from its little-endian bytes (followed by zeros), and its size in bytes.
 fn reader(kind: &str) -> Option<(Read, usize)> {
     Some(match kind {
         "f8" => (f64::from_le_bytes, 8),

@@ -1,4 +1,4 @@
-//! An answer's actions, checked, to be carried out one a control step.
+//! An answer's actions, checked, to be executed one per control step.
 
 use super::array::NumberArray;
 use super::fault::ServerFault;
@@ -13,7 +13,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Takes `(H, D)` or, for one action, `(D,)`.
+    /// Accepts `(H, D)` or, for one action, `(D,)`.
     pub(crate) fn new(array: NumberArray, width: usize) -> Result<Self, ServerFault> {
         let NumberArray { shape, values } = array;
         let (horizon, got) = match shape.as_slice() {
@@ -49,12 +49,12 @@ impl Chunk {
         self
     }
 
-    /// Actions in it.
+    /// Returns the number of its actions.
     pub(crate) fn horizon(&self) -> usize {
         self.values.len() / self.width.max(1)
     }
 
-    /// The next action.
+    /// Returns the next action.
     pub(crate) fn pop(&mut self) -> Option<&[f64]> {
         let from = self.next * self.width;
         let action = self.values.get(from..from + self.width)?;

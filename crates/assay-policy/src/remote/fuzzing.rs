@@ -23,7 +23,7 @@ use super::{http, openpi};
 pub const NONCE: u64 = 7;
 /// Bytes that a pipe in memory holds.
 const PIPE_BYTES: usize = 64 * 1024;
-/// The wait for an answer: both ends are in one process, so that none is under way for longer.
+/// The wait for an answer: both ends are in one process, so an answer arrives within it.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Numbers in an action.
 const ACTION_DIM: usize = 2;
@@ -45,7 +45,7 @@ pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
 /// over a WebSocket whose handshake is done.
 ///
 /// # Errors
-/// No socket.
+/// A socket cannot be created.
 pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
     let (ours, theirs) = UnixStream::pair()?;
     let (client, server) = duplex(PIPE_BYTES);
@@ -54,7 +54,7 @@ pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std:
     let allowance = ReceiveAllowance::default();
     let stream: Box<dyn Transport> = Box::new(Metered::new(client, &allowance));
     if let Ok(Ok(session)) = tokio::time::timeout(PATIENCE, open(web_socket, stream, allowance)).await {
-        // Where nothing listens, and nothing may be dialled.
+        // An address where nothing listens, and to which the guard allows no connection.
         let endpoint = ServerEndpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
         let server = PolicyServer { endpoint, api_key: None, replan_steps: Some(1) };
         let limits = RemoteLimits { connect: PATIENCE, first: PATIENCE, inference: PATIENCE, episode: PATIENCE };
@@ -82,7 +82,7 @@ async fn open(
     http::HttpSession::over(client).await.map(ServerSession::Http)
 }
 
-/// Writes an answer for whatever arrives, and the first one unasked where the protocol begins with the server.
+/// Writes an answer for each message, and the first one unsolicited if the protocol begins with the server.
 async fn serve(mut stream: DuplexStream, introduces_itself: bool, answers: Vec<Vec<u8>>) {
     let (mut wait, mut request) = (!introduces_itself, vec![0; PIPE_BYTES]);
     for answer in answers {
@@ -93,7 +93,7 @@ async fn serve(mut stream: DuplexStream, introduces_itself: bool, answers: Vec<V
     }
 }
 
-/// Sends all that the lane sends, and reads what comes back until the relay ends.
+/// Sends the lane's bytes, and reads the relay's until it ends.
 async fn send(mut lane: UnixStream, bytes: Vec<u8>) {
     let (mut from, mut to) = lane.split();
     let sent = async {

@@ -1,4 +1,4 @@
-//! The relay's end of the socket pair: frames from a lane. A lane loads what strangers wrote, so its frames are checked
+//! The relay's end of the socket pair: frames from a lane. A lane loads untrusted scenarios, so its frames are checked
 //! like any others.
 
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) struct LaneSide {
     buffer: Vec<u8>,
 }
 
-/// The lane is gone, or does not speak frames: nobody is left to be told.
+/// The lane has ended, or sent something other than frames, so no fault can be reported to it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneGone {
     #[error("the lane hung up")]
@@ -36,7 +36,7 @@ impl LaneSide {
         Self { stream, nonce, buffer: Vec::new() }
     }
 
-    /// The next frame. May be dropped at any point; what was read is kept.
+    /// Receives the next frame. The future may be dropped at any point; what was read is kept.
     pub(crate) async fn receive(&mut self) -> Result<(Header, Vec<u8>), LaneGone> {
         loop {
             if let Some(header) = self.header()? {

@@ -1,22 +1,22 @@
-//! What a policy server may take: time, bytes, patience.
+//! Limits of time and bytes for a policy server.
 
 use std::time::Duration;
 
-/// Most actions in one answer.
+/// Maximum number of actions in one answer.
 pub(crate) const MAX_HORIZON: usize = 1000;
 /// Longest answer, in bytes: a chunk of actions has some kilobytes.
 pub(crate) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
-/// Most bytes that a server may send from one question to the next, in messages and around them.
+/// Maximum number of bytes that a server may send from one request to the next, in messages and around them.
 pub(crate) const MAX_RECEIVED_BYTES: usize = 2 * MAX_REPLY_BYTES;
 /// Deepest nesting of an answer.
 pub(crate) const MAX_REPLY_DEPTH: usize = 16;
 /// Pings and the like that a server may send in an episode; an honest one sends one in 20 s.
 pub(crate) const MAX_CONTROL_FRAMES: u32 = 1000;
-/// A server that is told good-bye has this long to say so too.
+/// The time for a server to answer the end of the conversation.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Deadlines, by the wall: another machine's CPU time can't be read. A lane waits longer than any of them, so that the
-/// relay is the one to say what happened.
+/// Deadlines in wall-clock time: another machine's CPU time cannot be read. A lane waits longer than any of them, so that
+/// the relay reports the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteLimits {
     /// Looking up the name, connecting, handshakes, and the server's introduction.

@@ -1,18 +1,18 @@
-//! What is remembered of a server's answers, for whoever ends the episode.
+//! Statistics of a server's answers, read at the end of the episode.
 
 use std::sync::{Mutex, PoisonError};
 
-/// A server's answers in an episode.
+/// The counts of a server's answers in an episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerCounts {
-    /// How many there were.
+    /// Number of answers.
     pub count: u32,
     /// Actions in the shortest.
     pub shortest: u32,
     /// Actions in the longest.
     pub longest: u32,
-    /// Messages that came after the last question was answered. One of them may have been due earlier, and then answers
-    /// were taken for those to later questions: the protocol cannot tell.
+    /// Messages that arrived after the last request was answered. One of them may have been due earlier; then answers were
+    /// taken for those to later requests, which the protocol cannot detect.
     pub unasked: u32,
 }
 

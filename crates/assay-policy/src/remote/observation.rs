@@ -1,14 +1,14 @@
-//! What the lane observes, as arrays by name.
+//! The lane's observations, as arrays by name.
 
 use assay_model::frame::{ArraySpec, Dtype, Init};
 
 /// Bytes of an observation's time and remaining time.
 const TIMES_BYTES: usize = 16;
 
-/// An episode, as a server may know it.
+/// An episode, as far as a server may know it.
 #[derive(Debug, Clone)]
 pub(crate) struct Episode {
-    /// Random: tells this episode from all others, and nothing else.
+    /// Random: identifies the episode, and carries no other information.
     pub(crate) id: String,
     pub(crate) seed: u64,
     pub(crate) instruction: String,
@@ -49,14 +49,14 @@ impl Episode {
         self.specs.iter().map(bytes).fold(TIMES_BYTES, usize::saturating_add)
     }
 
-    /// The images among the arrays.
+    /// Returns the images among the arrays.
     pub(crate) fn images(&self) -> impl Iterator<Item = &ArraySpec> {
         self.specs.iter().filter(|spec| is_image(spec))
     }
 }
 
 impl<'a> RemoteObservation<'a> {
-    /// `None` when the payload does not have the length that the episode announced.
+    /// Returns `None` if the payload does not have the length that the episode announced.
     pub(crate) fn new(episode: &'a Episode, step: u32, payload: &'a [u8]) -> Option<Self> {
         if payload.len() != episode.payload_bytes() {
             return None;
@@ -77,7 +77,7 @@ impl<'a> RemoteObservation<'a> {
 }
 
 impl ArrayView<'_> {
-    /// numpy's name of the type.
+    /// Returns numpy's name of the type.
     pub(crate) fn dtype(&self) -> &'static str {
         match self.spec.dtype {
             Dtype::F64 => "<f8",
@@ -85,13 +85,13 @@ impl ArrayView<'_> {
         }
     }
 
-    /// The numbers of a float array.
+    /// Returns the numbers of a float array.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         self.data.chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
     }
 }
 
-/// Height, width, three colours, a byte each.
+/// Returns whether the shape is height, width and three colours, with a byte each.
 pub(crate) fn is_image(spec: &ArraySpec) -> bool {
     spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [_, _, 3])
 }

@@ -25,10 +25,10 @@ use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::stream::PolicyStream;
 use crate::{PolicyFailure, random_number};
 
-/// Threads that relay: they pack and unpack messages, and mostly wait.
+/// Threads of the relays, which encode and decode messages, and mostly wait.
 const THREADS: usize = 2;
 
-/// Connects to policy servers. Dropping it ends what is left of its relays.
+/// Connects to policy servers. Dropping it ends its remaining relays.
 #[derive(Debug)]
 pub struct ServerConnector {
     runtime: Option<Runtime>,
@@ -42,16 +42,16 @@ struct RemoteShared {
     limits: RemoteLimits,
 }
 
-/// What became of a server.
+/// The outcome of connecting to a server.
 #[derive(Debug)]
 pub enum ConnectOutcome {
-    /// It waits for its episode.
+    /// The server is ready for its episode.
     Ready(Box<RemotePolicy>),
-    /// It is at fault.
+    /// The server is at fault.
     Failed(Box<PolicyFailure>),
 }
 
-/// A server that is being connected to. Dropping it gives up.
+/// A connection in progress. Dropping it cancels it.
 #[derive(Debug)]
 pub struct PendingConnection {
     outcome: Receiver<Result<String, ServerFault>>,
@@ -71,10 +71,10 @@ pub struct RemotePolicy {
 }
 
 impl ServerConnector {
-    /// Starts the threads that relay.
+    /// Starts the threads of the relays.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system refuses a thread.
     pub fn new(guard: AddressGuard, limits: RemoteLimits) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -86,7 +86,7 @@ impl ServerConnector {
         Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(RemoteShared { guard, limits }) })
     }
 
-    /// What decides where connections may go.
+    /// Returns the guard that decides which addresses may be connected to.
     #[must_use]
     pub fn guard(&self) -> &AddressGuard {
         &self.shared.guard
@@ -95,14 +95,14 @@ impl ServerConnector {
     /// Begins to connect for one episode.
     ///
     /// # Errors
-    /// No socket, or no random number: ours.
+    /// A socket or a random number is not available.
     pub fn connect(&self, server: &PolicyServer) -> io::Result<PendingConnection> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
         let (sender, outcome) = sync_channel(1);
         let log = Arc::new(ServerLog::default());
-        let link = ServerLink { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), told: sender };
+        let link = ServerLink { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), outcome: sender };
         let work = episode(Arc::clone(&self.shared), server.clone(), link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
@@ -114,22 +114,22 @@ impl ServerConnector {
 
 impl Drop for ServerConnector {
     fn drop(&mut self) {
-        // May happen on a thread that must not wait.
+        // May run on a thread that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// What an episode's relay is given.
+/// The input of an episode's relay.
 struct ServerLink {
     stream: UnixStream,
     nonce: u64,
-    /// Random, for servers that tell sessions apart.
+    /// Random, for servers that distinguish sessions.
     id: String,
     log: Arc<ServerLog>,
-    /// Learns what the server speaks, or why it does not.
-    told: SyncSender<Result<String, ServerFault>>,
+    /// Receives the description of the server's protocol, or the fault.
+    outcome: SyncSender<Result<String, ServerFault>>,
 }
 
 async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLink) {
@@ -145,16 +145,16 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
     };
     match opened.await {
         Ok((lane, session)) => {
-            // Who no longer listens drops the other end of the socket too.
-            drop(link.told.send(Ok(redaction.redact(&session.describe()))));
+            // A caller that dropped the receiver drops the other end of the socket too.
+            drop(link.outcome.send(Ok(redaction.redact(&session.describe()))));
             Relay::new(lane, session, limits, &server, link.id, link.log).run().await;
         }
-        Err(fault) => drop(link.told.send(Err(redaction.redact_fault(fault)))),
+        Err(fault) => drop(link.outcome.send(Err(redaction.redact_fault(fault)))),
     }
 }
 
 impl PendingConnection {
-    /// Whether [`Self::wait`] would return at once.
+    /// Returns whether [`Self::wait`] would return at once.
     pub fn is_done(&mut self) -> bool {
         if self.received.is_none() {
             self.received = self.outcome.try_recv().ok();
@@ -162,7 +162,7 @@ impl PendingConnection {
         self.received.is_some()
     }
 
-    /// Waits until the server introduced itself, or failed to.
+    /// Waits until the server has introduced itself, or failed to.
     #[must_use]
     pub fn wait(mut self) -> ConnectOutcome {
         let gone = || Err(ServerFault::closed(""));

@@ -15,16 +15,16 @@ use super::guard::{AddressGuard, DialError};
 use super::protocol::Protocol;
 use super::transport;
 
-/// The same for an address that is refused and for one where nobody answers: this is no port scanner.
+/// The same for an address that is refused and for one that does not answer, so that it cannot serve as a port scanner.
 const CLOSED_OR_GONE: &str = "it could not be reached (from here, only public addresses and the networks in the \
                               operator's webhook_networks are)";
 
 const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assay, of at most 2048 bytes";
 
-/// Looks at an address to which messages are to be posted: its form, and what can be said of it without asking anybody.
+/// Checks an address to which messages are to be posted: its form, and what is known of it without a look-up.
 ///
 /// # Errors
-/// What is wrong with it, for its client: a sentence that goes on after the address' name.
+/// The fault of the address, for the client: the rest of a sentence that begins with the address.
 pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, String> {
     let endpoint = ServerEndpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
     if endpoint.protocol() != Protocol::Http {
@@ -43,7 +43,7 @@ pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, Str
 /// uses no proxy. The caller sets the deadline.
 ///
 /// # Errors
-/// Why there was no answer, for the client who gave the address.
+/// The reason for the missing answer, for the client that gave the address.
 pub async fn post(
     guard: &AddressGuard,
     endpoint: &ServerEndpoint,
@@ -57,7 +57,7 @@ pub async fn post(
             return Err(CLOSED_OR_GONE.to_owned());
         }
         Err(transport::ConnectError::Tls(why)) => {
-            // It quotes the certificate, which may be long, and tell names of the operator's own network.
+            // It quotes the certificate, which may be long, and may contain names of the operator's own network.
             let reason = assay_model::sanitise(&why, MAX_REASON_BYTES);
             tracing::info!(endpoint = %endpoint, reason, "no encrypted connection to a webhook's address");
             return Err(NO_TLS.to_owned());
@@ -81,7 +81,7 @@ pub async fn post(
     Ok(answer.status().as_u16())
 }
 
-/// Why there is no connection, for the operator.
+/// Returns the reason of a failed connection, for the operator.
 fn reason(error: &DialError) -> String {
     match error {
         DialError::Closed(ip, what) => {

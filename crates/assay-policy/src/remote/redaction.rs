@@ -1,16 +1,16 @@
-//! What a server was told and nobody else may learn: the key, and the address's query. A server may repeat it in what it
-//! sends, and that ends in reports.
+//! Redaction of the secrets sent to a server, the key and the address's query: a server may repeat them in its messages,
+//! which appear in reports.
 
 use assay_model::Secret;
 
 use super::fault::ServerFault;
 use super::server::PolicyServer;
 
-/// Stands where a secret stood.
-const STRUCK: &str = "[secret]";
-/// Values of a query that are shorter are no secrets.
+/// Replaces a secret.
+const PLACEHOLDER: &str = "[secret]";
+/// Minimum length of a query's value that is treated as a secret, in bytes.
 const MIN_VALUE_BYTES: usize = 6;
-/// A piece of a secret at the edge of a text that was cut is struck from this length on, in bytes.
+/// Minimum length of a part of a secret that is redacted at the edge of a truncated text, in bytes.
 const MIN_PIECE_BYTES: usize = 4;
 
 /// Secrets to redact from texts.
@@ -20,17 +20,17 @@ pub(crate) struct Redaction(Vec<Secret>);
 impl Redaction {
     pub(crate) fn of(server: &PolicyServer) -> Self {
         let query = server.endpoint.query().unwrap_or_default();
-        // What a server answers of `unnorm_key` its author needs to read.
+        // The author needs to read a server's answer about `unnorm_key`.
         let values = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "unnorm_key");
         let values = values.map(|(_, value)| value.into_owned()).filter(|value| value.len() >= MIN_VALUE_BYTES);
         let key = server.api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
         let mut all: Vec<String> = key.into_iter().chain(values).collect();
-        // The longest first: one may be part of another.
+        // Longest first: one may be part of another.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(all.into_iter().map(Secret::new).collect())
     }
 
-    /// `text` without them.
+    /// Returns `text` without them.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| redact(&text, secret.reveal()))
     }
@@ -41,15 +41,15 @@ impl Redaction {
 }
 
 fn redact(text: &str, secret: &str) -> String {
-    let text = text.replace(secret, STRUCK);
+    let text = text.replace(secret, PLACEHOLDER);
     let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= MIN_PIECE_BYTES);
     let bare = text.trim_end_matches('…');
     if let Some(piece) = ends.rev().map(|at| &secret[..at]).find(|piece| bare.ends_with(piece)) {
-        return format!("{}{STRUCK}", &bare[..bare.len() - piece.len()]);
+        return format!("{}{PLACEHOLDER}", &bare[..bare.len() - piece.len()]);
     }
     let starts = secret.char_indices().map(|(at, _)| at).filter(|at| secret.len() - at >= MIN_PIECE_BYTES);
     match starts.map(|at| &secret[at..]).find(|piece| text.starts_with(piece)) {
-        Some(piece) => format!("{STRUCK}{}", &text[piece.len()..]),
+        Some(piece) => format!("{PLACEHOLDER}{}", &text[piece.len()..]),
         None => text,
     }
 }

@@ -1,4 +1,4 @@
-//! Between a lane and a server: observations out, actions back, one server's answer often serving many control steps.
+//! Relays between a lane and a server: observations out, actions back. One answer often serves many control steps.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) struct Relay {
     limits: RemoteLimits,
     replan_steps: Option<u32>,
     redaction: Redaction,
-    /// Random, for servers that tell sessions apart.
+    /// Random, for servers that distinguish sessions.
     id: String,
     episode: Option<Episode>,
     chunk: Option<Chunk>,
@@ -31,7 +31,7 @@ pub(crate) struct Relay {
     /// Time spent waiting for the server.
     waited: Duration,
     log: Arc<ServerLog>,
-    /// What went wrong while nobody had asked.
+    /// A fault that occurred between two requests.
     fault: Option<ServerFault>,
 }
 
@@ -60,7 +60,7 @@ impl Relay {
         }
     }
 
-    /// Serves the lane until the episode is over, then lets the server go.
+    /// Serves the lane until the end of the episode, then closes the session.
     pub(crate) async fn run(mut self) {
         if let Err(error) = self.serve().await {
             tracing::debug!(%error, "a relay ended before its episode");
@@ -72,7 +72,7 @@ impl Relay {
     async fn serve(&mut self) -> Result<(), LaneGone> {
         loop {
             let received = tokio::select! {
-                // The lane first: its observation is what everybody waits for.
+                // The lane first: both sides wait for its observation.
                 biased;
                 received = self.lane.receive() => received?,
                 fault = self.session.idle(), if self.fault.is_none() => {
@@ -101,7 +101,7 @@ impl Relay {
         }
     }
 
-    /// After a fault: the lane reads it, and says CLOSE or hangs up.
+    /// Waits after a fault until the lane has read it, and sends CLOSE or closes the socket.
     async fn linger(&mut self) -> Result<(), LaneGone> {
         while self.lane.receive().await?.0.kind != FrameKind::Close {}
         Ok(())

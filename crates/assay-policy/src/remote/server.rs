@@ -9,7 +9,7 @@ use super::endpoint::ServerEndpoint;
 pub struct PolicyServer {
     /// Its address.
     pub endpoint: ServerEndpoint,
-    /// The key that it asks for, sent with the protocol's own means.
+    /// The key that it requires.
     pub api_key: Option<Secret>,
     /// Actions of an answer that are executed before the next request; all of them if absent.
     pub replan_steps: Option<u32>,

@@ -15,7 +15,7 @@ use super::observation::{Episode, RemoteObservation};
 /// The caller limits the time of every call but [`Self::close`], by dropping its future. Whatever the server does wrong is
 /// a [`ServerFault`]; sizes, shapes and texts that it sends must be bounded and checked before use.
 pub(crate) trait ProtocolSession: Sized {
-    /// Connects through the guard, and learns what the server is.
+    /// Connects through the guard, and identifies the server.
     async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault>;
 
     /// Returns what the server speaks, as the report shows it.
@@ -24,7 +24,7 @@ pub(crate) trait ProtocolSession: Sized {
     /// Begins the episode.
     async fn reset(&mut self, episode: &Episode) -> Result<(), ServerFault>;
 
-    /// Asks for actions.
+    /// Requests actions.
     async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault>;
 
     /// Keeps the connection alive while the physics runs; returns only when something goes wrong. The future may be dropped

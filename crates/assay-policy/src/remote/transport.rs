@@ -1,4 +1,4 @@
-//! A connection to a server: dialled by the guard, encrypted where the address says so.
+//! A connection to a server: dialled by the guard, encrypted if its scheme requires that.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,7 @@ pub(crate) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// Connects to `endpoint`, which may send what `allowance` allows. The caller sets the deadline.
+/// Connects to `endpoint`, which may send as much as `allowance` permits. The caller sets the deadline.
 pub(crate) async fn open(
     guard: &AddressGuard,
     endpoint: &ServerEndpoint,
@@ -35,15 +35,15 @@ pub(crate) async fn open(
     })
 }
 
-/// Why there is no connection.
+/// A failure to connect.
 pub(super) enum ConnectError {
-    /// The guard did not make one.
+    /// The guard refused it, or it failed.
     Dial(DialError),
     /// It could not be encrypted.
     Tls(String),
 }
 
-/// As [`open`], for whoever tells of failures in other words.
+/// Like [`open`], for callers with error messages of their own.
 pub(super) async fn connect(
     guard: &AddressGuard,
     endpoint: &ServerEndpoint,
@@ -67,7 +67,7 @@ pub(super) async fn connect(
     Ok(Box::new(stream))
 }
 
-/// Trusts what the machine trusts, so that an operator's own authority works.
+/// Returns the TLS configuration: it trusts the machine's certificates, so that an operator's own authority works.
 fn configuration() -> Arc<ClientConfig> {
     static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let make = || {

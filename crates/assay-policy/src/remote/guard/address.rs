@@ -1,15 +1,15 @@
-//! What may be said of an address by looking at it. Source of the ranges: the IANA special-purpose address registries.
+//! Classes of addresses. Source of the ranges: the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address belongs.
+/// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressClass {
     /// On the public Internet.
     Public,
     /// In a network that only the operator can open, by naming it.
     Closed(&'static str),
-    /// Nobody opens it: it leads to credentials of the machine, or is no address of one machine.
+    /// Never open: it leads to credentials of the machine, or is not the address of a single machine.
     Never(&'static str),
 }
 
@@ -43,7 +43,7 @@ const V6: [(u32, u32, AddressClass); 4] = [
     (0x2000_0000, 3, AddressClass::Public),
 ];
 
-/// Metadata services of clouds and what hands out credentials beside them: AWS (metadata, EKS), Google, Oracle,
+/// Metadata services of clouds, and other services that provide credentials: AWS (metadata, EKS), Google, Oracle,
 /// Scaleway, Linode.
 const METADATA_V6: [Ipv6Addr; 6] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
@@ -54,8 +54,8 @@ const METADATA_V6: [Ipv6Addr; 6] = [
     Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1),
 ];
 
-/// Where `ip` belongs. An IPv4 address in IPv6 clothes (`::ffff:a.b.c.d`) is judged as what it is; one that is carried
-/// inside (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never opened where the address within is not.
+/// Returns the class of `ip`. An IPv4-mapped address (`::ffff:a.b.c.d`) is classified as IPv4; an address that embeds one
+/// (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never open if the embedded one is not.
 #[must_use]
 pub fn standing(ip: IpAddr) -> AddressClass {
     match ip.to_canonical() {
@@ -102,7 +102,7 @@ fn v6(ip: Ipv6Addr) -> AddressClass {
     found.map_or(AddressClass::Closed("no public address"), |(_, _, standing)| *standing)
 }
 
-/// The IPv4 address that a translator would take out of `ip`.
+/// Returns the IPv4 address that a translator would extract from `ip`.
 fn carried(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = ip.segments();
     let pair = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));

@@ -1,4 +1,4 @@
-//! From an endpoint to a connected socket, or to a refusal.
+//! [`AddressGuard`]: connects to an endpoint, or refuses to.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,14 +13,14 @@ use super::port::denied_port;
 use super::resolver::{Resolver, SystemResolver};
 use crate::remote::ServerEndpoint;
 
-/// Addresses of one name that are tried.
+/// Maximum number of addresses tried per name.
 const MAX_ADDRESSES: usize = 4;
 
-/// The same for an address that is refused and for one where nobody answers: this is no port scanner.
+/// The same for an address that is refused and for one that does not answer, so that it cannot serve as a port scanner.
 const CLOSED_OR_GONE: &str = "the policy server can't be reached (from here, only public addresses and the networks in \
                               the operator's --policy-networks are)";
 
-/// Decides where connections may go, and makes them.
+/// Decides which addresses may be connected to, and connects.
 #[derive(Debug, Clone)]
 pub struct AddressGuard {
     open: Vec<IpNet>,
@@ -28,34 +28,34 @@ pub struct AddressGuard {
     tells_why: bool,
 }
 
-/// Why there is no connection. For logs and for the operator; a client gets [`AddressGuard::told`].
+/// A refused or failed connection. For logs and for the operator; a client gets [`AddressGuard::told`].
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// A port that belongs to another service.
     #[error("port {0} is where {1} listens, not a policy server")]
     Port(u16, &'static str),
-    /// Nobody opens it.
+    /// It is never open.
     #[error("{0} is {1}: it is never connected to")]
     Never(IpAddr, &'static str),
     /// The operator did not open it.
     #[error("{0} is {1}: name its network in --policy-networks to open it")]
     Closed(IpAddr, &'static str),
-    /// No such name.
+    /// The name has no address.
     #[error("the name {0} has no address")]
     NoAddress(String),
     /// The name could not be looked up.
     #[error("the name {0} could not be looked up")]
     LookUp(String, #[source] io::Error),
-    /// Nobody listens, or the packets do not arrive.
+    /// Nothing listens, or the packets do not arrive.
     #[error("no connection to {0}")]
     Connect(SocketAddr, #[source] io::Error),
-    /// Somebody else answered.
+    /// Another address answered.
     #[error("connected to {1} instead of {0}")]
     Peer(SocketAddr, SocketAddr),
 }
 
 impl DialError {
-    /// The reason with its causes, in a line.
+    /// Returns the reason with its causes, in a line.
     #[must_use]
     pub fn in_full(&self) -> String {
         match std::error::Error::source(self) {
@@ -66,35 +66,35 @@ impl DialError {
 }
 
 impl AddressGuard {
-    /// A service's guard: public addresses, and the networks that its operator opened.
+    /// Creates a service's guard, which allows public addresses and the networks that its operator opened.
     #[must_use]
     pub fn new(open: Vec<IpNet>) -> Self {
         Self::with_resolver(open, Arc::new(SystemResolver))
     }
 
-    /// As [`Self::new`], with names looked up by `resolver`.
+    /// Like [`Self::new`], with names looked up by `resolver`.
     #[must_use]
     pub fn with_resolver(open: Vec<IpNet>, resolver: Arc<dyn Resolver>) -> Self {
         Self { open, resolver, tells_why: false }
     }
 
-    /// The command line's guard: who types the address is the operator, so every network is open, and reasons are told.
+    /// Creates the command line's guard: its user is the operator, so every network is open, and reasons are reported.
     #[must_use]
     pub fn of_operator() -> Self {
         let everything = [IpNet::from(ipnet::Ipv4Net::default()), IpNet::from(ipnet::Ipv6Net::default())];
         Self::of_operator_within(everything.to_vec())
     }
 
-    /// As [`Self::of_operator`], but only public addresses and these networks are open.
+    /// Like [`Self::of_operator`], but only public addresses and these networks are open.
     #[must_use]
     pub fn of_operator_within(open: Vec<IpNet>) -> Self {
         Self { tells_why: true, ..Self::new(open) }
     }
 
-    /// What can be said of an endpoint before a name is looked up: its port, and its address if it is a literal.
+    /// Checks what is known of an endpoint before a name is looked up: its port, and its address if it is a literal.
     ///
     /// # Errors
-    /// [`DialError`] when it would be refused whatever the name service says.
+    /// [`DialError`] if it would be refused for any answer of the name service.
     pub fn check(&self, endpoint: &ServerEndpoint) -> Result<(), DialError> {
         if let Some(what) = denied_port(endpoint.port()) {
             return Err(DialError::Port(endpoint.port(), what));
@@ -106,10 +106,10 @@ impl AddressGuard {
         }
     }
 
-    /// The addresses that `endpoint` may be reached at: looked up now, every one of them judged.
+    /// Returns the addresses of `endpoint`, looked up now, after checking every one of them.
     ///
     /// # Errors
-    /// [`DialError`] when one of them is refused, or there is none.
+    /// [`DialError`] if one of them is refused, or there is none.
     pub async fn vet(&self, endpoint: &ServerEndpoint) -> Result<Vec<SocketAddr>, DialError> {
         self.check(endpoint)?;
         let addresses = match endpoint.host() {
@@ -126,10 +126,10 @@ impl AddressGuard {
         Ok(judged.into_iter().map(|ip| SocketAddr::new(ip, endpoint.port())).collect())
     }
 
-    /// Connects to `endpoint`. To be called anew for every connection: names change.
+    /// Connects to `endpoint`. Called anew for every connection, because names change.
     ///
     /// # Errors
-    /// [`DialError`] says why there is no connection.
+    /// [`DialError`] if the connection is refused or fails.
     pub async fn dial(&self, endpoint: &ServerEndpoint) -> Result<TcpStream, DialError> {
         let addresses = self.vet(endpoint).await?;
         let mut last = DialError::NoAddress(endpoint.host().to_string());
@@ -142,7 +142,7 @@ impl AddressGuard {
         Err(last)
     }
 
-    /// What the client reads: the same whatever the reason, except for the operator.
+    /// Returns the message for the client: the same for every reason, except for the operator.
     #[must_use]
     pub fn told(&self, error: &DialError) -> String {
         if self.tells_why {
@@ -173,7 +173,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, DialError> {
     if peer.ip().to_canonical() != address.ip() || peer.port() != address.port() {
         return Err(DialError::Peer(address, peer));
     }
-    // Requests are small and answered before the next: waiting to fill a packet only costs time.
+    // Requests are small, and answered before the next one: waiting to fill a packet only adds delay.
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
 }

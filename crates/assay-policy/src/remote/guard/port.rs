@@ -1,7 +1,7 @@
 //! Ports that no policy server listens on. Source: the list of bad ports in the WHATWG Fetch standard, and the usual
 //! ports of databases and cluster services.
 
-/// Ports and what lives there.
+/// Ports and their services.
 const DENIED: [(u16, &str); 71] = [
     (0, "none"),
     (1, "tcpmux"),
@@ -76,7 +76,7 @@ const DENIED: [(u16, &str); 71] = [
     (27017, "MongoDB"),
 ];
 
-/// What usually lives on `port`, if that is something no policy server shares.
+/// Returns the usual service of `port`, if no policy server uses that port.
 #[must_use]
 pub fn denied_port(port: u16) -> Option<&'static str> {
     DENIED.iter().find(|(denied, _)| *denied == port).map(|(_, what)| *what)

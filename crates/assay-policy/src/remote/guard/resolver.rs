@@ -1,23 +1,23 @@
-//! The port to the system's names and addresses: tests bring their own, and nothing is dialled to judge a name.
+//! The port to the system's names and addresses; tests use their own. Checking a name makes no connection.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 
-/// The addresses of a name, or why there are none.
+/// The addresses of a name, or an error.
 pub type Resolve<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
 /// Looks up names.
 pub trait Resolver: Send + Sync + fmt::Debug {
-    /// The addresses of `name`. Never called with a literal address.
+    /// Returns the addresses of `name`. Never called with a literal address.
     fn resolve<'a>(&'a self, name: &'a str) -> Resolve<'a>;
 
-    /// Whether `ip` is this machine.
+    /// Returns whether `ip` belongs to this machine.
     fn is_own(&self, ip: IpAddr) -> bool;
 }
 
-/// The operating system's.
+/// The resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

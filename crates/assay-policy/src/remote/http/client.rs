@@ -1,5 +1,5 @@
-//! Requests over one kept connection. Never a redirect, a proxy or a cookie; a connection that was lost between two
-//! requests is dialled anew, through the guard.
+//! Requests over one persistent connection, without redirects, proxies or cookies. A connection that was lost between two
+//! requests is opened anew, through the guard.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::remote::transport;
 
 /// Part of an answer that an error shows, in bytes.
 const SHOWN_BYTES: usize = 16 * 1024;
-/// Part of it that stands in the error's line, in bytes.
+/// Part of it that the error's first line shows, in bytes.
 const MAX_LINE_BYTES: usize = 400;
 
-/// Part of hyper's message about bytes that came between two requests; there is no other way to tell.
+/// Part of hyper's message about bytes that came between two requests; there is no other way to recognise it.
 const UNASKED: &str = "unexpected message";
 /// A driver whose connection was lost ends within this time.
 const DRIVER_LIMIT: Duration = Duration::from_millis(100);
@@ -50,7 +50,7 @@ impl Drop for Connection {
     }
 }
 
-/// An answer in full.
+/// A complete answer.
 pub(super) struct HttpAnswer {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
@@ -74,7 +74,7 @@ impl HttpClient {
         Ok(Self { guard: guard.clone(), endpoint: endpoint.clone(), authorization, allowance, connection })
     }
 
-    /// Over a stream that is connected already.
+    /// Creates a client over a connected stream.
     #[cfg(feature = "fuzzing")]
     pub(crate) async fn over(
         stream: Box<dyn transport::Transport>,
@@ -114,7 +114,7 @@ impl HttpClient {
                 if error.take_message().is_none() {
                     return Err(broken(error.error()));
                 }
-                // It was closed as we began, and nothing was sent.
+                // It was closed at the start of the request, and nothing was sent.
                 self.reconnect().await?;
                 let message = self.message(method, path, body)?;
                 self.connection.sender.send_request(message).await.map_err(|error| broken(&error))?
@@ -133,7 +133,7 @@ impl HttpClient {
         Ok(HttpAnswer { status, body: body.to_bytes() })
     }
 
-    /// After the connection was lost between two requests.
+    /// Reconnects after the connection was lost between two requests.
     async fn reconnect(&mut self) -> Result<(), ServerFault> {
         let ended = tokio::time::timeout(DRIVER_LIMIT, &mut self.connection.driver).await;
         if let Ok(Ok(Err(error))) = ended
@@ -181,13 +181,13 @@ impl Connection {
 }
 
 impl HttpAnswer {
-    /// The JSON of a good answer.
+    /// Returns the JSON of a successful answer.
     pub(super) fn json(&self) -> Result<Value, ServerFault> {
         self.check()?;
         serde_json::from_slice(&self.body).map_err(|error| ServerFault::protocol(format!("no JSON ({error})")))
     }
 
-    /// Whether it is good.
+    /// Checks that the answer is successful.
     pub(super) fn check(&self) -> Result<(), ServerFault> {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES)]);
         match self.status {

@@ -1,4 +1,4 @@
-//! Policy servers over HTTP: `POST /act`. Our own contract (which `GET /health` tells), and the image style that OpenVLA
+//! Policy servers over HTTP: `POST /act`. assay's own contract (recognised by `GET /health`), and the image style that OpenVLA
 //! and AutoEval servers share. Numbers travel as lists or as json_numpy objects ([`numpy`]); both are read everywhere.
 
 mod client;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::MAX_HORIZON;
 
-/// Why a value is no array of numbers.
+/// A value that is not an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NumpyDecodeError {
     #[error(transparent)]

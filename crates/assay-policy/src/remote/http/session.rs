@@ -12,14 +12,14 @@ use crate::remote::guard::AddressGuard;
 use crate::remote::observation::{Episode, RemoteObservation};
 use crate::remote::session::ProtocolSession;
 
-/// A server whose style is known.
+/// A connection to a server of known style.
 pub(crate) struct HttpSession {
     client: HttpClient,
     style: Style,
 }
 
 impl HttpSession {
-    /// Learns the server's style.
+    /// Determines the server's style.
     pub(crate) async fn over(mut client: HttpClient) -> Result<Self, ServerFault> {
         let health = client.get("/health").await?;
         let style = if is_absent(health.status) {
@@ -55,7 +55,7 @@ impl ProtocolSession for HttpSession {
     }
 }
 
-/// Reads an answer as one to a request for actions.
+/// Reads an answer to a request for actions.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
     let status = StatusCode::from_u16(status).map_err(|error| ServerFault::mismatch(error.to_string()))?;
@@ -63,7 +63,7 @@ pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk,
     Chunk::new(actions(&answer.json()?)?, action_dim)
 }
 
-/// The server has no such route.
+/// Returns whether the server does not have the route.
 fn is_absent(status: StatusCode) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED)
 }

@@ -1,4 +1,4 @@
-//! What the two styles send and understand.
+//! The requests and answers of the two styles.
 
 use assay_model::frame::Dtype;
 use serde_json::{Map, Value, json};
@@ -9,10 +9,10 @@ use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::fault::ServerFault;
 use crate::remote::observation::{ArrayView, Episode, RemoteObservation, is_image};
 
-/// Which requests a server understands.
+/// The style of a server's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Our own contract: named arrays.
+    /// assay's own contract: named arrays.
     Named,
     /// OpenVLA and AutoEval: one image and an instruction.
     Image,
@@ -26,7 +26,7 @@ impl Style {
         }
     }
 
-    /// Whether the scenario has what the server needs.
+    /// Checks that the scenario has what the server needs.
     pub(super) fn check(self, episode: &Episode) -> Result<(), ServerFault> {
         if self == Self::Image && episode.images().next().is_none() {
             return Err(ServerFault::mismatch(
@@ -64,7 +64,7 @@ impl Style {
     }
 }
 
-/// Numbers as lists, which need no library; images as json_numpy, which need less room.
+/// Encodes numbers as lists, which need no library, and images as json_numpy, which is smaller.
 fn named(view: &ArrayView<'_>) -> Value {
     if view.spec.dtype == Dtype::F64 && view.spec.shape.len() == 1 {
         return view.numbers().collect();
@@ -72,7 +72,7 @@ fn named(view: &ArrayView<'_>) -> Value {
     numpy::encode(view.dtype(), &view.spec.shape, view.data)
 }
 
-/// The first image; all numbers in one row as `proprio`; `unnorm_key` where the address's query names one.
+/// Encodes the first image; all numbers in one row as `proprio`; `unnorm_key` if the address's query names one.
 fn image(observation: RemoteObservation<'_>, endpoint: &ServerEndpoint) -> Value {
     let mut map = Map::new();
     map.insert("instruction".to_owned(), json!(observation.episode.instruction));
@@ -91,11 +91,11 @@ fn image(observation: RemoteObservation<'_>, endpoint: &ServerEndpoint) -> Value
     Value::Object(map)
 }
 
-/// The actions of an answer: `{"actions": ...}`, `{"action": ...}`, or the array itself; also as JSON within a JSON
+/// Returns the actions of an answer: `{"actions": ...}`, `{"action": ...}`, or the array itself; also as JSON within a JSON
 /// text, as json_numpy servers do when their framework encodes a second time.
 pub(super) fn actions(reply: &Value) -> Result<NumberArray, ServerFault> {
     if let Value::String(text) = reply {
-        // OpenVLA's server answers 200 "error" when it failed.
+        // OpenVLA's server answers 200 "error" if it failed.
         let inner: Value = serde_json::from_str(text).map_err(|_| ServerFault::server(text))?;
         return if inner.is_string() { Err(ServerFault::server(text)) } else { actions(&inner) };
     }

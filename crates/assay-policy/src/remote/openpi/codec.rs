@@ -6,7 +6,7 @@ use rmpv::Value;
 use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::{MAX_HORIZON, MAX_REPLY_DEPTH};
 
-/// Why a value is no array of numbers.
+/// A value that is not an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MsgpackDecodeError {
     #[error("no msgpack ({0})")]
@@ -23,7 +23,7 @@ pub(super) enum MsgpackDecodeError {
     Ragged,
 }
 
-/// A numpy array.
+/// Encodes a numpy array.
 pub(super) fn array(dtype: &str, shape: &[u32], data: &[u8]) -> Value {
     let key = |name: &str| Value::Binary(name.as_bytes().to_vec());
     Value::Map(vec![
@@ -47,12 +47,12 @@ pub(super) fn decode(mut bytes: &[u8]) -> Result<Value, MsgpackDecodeError> {
     if bytes.is_empty() { Ok(value) } else { Err(MsgpackDecodeError::Trailing) }
 }
 
-/// What stands under a text key of a map.
+/// Returns the value of a text key of a map.
 pub(super) fn get<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     find(value, |key| matches!(key, Value::String(text) if text.as_str() == Some(name)))
 }
 
-/// What stands under a binary key of a map.
+/// Returns the value of a binary key of a map.
 fn marked<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     find(value, |key| matches!(key, Value::Binary(bytes) if bytes == name.as_bytes()))
 }
@@ -86,7 +86,7 @@ pub(super) fn to_array(value: &Value) -> Result<NumberArray, MsgpackDecodeError>
     Ok(array)
 }
 
-/// Adds numbers, however deep they lie; the first list of each depth says how long all are.
+/// Adds the numbers of nested lists; the first list of each depth determines the length of all.
 fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), MsgpackDecodeError> {
     let Some(list) = value.as_array() else {
         let scalar = marked(value, "__npgeneric__").and_then(|_| marked(value, "data")).unwrap_or(value);

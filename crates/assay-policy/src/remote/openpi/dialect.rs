@@ -10,14 +10,14 @@ use crate::remote::observation::{Episode, RemoteObservation};
 /// Longest name of an action space that is kept.
 const MAX_NAME_BYTES: usize = 64;
 
-/// What a server speaks.
+/// The dialect of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Dialect {
     OpenPi,
     RoboArena(Needs),
 }
 
-/// What a RoboArena server says it needs.
+/// The declared requirements of a RoboArena server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Needs {
     wrist_camera: bool,
@@ -29,7 +29,7 @@ pub(super) struct Needs {
 }
 
 impl Dialect {
-    /// Tells it by the server's first message.
+    /// Determines the dialect from the server's first message.
     pub(super) fn of(metadata: &Value) -> Self {
         let flag = |name: &str| get(metadata, name).and_then(Value::as_bool).unwrap_or(false);
         let number = |value: &Value| value.as_u64();
@@ -60,7 +60,7 @@ impl Dialect {
         }
     }
 
-    /// Whether the scenario has what the server needs.
+    /// Checks that the scenario has what the server needs.
     pub(super) fn check(&self, episode: &Episode) -> Result<(), ServerFault> {
         let Self::RoboArena(needs) = self else { return Ok(()) };
         let mut wanted = Vec::new();
@@ -86,7 +86,7 @@ impl Dialect {
         }
     }
 
-    /// What begins an episode, if anything does.
+    /// Returns the message that begins an episode, if the dialect has one.
     pub(super) fn reset(&self, episode: &Episode) -> Option<Value> {
         let reset = || {
             let session = ("session_id".into(), episode.id.as_str().into());
@@ -95,7 +95,7 @@ impl Dialect {
         matches!(self, Self::RoboArena(_)).then(reset)
     }
 
-    /// The request for actions.
+    /// Returns the request for actions.
     pub(super) fn request(&self, observation: RemoteObservation<'_>) -> Value {
         let key = |name: &str| Value::from(format!("observation/{name}"));
         let mut map: Vec<(Value, Value)> = observation
@@ -113,7 +113,7 @@ impl Dialect {
     }
 }
 
-/// Whether the answer to a reset says that it is done: text from RoboArena's own server, a map from vLLM-Omni.
+/// Returns whether the answer to a reset reports success: text from RoboArena's own server, a map from vLLM-Omni.
 pub(super) fn is_reset_done(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("reset successful")
 }

@@ -1,5 +1,5 @@
-//! The openpi WebSocket protocol (openpi-client 0.1.2, openpi-server 0.1.0) and its RoboArena dialect, which the
-//! server's first message tells. Messages are msgpack maps with numpy arrays in them ([`codec`]).
+//! The openpi WebSocket protocol (openpi-client 0.1.2, openpi-server 0.1.0) and its RoboArena dialect, which is
+//! recognised by the server's first message. Messages are msgpack maps with numpy arrays in them ([`codec`]).
 
 mod codec;
 mod dialect;

@@ -13,17 +13,17 @@ use crate::remote::guard::AddressGuard;
 use crate::remote::observation::{Episode, RemoteObservation};
 use crate::remote::session::ProtocolSession;
 
-/// Names of keys that a message may show.
+/// Maximum length of the key names in a message, in bytes.
 const MAX_KEYS_BYTES: usize = 200;
 
-/// A connection that was introduced.
+/// A connection after the server's introduction.
 pub(crate) struct OpenPiSession {
     socket: Socket,
     dialect: Dialect,
 }
 
 impl OpenPiSession {
-    /// Takes the server's introduction.
+    /// Receives the server's introduction.
     pub(crate) async fn over(mut socket: Socket) -> Result<Self, ServerFault> {
         let metadata = match socket.receive().await? {
             MessageContent::Binary(bytes) => map(&bytes)?,
@@ -81,7 +81,7 @@ impl ProtocolSession for OpenPiSession {
     }
 }
 
-/// A message that came while none was expected.
+/// Returns the fault of a message that arrived while none was expected.
 fn unasked(message: Result<MessageContent, ServerFault>) -> ServerFault {
     match message {
         Ok(MessageContent::Text(text)) => ServerFault::server(&text),
@@ -95,7 +95,7 @@ fn map(bytes: &[u8]) -> Result<Value, ServerFault> {
     if value.is_map() { Ok(value) } else { Err(ServerFault::protocol("msgpack, but no map")) }
 }
 
-/// Reads a message as each of the three that a server sends.
+/// Reads a message as each of the three kinds that a server sends.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
     let value = map(message)?;
@@ -104,7 +104,7 @@ pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk
     Chunk::new(actions(&value)?, action_dim)
 }
 
-/// vLLM-Omni tells errors in a map.
+/// Returns the fault that an answer reports: vLLM-Omni sends errors in a map.
 fn failure(reply: &Value) -> Result<(), ServerFault> {
     if get(reply, "type").and_then(Value::as_str) != Some("error") {
         return Ok(());
@@ -112,7 +112,7 @@ fn failure(reply: &Value) -> Result<(), ServerFault> {
     Err(ServerFault::server(get(reply, "message").and_then(Value::as_str).unwrap_or("no message")))
 }
 
-/// The actions of an answer: under a key, or (older RoboArena servers) the answer itself.
+/// Returns the actions of an answer: under a key, or (older RoboArena servers) the answer itself.
 fn actions(reply: &Value) -> Result<crate::remote::array::NumberArray, ServerFault> {
     failure(reply)?;
     let found = if is_array(reply) { Some(reply) } else { get(reply, "actions").or_else(|| get(reply, "action")) };

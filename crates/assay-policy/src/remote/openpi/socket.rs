@@ -51,7 +51,7 @@ impl Socket {
         Ok(Self { stream, allowance, control_frames: 0 })
     }
 
-    /// Over a stream on which the handshake was done.
+    /// Creates a socket over a stream after its handshake.
     #[cfg(feature = "fuzzing")]
     pub(crate) async fn over(stream: Box<dyn Transport>, allowance: ReceiveAllowance) -> Self {
         let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
@@ -65,7 +65,7 @@ impl Socket {
         sent.map_err(|error| self.allowance.explain(broken(&error)))
     }
 
-    /// The next message with content. Pings are answered on the way. May be dropped at any point.
+    /// Receives the next message with content, and answers pings. The future may be dropped at any point.
     pub(super) async fn receive(&mut self) -> Result<MessageContent, ServerFault> {
         loop {
             match self.stream.next().await {
@@ -86,13 +86,13 @@ impl Socket {
         }
     }
 
-    /// What is there already, without waiting.
+    /// Returns a message that has already arrived, without waiting.
     pub(super) fn pending(&mut self) -> Option<Result<MessageContent, ServerFault>> {
         self.receive().now_or_never()
     }
 
-    /// Says good-bye, and returns how many messages with content came that nobody had asked for: all that the server
-    /// sent before it answers a last ping. A server that does not is left after a while.
+    /// Closes the connection, and returns the number of unsolicited messages with content: all that the server sent before it
+    /// answers a last ping. The wait for a server that does not answer is limited.
     pub(super) async fn close(&mut self) -> u32 {
         let mut unasked = 0;
         let farewell = async {
@@ -106,7 +106,7 @@ impl Socket {
             }
             self.stream.close(None).await
         };
-        // Whatever comes of it, the connection ends with this value.
+        // The connection ends with this value in any case.
         drop(tokio::time::timeout(CLOSE_LIMIT, farewell).await);
         unasked
     }
@@ -124,7 +124,7 @@ fn reason(frame: Option<&CloseFrame>) -> String {
     }
 }
 
-/// The handshake failed.
+/// Returns the fault of a failed handshake.
 fn refused(error: &Error) -> ServerFault {
     let why = match error {
         Error::Http(response) => match response.status() {
@@ -139,7 +139,7 @@ fn refused(error: &Error) -> ServerFault {
     ServerFault::new("connect", format!("no WebSocket with the policy server: {why}"))
 }
 
-/// The connection failed later.
+/// Returns the fault of a connection that failed later.
 fn broken(error: &Error) -> ServerFault {
     match error {
         Error::ConnectionClosed
