@@ -1,5 +1,5 @@
-"""The signals, stages and clauses of `bare_loop.py --check`, read from `scenario.toml` independently of the service, and
-pictures of episodes."""
+"""The signals, stages and clauses of `bare_loop.py --check`, read from `scenario.toml` independently of the service;
+and pictures of episodes."""
 
 import fnmatch
 import math

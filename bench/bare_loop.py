@@ -9,10 +9,10 @@ step:
     {"scenario": "tabletop_reach", "control_steps": 1500, "cpu_s": 0.29, "cpu_us_per_control_step": 191.4, "parts_us": {}}
 
 Only the episodes' loops are timed, not the building of worlds or the import of the policy. The loop does not evaluate
-success, so episodes last until the time limit, or `--control-steps N`. `--parts` divides the CPU time by cause (and costs
-some itself). With `--check` every signal is computed at every physics step too, and the policy's results are printed
-instead: a second, independent reading of `scenario.toml`. `--png FILE` and `--sheet FILE` draw the first world and a strip
-of its episode.
+success, so episodes last until the time limit, or `--control-steps N`. `--parts` divides the CPU time by cause (and
+costs some itself). With `--check` every signal is computed at every physics step too, and the policy's results are
+printed instead: a second, independent reading of `scenario.toml`. `--png FILE` and `--sheet FILE` draw the first world
+and a strip of its episode.
 
 `bare_world.py` builds the worlds, `bare_episode.py` holds the loop, `bare_check.py` the signals and drawings.
 

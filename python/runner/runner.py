@@ -20,8 +20,8 @@ NULL = os.open("/dev/null", os.O_RDWR)
 os.dup2(NULL, 0)
 os.close(NULL)
 os.dup2(2, 1)
-# Where the policy's files are, and how many threads it may have: 0 for no limit of its own. A limit counts the threads of
-# this user, in the jail's own user namespace, where only this process is; without one it would count those of others.
+# The folder of the policy's files, and its number of threads: 0 for no limit of its own. A limit counts the threads of
+# this user in the jail's user namespace, which has only this process; without one it would count those of others.
 FOLDER = sys.argv[1]
 THREADS = int(sys.argv[2])
 if THREADS:
@@ -36,12 +36,12 @@ LIBRARIES = """collections ctypes dataclasses importlib.util json math pathlib p
 
 
 def import_libraries() -> None:
-    """Import what takes long, on the time that nobody else wants: policies that act now do not wait for a later one."""
+    """Import the slow libraries in idle time, so that acting policies do not wait for a later one."""
     try:
-        # Of this thread only. The one that will act keeps its priority: it could not get it back.
+        # Only for this thread. The acting thread keeps its priority, which it could not restore.
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     except OSError:
-        # A tier whose filter does not know the call.
+        # The tier's filter does not allow the call.
         pass
     for name in LIBRARIES:
         importlib.import_module(name)
@@ -71,20 +71,20 @@ MAGIC = b"ASY1"
 MAIN = FOLDER + "/policy.py"
 F64 = np.dtype("<f8")
 DTYPES = {"f64": F64, "u8": np.dtype("u1")}
-# Longest JSON that the host sends, and that it reads.
+# Longest JSON that the host sends or accepts.
 MAX_REQUEST_BYTES = 1 << 20
 MAX_MESSAGE_CHARS = 2000
 MAX_TRACEBACK_CHARS = 16000
-# Frames of a deep recursion that are shown at each end.
+# Frames of a deep recursion shown at each end.
 SHOWN_FRAMES = 8
 
 
-# Names the descriptor of a Landlock ruleset, made by the host.
+# The environment variable with the descriptor of a Landlock ruleset, created by the host.
 SEAL = "ASSAY_SEAL_FD"
 LANDLOCK_RESTRICT_SELF = 446
 
-# What only the start needed is refused from the seal on, by a system call filter of all threads (instructions: code, jump
-# if true, jump if false, value; `struct seccomp_data` has the call's number at 0, its second argument at 24).
+# Calls that only the start needs are refused after the seal, by a system call filter of all threads (instructions: code,
+# jump if true, jump if false, value; `struct seccomp_data` has the call's number at 0, its second argument at 24).
 SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 317, 1, 1
 FETCH, AND, IF_EQUAL, ANSWER = 0x20, 0x54, 0x15, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
@@ -94,9 +94,9 @@ REFUSED_CALLS = (
     (FETCH, 0, 0, 0),
     (IF_EQUAL, 5, 0, FUTEX),
     (IF_EQUAL, 10, 0, PRLIMIT64),
-    # A policy that asks for idle time only could stop itself where others want the processor.
+    # A policy in the idle class could stop itself while others use the processor.
     (IF_EQUAL, 14, 0, SCHED_SETSCHEDULER),
-    # The kernel wakes whoever waits at this address when a thread ends.
+    # The kernel wakes the waiters at this address when a thread ends.
     (IF_EQUAL, 13, 0, SET_TID_ADDRESS),
     (IF_EQUAL, 12, 0, SECCOMP),
     (ANSWER, 0, 0, ALLOW),
@@ -120,11 +120,11 @@ REFUSED_CALLS = (
 
 
 class HostGone(Exception):
-    """The other end of the streams was closed, or does not speak frames: there is nobody to tell."""
+    """The other end of the streams was closed, or sent no frame, so nothing can be reported to it."""
 
 
 class BadAction(Exception):
-    """What the policy returned is no action; the message is for its author."""
+    """The policy returned something other than an action; the message is for its author."""
 
 
 class NoPolicy(Exception):
@@ -135,7 +135,7 @@ class NoPolicy(Exception):
 
 
 def receive_into(view: memoryview) -> None:
-    """Fill `view` with what the host says."""
+    """Fill `view` with bytes from the host."""
     while view:
         n = os.readv(REQUESTS, (view,))
         if n == 0:
@@ -165,7 +165,7 @@ def request(expected: tuple[int, ...]) -> tuple[int, int, dict]:
 
 
 def own_frames(error: BaseException) -> traceback.TracebackException:
-    """The traceback with only the author's frames, by the names the author knows."""
+    """Return the traceback with only the author's frames, under the author's file names."""
     told = traceback.TracebackException.from_exception(error, limit=None, compact=True)
     todo = [told]
     for one in todo:
@@ -196,7 +196,7 @@ def line_of(error: BaseException) -> str:
 
 
 def report(code: str, message: str, error: BaseException | None, seq: int, nonce: int) -> None:
-    """Tell the host, and the log, what went wrong."""
+    """Report an error to the host and the log."""
     text = ""
     if error is not None:
         try:
@@ -233,13 +233,13 @@ def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> N
 
 
 def lower(limit: int, value: int) -> None:
-    """Lower one of the process's own limits for good."""
+    """Lower one of the process's own limits permanently."""
     value = min(value, resource.getrlimit(limit)[1])
     resource.setrlimit(limit, (value, value))
 
 
 def load(seed: int) -> object:
-    """Import policy.py; return what to act with."""
+    """Import policy.py; return its Policy class or policy function."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
     sys.path.append(FOLDER)
@@ -260,7 +260,7 @@ def load(seed: int) -> object:
 
 
 def begin(found: object, init: dict) -> tuple[object, object]:
-    """Make and reset the policy; return the function that acts, and the one that closes or None."""
+    """Create and reset the policy; return its act function, and its close function or None."""
     if not isinstance(found, type):
         return found, None
     policy = found()
@@ -274,7 +274,7 @@ def begin(found: object, init: dict) -> tuple[object, object]:
 
 
 def layout(arrays: list[dict]) -> tuple[list[tuple], int]:
-    """Where each array lies in an observation frame: (name, dtype, shape, offset); and the frame's length."""
+    """Return the layout of an observation frame, (name, dtype, shape, offset) per array, and the frame's length."""
     offset, rows = BEGINNING.size, []
     for array in arrays:
         dtype, shape = DTYPES[array["dtype"]], tuple(array["shape"])
@@ -284,14 +284,14 @@ def layout(arrays: list[dict]) -> tuple[list[tuple], int]:
 
 
 def viewer(dtype: np.dtype, shape: tuple[int, ...], offset: int) -> object:
-    """The function that shows an array in a frame; for one dimension there is a faster one than for more."""
+    """Return the function that views an array in a frame; there is a faster one for a single dimension."""
     if len(shape) == 1 and shape[0] > 0:
         return lambda frame: np.frombuffer(frame, dtype, shape[0], offset)
     return lambda frame: np.ndarray(shape, dtype, frame, offset)
 
 
 def checked(action: object, dim: int) -> bytes:
-    """The action's bytes; raise BadAction when it is none."""
+    """Return the action's bytes; raise BadAction if it is not an action."""
     try:
         array = action if type(action) is np.ndarray else np.asarray(action)
     except Exception as error:
@@ -302,7 +302,7 @@ def checked(action: object, dim: int) -> bytes:
         raise BadAction(f"the action has shape {array.shape}, this scenario needs ({dim},)")
     if array.dtype is not F64:
         array = array.astype(F64)
-    # A sum is finite only of finite numbers, and taken faster than isfinite of few; it may overflow, so look again.
+    # A finite sum implies finite numbers, and is faster than isfinite for few of them; it may overflow, so check again.
     if not math.isfinite(sum(array.tolist())):
         wrong = [index for index in range(dim) if not math.isfinite(array[index])]
         if wrong:
@@ -373,10 +373,10 @@ def run(found: object, init: dict, nonce: int) -> None:
 
 
 def seal() -> bool:
-    """Give up, for ever, what only starting needed: from here on nothing can be executed, and only what is bound is open.
+    """Give up permanently what only the start needs: afterwards nothing can be executed, and only bound files are open.
 
-    Return whether it was done and works; the host decides whether a process that is not sealed may run a policy. Raises
-    OSError when it can't be done. Without a ruleset the kernel has no Landlock.
+    Return whether the seal is in force; the host decides whether a process that is not sealed may run a policy. Raise
+    OSError if it fails. Without a ruleset the kernel has no Landlock.
     """
     ruleset = os.environ.pop(SEAL, None)
     if ruleset is None:
@@ -386,7 +386,7 @@ def seal() -> bool:
         raise OSError(ctypes.get_errno(), "the process can't be sealed with Landlock")
     os.close(int(ruleset))
     try:
-        # Every process may write here but one that is sealed.
+        # Every process except a sealed one may write here.
         os.close(os.open("/dev/urandom", os.O_WRONLY))
     except PermissionError:
         return True
@@ -394,7 +394,7 @@ def seal() -> bool:
 
 
 def refuse_calls() -> None:
-    """Load the filter REFUSED_CALLS, which the policy can't take off; raises OSError when it can't be done."""
+    """Load the filter REFUSED_CALLS, which the policy cannot remove; raise OSError if it fails."""
     code = b"".join(struct.pack("=HBBI", *line) for line in REFUSED_CALLS)
     place = ctypes.create_string_buffer(code, len(code))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(REFUSED_CALLS), ctypes.addressof(place)))
@@ -437,5 +437,5 @@ if __name__ == "__main__":
             sys.stderr.flush()
         except BaseException:  # noqa: BLE001, S110
             pass
-        # At once: threads and exit handlers of the policy have no say in when this ends.
+        # Ends at once, without waiting for threads and exit handlers of the policy.
         os._exit(0)
