@@ -72,8 +72,8 @@ impl Child {
         clocks::pin(self.program, core)
     }
 
-    /// Lowers its priority below everything else on the machine; returns whether the kernel and our privileges allow that. For
-    /// processes that start before they are needed; called soon after the start.
+    /// Lowers its priority below everything else on the machine; returns whether the kernel and our privileges allow
+    /// that. For processes that start before they are needed; called soon after the start.
     pub fn give_way(&mut self) -> bool {
         self.gave_way = priority::lower(self.program);
         self.gave_way
@@ -96,8 +96,8 @@ impl Child {
         clocks::cpu_time(self.program)
     }
 
-    /// Returns the current activity of its threads, seen from outside; `None` after its end. Alone in its pid namespace, or
-    /// without a system call that sends signals, it cannot stop itself.
+    /// Returns the current activity of its threads, seen from outside; `None` after its end. Alone in its pid
+    /// namespace, or without a system call that sends signals, it cannot stop itself.
     #[must_use]
     pub fn activity(&self) -> Option<Activity> {
         clocks::activity(self.program)
@@ -170,7 +170,8 @@ impl Child {
         self.exit = Some(Exit::new(status, &usage, by_us, (self.output.total(), self.began)));
     }
 
-    /// Gives up waiting for a process that the kernel does not release. A thread reaps it, so that it does not stay a zombie.
+    /// Gives up waiting for a process that the kernel does not release. A thread reaps it, so that it does not stay a
+    /// zombie.
     fn abandon(&mut self) -> Exit {
         let monitor = self.monitor;
         let waits = std::thread::Builder::new().name("jail-reaper".to_owned());

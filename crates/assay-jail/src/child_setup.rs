@@ -51,7 +51,8 @@ impl ChildSetup {
     }
 }
 
-/// Connects descriptors 0, 1 and 2 of the program: standard error to the log, standard output too unless it has its own.
+/// Connects descriptors 0, 1 and 2 of the program: standard error to the log, standard output too unless it has its
+/// own.
 pub(crate) fn connect(
     command: &mut Command,
     (stdin, stdout): (Option<OwnedFd>, Option<OwnedFd>),

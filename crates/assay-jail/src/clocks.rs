@@ -69,8 +69,8 @@ fn is_idle_class(task: Pid) -> bool {
     unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) == libc::SCHED_IDLE }
 }
 
-/// Returns whether the control group of `pid` is known to be frozen (`cgroup.freeze`, or the freezer of version 1), from the
-/// usual mount points.
+/// Returns whether the control group of `pid` is known to be frozen (`cgroup.freeze`, or the freezer of version 1),
+/// from the usual mount points.
 fn is_frozen(pid: Pid) -> bool {
     let groups = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero())).unwrap_or_default();
     let read = |path: String| fs::read_to_string(path).unwrap_or_default();

@@ -18,8 +18,8 @@ pub struct Exit {
     pub reason: ExitReason,
     /// CPU time of all its threads, and of the set-up of the jail.
     pub cpu: Duration,
-    /// Upper bound of the CPU time that the kernel counted against a limit. The kernel counts in ticks; a program can cause more
-    /// of them to be charged than it uses, but not more than there were on all processors since its start.
+    /// Upper bound of the CPU time that the kernel counted against a limit. The kernel counts in ticks; a program can
+    /// cause more of them to be charged than it uses, but not more than there were on all processors since its start.
     pub cpu_counted_at_most: Duration,
     /// Largest resident memory, in bytes.
     pub max_rss_bytes: u64,

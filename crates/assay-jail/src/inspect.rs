@@ -13,8 +13,9 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 /// A program that ends at once: the calls before its start are what is tested.
 const NOTHING: &str = "/bin/true";
 
-/// Returns whether a user namespace can be created inside that of the process: it would bring capabilities, and with them
-/// access to much more of the kernel. A child of this process tries it, with the same namespaces but without a filter.
+/// Returns whether a user namespace can be created inside that of the process: it would bring capabilities, and with
+/// them access to much more of the kernel. A child of this process tries it, with the same namespaces but without a
+/// filter.
 ///
 /// # Errors
 /// The process has ended, or its namespace may not be entered.

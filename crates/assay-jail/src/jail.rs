@@ -62,14 +62,15 @@ impl Jail {
         self.isolation
     }
 
-    /// Returns whether a program that seals itself is given a Landlock ruleset: both the tier and the kernel have Landlock.
+    /// Returns whether a program that seals itself is given a Landlock ruleset: both the tier and the kernel have
+    /// Landlock.
     #[must_use]
     pub fn has_landlock(&self) -> bool {
         self.isolation != Isolation::None && ruleset::abi() > 0
     }
 
-    /// Creates the folders of links that jails without namespaces need in `folder`, which its owner cleans up, instead of the
-    /// system's folder for temporary files, where a killed process leaves them behind.
+    /// Creates the folders of links that jails without namespaces need in `folder`, which its owner cleans up, instead
+    /// of the system's folder for temporary files, where a killed process leaves them behind.
     #[must_use]
     pub fn with_links_in(self, folder: &Path) -> Self {
         Self { links_in: folder.to_owned(), ..self }

@@ -1,8 +1,8 @@
 //! Copies of shared folders in memory.
 //!
-//! The kernel caches which names of a disk's file system were looked up in vain, and which pages were read, so two jails that
-//! see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it keeps no entry for a
-//! missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
+//! The kernel caches which names of a disk's file system were looked up in vain, and which pages were read, so two
+//! jails that see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it
+//! keeps no entry for a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -67,7 +67,8 @@ pub struct MemoryCopy {
 }
 
 /// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once per state of the
-/// original (its names, sizes and times) and stays there for the next process; unused copies of other states are removed.
+/// original (its names, sizes and times) and stays there for the next process; unused copies of other states are
+/// removed.
 ///
 /// # Errors
 /// [`MemoryError`] if there is no tmpfs, it is full, or copying fails.

@@ -1,8 +1,9 @@
 //! Jails whose owner was killed while bubblewrap was setting them up.
 //!
-//! Once it runs, a jailed program dies with its monitor, and the monitor with this process. For less than a millisecond before,
-//! the future program waits for a message of its monitor and does not yet die with it: if this process is killed with
-//! SIGKILL then, it waits forever. It still has the name that bubblewrap was started with, which names its owner.
+//! Once it runs, a jailed program dies with its monitor, and the monitor with this process. For less than a millisecond
+//! before, the future program waits for a message of its monitor and does not yet die with it: if this process is
+//! killed with SIGKILL then, it waits forever. It still has the name that bubblewrap was started with, which names its
+//! owner.
 
 use std::path::Path;
 

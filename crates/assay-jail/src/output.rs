@@ -1,4 +1,5 @@
-//! The output of a jailed process: a thread drains it so that the process never blocks, keeps its end, and stops a flood.
+//! The output of a jailed process: a thread drains it so that the process never blocks, keeps its end, and stops a
+//! flood.
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, PipeWriter, Read};

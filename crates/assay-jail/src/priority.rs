@@ -1,6 +1,6 @@
-//! Scheduling priority of a jail against other sessions, and its priority when memory runs out. A jail has its own session.
-//! The kernel's autogroups schedule a session as a unit: niceness and `SCHED_IDLE` inside it have no effect outside, only the
-//! group's own niceness does (sched(7), "The autogroup feature").
+//! Scheduling priority of a jail against other sessions, and its priority when memory runs out. A jail has its own
+//! session. The kernel's autogroups schedule a session as a unit: niceness and `SCHED_IDLE` inside it have no effect
+//! outside, only the group's own niceness does (sched(7), "The autogroup feature").
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ const TICK: Duration = Duration::from_millis(1);
 /// Without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms, counted over all processes.
 const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
-/// Gives the session of `program` the lowest priority; returns whether that was possible. Only for root: other users might
-/// have to wait too long to undo it.
+/// Gives the session of `program` the lowest priority; returns whether that was possible. Only for root: other users
+/// might have to wait too long to undo it.
 pub(crate) fn lower(program: Pid) -> bool {
     let end = Instant::now() + START_LIMIT;
     while geteuid().is_root() {
@@ -51,7 +51,8 @@ fn file(pid: Pid) -> String {
     format!("/proc/{}/autogroup", pid.as_raw_nonzero())
 }
 
-/// Makes the kernel end `program` before other processes when memory runs out. Best effort: not every user may set this.
+/// Makes the kernel end `program` before other processes when memory runs out. Best effort: not every user may set
+/// this.
 pub(crate) fn prefer_oom_kill(program: Pid) {
     drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));
 }

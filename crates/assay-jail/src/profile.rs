@@ -1,6 +1,7 @@
 //! The four kinds of process that run in a jail.
 
-/// The purpose of a jailed process; determines its namespaces, its system calls and its default [`crate::ProcessLimits`].
+/// The purpose of a jailed process; determines its namespaces, its system calls and its default
+/// [`crate::ProcessLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// An untrusted Python program. Its own pid namespace, no sockets but the given one, nothing writable.
@@ -8,8 +9,8 @@ pub enum Profile {
     /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; none
     /// of its allowed system calls can do anything else to a pid.
     Step,
-    /// A simulator, stepping, whose policy receives camera images: as [`Self::Step`], with the host's `/usr` read-only for
-    /// software OpenGL.
+    /// A simulator, stepping, whose policy receives camera images: as [`Self::Step`], with the host's `/usr` read-only
+    /// for software OpenGL.
     StepWithCameras,
     /// A simulator, drawing. Sees the host's `/usr` read-only, for software OpenGL.
     Render,

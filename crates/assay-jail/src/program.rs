@@ -40,9 +40,9 @@ pub enum ProgramError {
     Stage(#[from] StageError),
 }
 
-/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. They are looked for in
-/// `libraries` before the places that the system and the program name. Only for programs of our own: the loader is run
-/// on it.
+/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. They are looked for
+/// in `libraries` before the places that the system and the program name. Only for programs of our own: the loader is
+/// run on it.
 ///
 /// # Errors
 /// [`ProgramError`] when the loader is missing, or a library.
@@ -71,8 +71,8 @@ fn library_of_line(line: &str) -> Option<PathBuf> {
     path.starts_with('/').then(|| path.into())
 }
 
-/// Everything that `binary` needs to run in a jail as `inside`, with its libraries found as in [`library_closure`]. What
-/// the jail's user can't reach is copied below `cache_root` first.
+/// Everything that `binary` needs to run in a jail as `inside`, with its libraries found as in [`library_closure`].
+/// What the jail's user can't reach is copied below `cache_root` first.
 ///
 /// # Errors
 /// [`ProgramError`] when a library is missing or can't be copied.

@@ -1,9 +1,9 @@
-//! Landlock: what a process may do with files, whatever it can see. Rulesets are made here, by us; a process puts one on
-//! itself, from which there is no way back.
+//! Landlock: what a process may do with files, whatever it can see. Rulesets are made here, by us; a process puts one
+//! on itself, from which there is no way back.
 //!
-//! Everything that the kernel's version of Landlock (its ABI) knows is handled, and so forbidden unless a rule allows it:
-//! files from ABI 1 on, moving between folders 2, truncating 3, TCP 4, device ioctls 5, abstract Unix sockets and signals
-//! to others 6. An older kernel does without the later ones; the filter forbids most of them too.
+//! Everything that the kernel's version of Landlock (its ABI) knows is handled, and so forbidden unless a rule allows
+//! it: files from ABI 1 on, moving between folders 2, truncating 3, TCP 4, device ioctls 5, abstract Unix sockets and
+//! signals to others 6. An older kernel does without the later ones; the filter forbids most of them too.
 
 #![expect(unsafe_code, reason = "the version of Landlock has no safe wrapper")]
 
@@ -42,8 +42,8 @@ pub(crate) fn abi() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Returns the ruleset of a running program: it may read what is bound, write where that is allowed, and execute nothing.
-/// `None` if the kernel has no Landlock.
+/// Returns the ruleset of a running program: it may read what is bound, write where that is allowed, and execute
+/// nothing. `None` if the kernel has no Landlock.
 pub(crate) fn running(spec: &JailSpec) -> io::Result<Option<OwnedFd>> {
     create(|| rules(spec, None))
 }

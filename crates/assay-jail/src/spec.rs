@@ -50,8 +50,8 @@ pub struct JailSpec {
     pub core: Option<usize>,
     /// Its niceness, 0 to 19.
     pub nice: i32,
-    /// Whether the program applies the Landlock ruleset whose descriptor [`SEAL_VARIABLE`] names to itself, before it reads
-    /// anything untrusted. (It cannot be applied earlier: a sealed process may not mount.)
+    /// Whether the program applies the Landlock ruleset whose descriptor [`SEAL_VARIABLE`] names to itself, before it
+    /// reads anything untrusted. (It cannot be applied earlier: a sealed process may not mount.)
     pub seals_itself: bool,
 }
 
@@ -62,7 +62,8 @@ impl JailSpec {
     /// Creates a spec with the profile's limits and without binds.
     #[must_use]
     pub fn new(profile: Profile, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        // The service has priority over its lanes, and a lane over its policy: a policy with many busy threads delays only itself.
+        // The service has priority over its lanes, and a lane over its policy: a policy with many busy threads delays
+        // only itself.
         let nice = if profile == Profile::Policy { 15 } else { 10 };
         Self {
             profile,

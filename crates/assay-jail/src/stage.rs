@@ -1,5 +1,5 @@
-//! Makes files reachable for the jail's user. If this process is root, jails run as nobody, who cannot enter a folder such
-//! as /root; the files are then copied, once, to a folder that nobody can enter.
+//! Makes files reachable for the jail's user. If this process is root, jails run as nobody, who cannot enter a folder
+//! such as /root; the files are then copied, once, to a folder that nobody can enter.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -56,7 +56,8 @@ pub enum StageError {
     Closed(#[from] ClosedPath),
 }
 
-/// Checks that the jail's user can read `path` itself and enter every folder above it. (Files below it are not checked.)
+/// Checks that the jail's user can read `path` itself and enter every folder above it. (Files below it are not
+/// checked.)
 ///
 /// # Errors
 /// [`ClosedPath`] names the first obstacle.
@@ -94,8 +95,8 @@ pub fn give_to_jail(path: &Path) -> std::io::Result<()> {
     std::os::unix::fs::lchown(path, Some(uid), Some(uid))
 }
 
-/// Returns a path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a copy
-/// below `cache_root`, made once for each state of the original (its names, sizes and times).
+/// Returns a path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a
+/// copy below `cache_root`, made once for each state of the original (its names, sizes and times).
 ///
 /// # Errors
 /// [`StageError`] if it cannot be read or copied.

@@ -1,8 +1,8 @@
 //! Starting a jail without namespaces: Landlock if the tier has it, filters and limits, applied between fork and exec.
 //!
-//! Nothing is mounted, so a path in the jail has another name on the host: [`PathView`] translates the program, its arguments
-//! and its environment. The program is started through the dynamic loader, because the loader that its file names does
-//! not exist at that path.
+//! Nothing is mounted, so a path in the jail has another name on the host: [`PathView`] translates the program, its
+//! arguments and its environment. The program is started through the dynamic loader, because the loader that its file
+//! names does not exist at that path.
 
 #![expect(unsafe_code, reason = "Landlock and filters are applied between fork and exec")]
 

@@ -1,6 +1,6 @@
-//! Measures the time that the jail adds to a step, in one run on one processor: round trips of an observation through a jailed
-//! policy and its runner, against the same interpreter without a jail behind two pipes; and how much refilling a pool slows
-//! a policy that acts on the same processor. Prints JSON.
+//! Measures the time that the jail adds to a step, in one run on one processor: round trips of an observation through a
+//! jailed policy and its runner, against the same interpreter without a jail behind two pipes; and how much refilling a
+//! pool slows a policy that acts on the same processor. Prints JSON.
 //!
 //! `cargo run --release -p assay-policy --example round_trip -- vendor/python`
 

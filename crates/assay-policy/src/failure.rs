@@ -23,8 +23,8 @@ const SIGSYS: i32 = 31;
 /// A policy that could not be loaded: a result for which the author is to blame. All text is sanitised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFailure {
-    /// `import_error | syntax_error | no_policy | exception | memory` as the runner reports, or as observed from outside
-    /// `import_timeout | exited | protocol | log_flood`.
+    /// `import_error | syntax_error | no_policy | exception | memory` as the runner reports, or as observed from
+    /// outside `import_timeout | exited | protocol | log_flood`.
     pub code: String,
     /// One line for the author.
     pub message: String,
@@ -77,10 +77,10 @@ impl PolicyFailure {
     }
 }
 
-/// Returns evidence that another process sent the SIGKILL that ended it. A policy has no system call for that, and its jail refuses exit
-/// statuses that look like it; the kernel sends one only above the limit of CPU time (memory above its limit is denied). It
-/// counts in ticks, and a policy that works across each tick and sleeps in between is charged several times what it uses: so
-/// there is evidence only while all processors together had too few ticks for the limit.
+/// Returns evidence that another process sent the SIGKILL that ended it. A policy has no system call for that, and its
+/// jail refuses exit statuses that look like it; the kernel sends one only above the limit of CPU time (memory above
+/// its limit is denied). It counts in ticks, and a policy that works across each tick and sleeps in between is charged
+/// several times what it uses: so there is evidence only while all processors together had too few ticks for the limit.
 pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> Option<String> {
     let killed = exit.reason == ExitReason::Signalled && exit.signal == Some(SIGKILL);
     let over_limit = cpu_limit.is_some_and(|limit| exit.cpu_counted_at_most >= limit);

@@ -1,8 +1,8 @@
-//! Intake and execution of policies: checks and unpacks an archive, folder or file ([`intake`]), and runs it in a jail from
-//! a pool of warm interpreters ([`Pool`]), or connects to a policy server ([`remote`]).
+//! Intake and execution of policies: checks and unpacks an archive, folder or file ([`intake`]), and runs it in a jail
+//! from a pool of warm interpreters ([`Pool`]), or connects to a policy server ([`remote`]).
 //!
-//! To start reading: [`Pool::take`] returns a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames on its
-//! stream (hand it to a lane) or a mistake of the author as a [`PolicyFailure`]. Errors are always internal.
+//! To start reading: [`Pool::take`] returns a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames
+//! on its stream (hand it to a lane) or a mistake of the author as a [`PolicyFailure`]. Errors are always internal.
 
 pub mod attacks;
 mod connection;

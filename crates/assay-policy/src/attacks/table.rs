@@ -42,8 +42,8 @@ pub struct Attack {
     patience_ms: Option<u64>,
     /// The expected outcome, as in [`super::AttackReport::outcome`].
     expected: String,
-    /// The expected outcome in the tier without namespaces, if it differs. `got: ...` is an attack that succeeds there: a
-    /// weakness of the tier.
+    /// The expected outcome in the tier without namespaces, if it differs. `got: ...` is an attack that succeeds there:
+    /// a weakness of the tier.
     landlock: Option<String>,
 }
 

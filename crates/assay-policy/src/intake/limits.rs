@@ -86,15 +86,15 @@ impl Default for IntakeLimits {
 }
 
 impl IntakeLimits {
-    /// Returns the limits of an untrusted policy whose archive may have `archive_bytes`. An accepted archive may be stored
-    /// uncompressed, so the limit of the unpacked files is at least as large.
+    /// Returns the limits of an untrusted policy whose archive may have `archive_bytes`. An accepted archive may be
+    /// stored uncompressed, so the limit of the unpacked files is at least as large.
     #[must_use]
     pub fn of_archive(archive_bytes: u64) -> Self {
         Self { archive_bytes, unpacked_bytes: MAX_UNPACKED_BYTES.max(archive_bytes), ..Self::default() }
     }
 
-    /// Returns the limits of a policy that was accepted before, under the limits of that time: its size was checked then, and
-    /// later changes of the settings do not apply to it.
+    /// Returns the limits of a policy that was accepted before, under the limits of that time: its size was checked
+    /// then, and later changes of the settings do not apply to it.
     #[must_use]
     pub fn accepted() -> Self {
         Self { archive_bytes: u64::MAX, unpacked_bytes: u64::MAX, ..Self::default() }

@@ -1,6 +1,6 @@
-//! The local headers, which repeat the central directory. Programs that read an archive from its beginning use these, so an
-//! archive whose two parts differ is two archives: one that is checked, one that another program unpacks. This module checks
-//! that both agree, and that nothing lies between the entries.
+//! The local headers, which repeat the central directory. Programs that read an archive from its beginning use these,
+//! so an archive whose two parts differ is two archives: one that is checked, one that another program unpacks. This
+//! module checks that both agree, and that nothing lies between the entries.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,8 +19,8 @@ const DESCRIBED_LATER: u16 = 1 << 3;
 /// encrypted.
 const MEANINGFUL: u16 = 1 | DESCRIBED_LATER | 1 << 6 | 1 << 11 | 1 << 13;
 
-/// Checks that the entries lie one behind the other from the first byte of the archive to its central directory, each with
-/// a header that agrees with the directory.
+/// Checks that the entries lie one behind the other from the first byte of the archive to its central directory, each
+/// with a header that agrees with the directory.
 pub(super) fn check(file: &File, entries: &[DirectoryEntry], directory_start: u64) -> Result<(), IntakeError> {
     let mut in_place: Vec<&DirectoryEntry> = entries.iter().collect();
     in_place.sort_by_key(|entry| entry.start);

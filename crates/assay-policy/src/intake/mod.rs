@@ -32,9 +32,9 @@ pub struct Intake {
     pub bytes: u64,
 }
 
-/// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`, which
-/// must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__` and
-/// `__MACOSX` are ignored. On any error `dest` is removed.
+/// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`,
+/// which must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__`
+/// and `__MACOSX` are ignored. On any error `dest` is removed.
 ///
 /// # Errors
 /// [`IntakeError`]; [`IntakeError::is_ours`] distinguishes internal failures from the author's.

@@ -40,9 +40,9 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
     Ok(parts)
 }
 
-/// Returns whether a reader of a listing would not see the character, or would see the name in another order (UAX #9): format
-/// characters (Unicode category Cf), spaces other than the ordinary one, separators, fillers, selectors of variants.
-/// Joiners are among them, so that some names of emoji are refused too.
+/// Returns whether a reader of a listing would not see the character, or would see the name in another order (UAX #9):
+/// format characters (Unicode category Cf), spaces other than the ordinary one, separators, fillers, selectors of
+/// variants. Joiners are among them, so that some names of emoji are refused too.
 fn is_unseen(character: char) -> bool {
     matches!(character,
         '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
@@ -53,9 +53,9 @@ fn is_unseen(character: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns what two names share if some file system, or some reader, takes them for one: compatibility forms (NFKC: accents
-/// in one character or two, wide and ligature letters), upper and lower case (by way of upper case, so that `ß` is `ss`),
-/// and dots and spaces at the end of a part.
+/// Returns what two names share if some file system, or some reader, takes them for one: compatibility forms (NFKC:
+/// accents in one character or two, wide and ligature letters), upper and lower case (by way of upper case, so that `ß`
+/// is `ss`), and dots and spaces at the end of a part.
 fn folded(name: &str) -> String {
     let upper: String = name.nfkc().collect::<String>().to_uppercase().nfkc().collect();
     let lower: String = upper.to_lowercase().nfkc().collect();
@@ -93,8 +93,8 @@ impl Clashes {
     }
 }
 
-/// Returns the targets of the files: the only top folder, if it has `policy.py` (or `scenario.toml`) and the root does not,
-/// is removed from their paths.
+/// Returns the targets of the files: the only top folder, if it has `policy.py` (or `scenario.toml`) and the root does
+/// not, is removed from their paths.
 pub(crate) fn place(files: &[Vec<String>], what: ArchiveKind) -> Result<Vec<PathBuf>, IntakeError> {
     let depth = root_depth(files, what.main())
         .ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;

@@ -43,7 +43,8 @@ pub struct ProcessBudget {
 /// The configuration of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// The number of idle interpreters to keep: slightly more than there are lanes. Each takes 33 MB (15 MB of them unshared).
+    /// The number of idle interpreters to keep: slightly more than there are lanes. Each takes 33 MB (15 MB of them
+    /// unshared).
     pub size: usize,
     /// The Python runtime.
     pub runtime: Runtime,

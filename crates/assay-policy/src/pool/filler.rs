@@ -52,8 +52,8 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
     }
 }
 
-/// Waits until a member has imported its libraries, or a caller waits for one, so that members in reserve keep at most one
-/// processor busy.
+/// Waits until a member has imported its libraries, or a caller waits for one, so that members in reserve keep at most
+/// one processor busy.
 fn warm_up(shared: &PoolShared, mut idle: IdleMember) -> IdleMember {
     let end = Instant::now() + shared.config.load.start_wall;
     if !shared.is_needed() {

@@ -180,8 +180,9 @@ fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idl
     Err(disturbed.map_or(TakeError::Runner { log }, TakeError::Disturbed))
 }
 
-/// Checks the greeting of a member, sent before it has read anything untrusted: until then only the runner and the libraries
-/// of its read-only root have run in it, so it can be trusted. A member that is not sealed receives no policy.
+/// Checks the greeting of a member, sent before it has read anything untrusted: until then only the runner and the
+/// libraries of its read-only root have run in it, so it can be trusted. A member that is not sealed receives no
+/// policy.
 fn greeting(shared: &PoolShared, payload: &[u8]) -> Result<(), &'static str> {
     match serde_json::from_slice::<Hello>(payload) {
         Ok(hello) if hello.protocol != PROTOCOL => Err("it speaks another protocol"),

@@ -16,8 +16,8 @@ const THREADS: &str = "16";
 /// The limit for a tier in which it would count other processes of the same user: there, memory bounds the threads.
 const THREADS_UNCOUNTED: &str = "0";
 
-/// The whole environment. The threads and kernels of the linear algebra libraries are fixed, so that results are the same on every
-/// processor of the last ten years; so are hash seeds.
+/// The whole environment. The threads and kernels of the linear algebra libraries are fixed, so that results are the
+/// same on every processor of the last ten years; so are hash seeds.
 const ENVIRONMENT: [(&str, &str); 11] = [
     // Needed because a tier without namespaces starts the interpreter through the loader.
     ("PYTHONHOME", "/py"),

@@ -1,9 +1,10 @@
-//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one accepts a policy within
-//! a millisecond.
+//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one accepts a policy
+//! within a millisecond.
 //!
-//! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`. [`Pool::take`]
-//! copies the policy's files into the slot and sends LOAD. One long-lived thread spawns all members (the jail's children
-//! die with the thread that spawned them) and lives until the last of them is gone. A member serves one policy once.
+//! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`.
+//! [`Pool::take`] copies the policy's files into the slot and sends LOAD. One long-lived thread spawns all members (the
+//! jail's children die with the thread that spawned them) and lives until the last of them is gone. A member serves one
+//! policy once.
 
 mod config;
 mod filler;
@@ -65,8 +66,8 @@ impl Pool {
     }
 
     /// Loads the policy in `policy_dir` (as [`crate::intake`] left it) into a warm interpreter, pinned to `core`.
-    /// `seed` is what `random` and `numpy.random` are seeded with; it may use what the pool's limits allow. Blocks for the
-    /// import.
+    /// `seed` is what `random` and `numpy.random` are seeded with; it may use what the pool's limits allow. Blocks for
+    /// the import.
     ///
     /// # Errors
     /// [`TakeError`]: our failures only. What is wrong with the policy is [`LoadOutcome::Failed`].
@@ -84,8 +85,8 @@ impl Pool {
         PreparingPolicy::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
     }
 
-    /// Tells why the runtime is on a disk and not in memory, if so: then two jails can pass bits by the names that they ask for
-    /// in it.
+    /// Tells why the runtime is on a disk and not in memory, if so: then two jails can pass bits by the names that they
+    /// ask for in it.
     #[must_use]
     pub fn on_disk(&self) -> Option<&MemoryError> {
         self.shared.on_disk()

@@ -48,8 +48,8 @@ fn make_open(path: &Path) -> Result<(), Error> {
     std::fs::set_permissions(path, Permissions::from_mode(OPEN))
 }
 
-/// A member's folders, which share no file with those of another member: failed lookups of names, and link counts, would
-/// carry information between them. Removed when dropped.
+/// A member's folders, which share no file with those of another member: failed lookups of names, and link counts,
+/// would carry information between them. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     path: PathBuf,

@@ -41,8 +41,8 @@ pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
     http::read(status, body, ACTION_DIM).ok().map(|chunk| chunk.horizon())
 }
 
-/// Relays between a lane that sends `lane` and a server that answers each request with the next of `answers`, over HTTP or
-/// over a WebSocket whose handshake is done.
+/// Relays between a lane that sends `lane` and a server that answers each request with the next of `answers`, over HTTP
+/// or over a WebSocket whose handshake is done.
 ///
 /// # Errors
 /// A socket cannot be created.

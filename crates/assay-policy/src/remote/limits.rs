@@ -15,8 +15,8 @@ pub(crate) const MAX_CONTROL_FRAMES: u32 = 1000;
 /// The time for a server to answer the end of the conversation.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Deadlines in wall-clock time: another machine's CPU time cannot be read. A lane waits longer than any of them, so that
-/// the relay reports the fault.
+/// Deadlines in wall-clock time: another machine's CPU time cannot be read. A lane waits longer than any of them, so
+/// that the relay reports the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteLimits {
     /// Looking up the name, connecting, handshakes, and the server's introduction.

@@ -11,8 +11,8 @@ pub struct AnswerCounts {
     pub shortest: u32,
     /// Actions in the longest.
     pub longest: u32,
-    /// Messages that arrived after the last request was answered. One of them may have been due earlier; then answers were
-    /// taken for those to later requests, which the protocol cannot detect.
+    /// Messages that arrived after the last request was answered. One of them may have been due earlier; then answers
+    /// were taken for those to later requests, which the protocol cannot detect.
     pub unasked: u32,
 }
 

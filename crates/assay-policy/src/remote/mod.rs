@@ -2,8 +2,8 @@
 //! turns them into what the server speaks, a folder per protocol (`openpi`, `http`; `protocol.rs` lists
 //! the steps for adding one), and its answers back.
 //!
-//! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait has
-//! a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
+//! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait
+//! has a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
 //! decides where a connection may go.
 
 mod allowance;

@@ -39,8 +39,8 @@ pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, Str
     }
 }
 
-/// Posts a JSON text with these `headers`; returns the status of the answer, whose body is not read. Follows no redirect and
-/// uses no proxy. The caller sets the deadline.
+/// Posts a JSON text with these `headers`; returns the status of the answer, whose body is not read. Follows no
+/// redirect and uses no proxy. The caller sets the deadline.
 ///
 /// # Errors
 /// The reason for the missing answer, for the client that gave the address.

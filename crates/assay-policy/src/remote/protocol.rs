@@ -18,7 +18,8 @@ pub enum Protocol {
 /// A URL scheme, and how a server at such an address is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UrlScheme {
-    /// The part before `://`, in lower case. Two protocols on one transport have different names (`http`, `other+http`).
+    /// The part before `://`, in lower case. Two protocols on one transport have different names (`http`,
+    /// `other+http`).
     pub(super) name: &'static str,
     pub(super) protocol: Protocol,
     pub(super) is_tls: bool,

@@ -1,5 +1,5 @@
-//! Redaction of the secrets sent to a server, the key and the address's query: a server may repeat them in its messages,
-//! which appear in reports.
+//! Redaction of the secrets sent to a server, the key and the address's query: a server may repeat them in its
+//! messages, which appear in reports.
 
 use assay_model::Secret;
 

@@ -12,8 +12,8 @@ use super::observation::{Episode, RemoteObservation};
 
 /// One episode's conversation with a policy server, in one protocol.
 ///
-/// The caller limits the time of every call but [`Self::close`], by dropping its future. Whatever the server does wrong is
-/// a [`ServerFault`]; sizes, shapes and texts that it sends must be bounded and checked before use.
+/// The caller limits the time of every call but [`Self::close`], by dropping its future. Whatever the server does wrong
+/// is a [`ServerFault`]; sizes, shapes and texts that it sends must be bounded and checked before use.
 pub(crate) trait ProtocolSession: Sized {
     /// Connects through the guard, and identifies the server.
     async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault>;
@@ -27,8 +27,8 @@ pub(crate) trait ProtocolSession: Sized {
     /// Requests actions.
     async fn infer(&mut self, observation: RemoteObservation<'_>) -> Result<Chunk, ServerFault>;
 
-    /// Keeps the connection alive while the physics runs; returns only when something goes wrong. The future may be dropped
-    /// at any point, and the call repeated. A protocol without messages between requests keeps this default.
+    /// Keeps the connection alive while the physics runs; returns only when something goes wrong. The future may be
+    /// dropped at any point, and the call repeated. A protocol without messages between requests keeps this default.
     async fn idle(&mut self) -> ServerFault {
         pending().await
     }

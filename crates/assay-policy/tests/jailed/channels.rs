@@ -1,6 +1,6 @@
-//! Channels between the jails of two accounts: two policies that agreed on how to pass bits, and a referee who says when it
-//! is whose turn, which is more than they have in a service. Each pair that works between two ordinary processes is tried
-//! between those first, so that a jail is not praised for what nothing could do.
+//! Channels between the jails of two accounts: two policies that agreed on how to pass bits, and a referee who says
+//! when it is whose turn, which is more than they have in a service. Each pair that works between two ordinary
+//! processes is tried between those first, so that a jail is not praised for what nothing could do.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -56,8 +56,8 @@ const OTHERS: [&str; 15] = [
     "Processes",
 ];
 
-/// Stay open in the tier without mounts of its own (`docs/threat-model.md`): times of reading at most once a file and day,
-/// missing names as often as one likes.
+/// Stay open in the tier without mounts of its own (`docs/threat-model.md`): times of reading at most once a file and
+/// day, missing names as often as one likes.
 const OPEN_IN_WEAKER: [&str; 2] = ["Reading:access", "Name:library"];
 
 /// Returns what both ends of a pair agree on, and no pair before them did: the kernel remembers names.

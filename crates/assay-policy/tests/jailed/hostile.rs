@@ -103,7 +103,8 @@ fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
 #[test]
 fn threads_that_wait_for_each_other_buy_no_patience() {
     let bench = Bench::new(1, |_| {});
-    // Fourteen threads without the interpreter's lock on one processor: for each second of the clock they wait for thirteen.
+    // Fourteen threads without the interpreter's lock on one processor: for each second of the clock they wait for
+    // thirteen.
     let text = "import hashlib, threading, time\nblock = bytes(1 << 20)\nend = time.monotonic() + 1\n\
                 def spin():\n    while time.monotonic() < end:\n        hashlib.sha256(block).digest()\n\
                 threads = [threading.Thread(target=spin) for _ in range(14)]\n\

@@ -54,8 +54,8 @@ const METADATA_V6: [Ipv6Addr; 6] = [
     Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1),
 ];
 
-/// Returns the class of `ip`. An IPv4-mapped address (`::ffff:a.b.c.d`) is classified as IPv4; an address that embeds one
-/// (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never open if the embedded one is not.
+/// Returns the class of `ip`. An IPv4-mapped address (`::ffff:a.b.c.d`) is classified as IPv4; an address that embeds
+/// one (NAT64, 6to4, Teredo, ISATAP, `::a.b.c.d`) stays closed, and is never open if the embedded one is not.
 #[must_use]
 pub fn standing(ip: IpAddr) -> AddressClass {
     match ip.to_canonical() {

@@ -2,7 +2,8 @@
 //!
 //! One rule for every transport: resolve once, refuse the name if any of its addresses is refused, connect to an
 //! address that was judged, check the peer, follow no redirect, and judge again at each reconnect. A client learns only
-//! that the server could not be reached, so that the guard cannot serve as a port scanner; the operator's log has the reason.
+//! that the server could not be reached, so that the guard cannot serve as a port scanner; the operator's log has the
+//! reason.
 
 mod address;
 mod dial;

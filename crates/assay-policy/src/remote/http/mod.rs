@@ -1,5 +1,6 @@
-//! Policy servers over HTTP: `POST /act`. assay's own contract (recognised by `GET /health`), and the image style that OpenVLA
-//! and AutoEval servers share. Numbers travel as lists or as json_numpy objects ([`numpy`]); both are read everywhere.
+//! Policy servers over HTTP: `POST /act`. assay's own contract (recognised by `GET /health`), and the image style that
+//! OpenVLA and AutoEval servers share. Numbers travel as lists or as json_numpy objects ([`numpy`]); both are read
+//! everywhere.
 
 mod client;
 mod numpy;

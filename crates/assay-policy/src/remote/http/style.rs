@@ -91,8 +91,8 @@ fn image(observation: RemoteObservation<'_>, endpoint: &ServerEndpoint) -> Value
     Value::Object(map)
 }
 
-/// Returns the actions of an answer: `{"actions": ...}`, `{"action": ...}`, or the array itself; also as JSON within a JSON
-/// text, as json_numpy servers do when their framework encodes a second time.
+/// Returns the actions of an answer: `{"actions": ...}`, `{"action": ...}`, or the array itself; also as JSON within a
+/// JSON text, as json_numpy servers do when their framework encodes a second time.
 pub(super) fn actions(reply: &Value) -> Result<NumberArray, ServerFault> {
     if let Value::String(text) = reply {
         // OpenVLA's server answers 200 "error" if it failed.

@@ -91,8 +91,8 @@ impl Socket {
         self.receive().now_or_never()
     }
 
-    /// Closes the connection, and returns the number of unsolicited messages with content: all that the server sent before it
-    /// answers a last ping. The wait for a server that does not answer is limited.
+    /// Closes the connection, and returns the number of unsolicited messages with content: all that the server sent
+    /// before it answers a last ping. The wait for a server that does not answer is limited.
     pub(super) async fn close(&mut self) -> u32 {
         let mut unasked = 0;
         let farewell = async {
