@@ -1,8 +1,11 @@
-//! The crates' dependencies point one way: this table is ARCHITECTURE.md's, and any other edge fails.
+//! The structure of the workspace: dependencies point one way (the table is that of ARCHITECTURE.md), a type name exists once,
+//! and comments are readable.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crate, and the crates of ours that it may use.
@@ -95,4 +98,85 @@ fn only_the_simulator_links_mujoco() {
     assert_eq!(sim, ["assay-lane"]);
     let lane: Vec<&str> = users("assay-lane");
     assert!(lane.is_empty(), "{lane:?}");
+}
+
+/// Longest comment line, in characters.
+const MAX_COMMENT_COLUMNS: usize = 120;
+/// First words that no summary has: it says what a thing is, or what a function does.
+const NOT_FIRST: [&str; 4] = ["What", "Who", "How", "Why"];
+
+/// Returns the Rust sources of all crates that are not tests or examples: path below `crates/`, and the text up to the
+/// tests at its end.
+fn production_sources() -> Vec<(String, String)> {
+    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() && !["tests", "examples"].contains(&name.as_str()) {
+                collect(&path, files);
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                files.push(path);
+            }
+        }
+    }
+    let crates = assay_testkit::home().join("crates");
+    let mut files = Vec::new();
+    collect(&crates, &mut files);
+    files.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+        (path.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned(), text[..end].to_owned())
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// Returns the name of the type that a line defines.
+fn defined_type(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
+        Some(rest) => rest.trim_start(),
+        None => line,
+    };
+    let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
+    let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+    rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|name| !name.is_empty())
+}
+
+#[test]
+fn a_type_name_exists_once() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in production_sources() {
+        // An associated type is indented, and belongs to its trait.
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("type ") || !line.starts_with(' ')) {
+            if let Some(name) = defined_type(line) {
+                places.entry(name.to_owned()).or_default().push(file.clone());
+            }
+        }
+    }
+    assert!(places.len() > 500, "only {} types were found", places.len());
+    places.retain(|_, files| files.len() > 1);
+    assert!(places.is_empty(), "give each of these types a name of its own: {places:#?}");
+}
+
+#[test]
+fn summaries_and_comments_are_readable() {
+    let mut faults = Vec::new();
+    for (file, text) in production_sources() {
+        let mut follows_comment = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let comment = line.trim_start();
+            let words = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!")).map(str::trim_start);
+            let first = words.and_then(|words| words.split_whitespace().next());
+            if !follows_comment && first.is_some_and(|word| NOT_FIRST.contains(&word)) {
+                faults.push(format!("{file}:{number}: a summary begins with {}", first.unwrap_or_default()));
+            }
+            if comment.starts_with("//") && line.chars().count() > MAX_COMMENT_COLUMNS {
+                faults.push(format!("{file}:{number}: a comment of {} columns", line.chars().count()));
+            }
+            follows_comment = words.is_some();
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
