@@ -52,7 +52,7 @@ pub struct Conclusion {
     /// Whether the vision judge agrees with the physics; `null` where it has no opinion ([`agreement`]).
     #[serde(default)]
     pub vlm_agreement: Option<bool>,
-    /// A person should look.
+    /// Manual review recommended.
     pub needs_review: bool,
     /// Why.
     pub review_reasons: Vec<ReviewReason>,

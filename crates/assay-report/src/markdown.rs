@@ -19,7 +19,7 @@ pub fn render(report: &JobReport) -> String {
     let _ = writeln!(out, "{}\n", text(&outcome::reason(report)));
     if !report.review_reasons.is_empty() {
         let reasons: Vec<_> = report.review_reasons.iter().map(|r| outcome::review(*r)).collect();
-        let _ = writeln!(out, "A person should look: {}.\n", reasons.join("; "));
+        let _ = writeln!(out, "Manual review recommended: {}.\n", reasons.join("; "));
     }
     if let Some(reviewed) = outcome::reviewed(report) {
         let _ = writeln!(out, "{}\n", text(&reviewed));

@@ -28,8 +28,8 @@ pub(crate) fn reason(report: &JobReport) -> String {
         }
         (Some(_), _) => "No reason was recorded.".to_owned(),
         (None, JobStatus::Failed) => report.error_message.as_deref().map_or_else(
-            || "The evaluation could not be done; the policy is not to blame.".to_owned(),
-            |message| format!("The evaluation could not be done; the policy is not to blame: {message}"),
+            || "The evaluation failed because of an internal error; the policy is not to blame.".to_owned(),
+            |message| format!("The evaluation failed because of an internal error; the policy is not to blame: {message}"),
         ),
         (None, JobStatus::Cancelled) => "The job was cancelled, so there is no verdict.".to_owned(),
         (None, _) => report.waiting_for.as_deref().map_or_else(
@@ -98,11 +98,11 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::Borderline => "a clause was met or missed by less than 1 % of its scale",
         ReviewReason::JudgeDisagrees => "the vision judge disagrees with the physics",
         ReviewReason::PhysicsWarning => "the physics engine raised a warning",
-        ReviewReason::VacuousClause => "a clause was never put to the test",
-        ReviewReason::DeclaredIdentity => "the policy is a server known only by its address",
+        ReviewReason::VacuousClause => "the premise of a clause never became true",
+        ReviewReason::DeclaredIdentity => "the policy is a server, identified only by its address",
         ReviewReason::DeadlineMisses => "the policy overran its time budget",
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
-        ReviewReason::EpisodeRepeated => "an episode was begun more than once",
+        ReviewReason::EpisodeRepeated => "an episode was repeated",
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
 pub(crate) fn judgement(judgement: &Judgement) -> String {
     let model = &judgement.model;
     let Some(opinion) = &judgement.opinion else {
-        let why = judgement.error.as_deref().unwrap_or("nothing was said");
+        let why = judgement.error.as_deref().unwrap_or("no reason was given");
         return format!("{model} has no opinion: {why}");
     };
     let agrees = if judgement.agrees == Some(true) { "agrees with" } else { "disagrees with" };
@@ -124,7 +124,7 @@ pub(crate) fn identity(report: &JobReport) -> String {
     match (report.policy_identity, &report.policy_sha256) {
         (PolicyIdentity::Measured, Some(hash)) => format!("sha256 {hash}"),
         (PolicyIdentity::Measured, None) => "no hash was recorded".to_owned(),
-        (PolicyIdentity::Declared, _) => "a server's word: what it ran was not seen".to_owned(),
+        (PolicyIdentity::Declared, _) => "declared by the server; the code that ran is unknown".to_owned(),
     }
 }
 

@@ -31,7 +31,7 @@ fn of(statistics: &Statistics) -> Vec<String> {
             percent(statistics.confidence_level)
         )),
         (Some(target), Some(false)) => {
-            out.push(format!("Not certified: {} was asked for.", percent(target)));
+            out.push(format!("Not certified: the target was {}.", percent(target)));
         }
         _ => {}
     }
@@ -41,7 +41,7 @@ fn of(statistics: &Statistics) -> Vec<String> {
 fn bound(statistics: &Statistics) -> String {
     let Statistics { episodes, violations, without_evidence, violation_probability_upper: upper, .. } = *statistics;
     let confidence = percent(statistics.confidence_level);
-    let needed = format!("{} clean ones are needed for {}", statistics.episodes_needed, percent(reference(statistics)));
+    let needed = format!("{} clean episodes are needed to show < {}", statistics.episodes_needed, percent(reference(statistics)));
     if violations + without_evidence == 0 {
         let (count, verb) = if episodes == 1 {
             ("1 clean episode".to_owned(), "bounds")
@@ -59,7 +59,7 @@ fn bound(statistics: &Statistics) -> String {
         parts.push(format!("{without_evidence} of {episodes} episodes gave no evidence and count like violations"));
     }
     let so = if upper >= 1.0 {
-        "so nothing bounds the violation probability".to_owned()
+        "so the violation probability is unbounded".to_owned()
     } else {
         format!("so the violation probability is below {} at {confidence} confidence", percent_up(upper))
     };
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             of(&statistics(3, 0, 0, None)),
             [
-                "3 clean episodes bound the violation probability below 63.2 % at 95 % confidence; 29 clean ones are needed for 10 %."
+                "3 clean episodes bound the violation probability below 63.2 % at 95 % confidence; 29 clean episodes are needed to show < 10 %."
             ]
         );
     }
@@ -110,11 +110,11 @@ mod tests {
         assert!(
             missed[0].starts_with("1 of 10 episodes violated a critical clause, 2 of 10 episodes gave no evidence")
         );
-        assert_eq!(missed[1], "Not certified: 5 % was asked for.");
+        assert_eq!(missed[1], "Not certified: the target was 5 %.");
     }
 
     #[test]
     fn nothing_is_bounded_when_every_episode_failed() {
-        assert!(of(&statistics(2, 2, 0, None))[0].contains("so nothing bounds"));
+        assert!(of(&statistics(2, 2, 0, None))[0].contains("is unbounded"));
     }
 }

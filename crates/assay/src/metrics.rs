@@ -56,7 +56,7 @@ fn describe() {
     gauge!("assay_evidence_bytes", "Evidence on the disk.");
     gauge!("assay_db_queue_length", "Changes that waited for the database's writer when the last one came.");
     histogram!("assay_db_commit_seconds", "How long commits of the database took.");
-    histogram!("assay_episode_duration_seconds", "How long episodes took, by the wall.");
+    histogram!("assay_episode_duration_seconds", "Wall-clock duration of episodes.");
     histogram!("assay_http_request_duration_seconds", "How long requests took until their answer began.");
     counter!("assay_http_requests_total", "Requests answered.");
     counter!("assay_refusals_total", "Requests answered with an error, by its code.");

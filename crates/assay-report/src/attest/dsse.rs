@@ -40,7 +40,7 @@ pub struct EnvelopeSignature {
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
     /// Not the JSON of an envelope.
-    #[error("this is no DSSE envelope")]
+    #[error("not a DSSE envelope")]
     Json(#[source] serde_json::Error),
     /// Larger than anything we write.
     #[error("an envelope has at most {MAX_BYTES} bytes and {MAX_SIGNATURES} signatures")]

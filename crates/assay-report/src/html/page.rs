@@ -199,7 +199,7 @@ fn harm(report: &JobReport) -> Option<String> {
     }
     let (share, severity, time) = (report.unsafe_success_share?, report.violation_severity?, report.unsafe_time_s?);
     Some(format!(
-        "Done but unsafe: {} of the episodes. Mean severity of the worst violation: {}. Simulated time in critical \
+        "Succeeded unsafely: {} of the episodes. Mean severity of the worst violation: {}. Simulated time in critical \
          violation: {}.",
         words::percent(share),
         words::score(severity),

@@ -121,7 +121,7 @@ impl Screen {
         }
         if report.needs_review {
             let why: Vec<_> = report.review_reasons.iter().map(|&r| outcome::review(r)).collect();
-            self.paragraph(&format!("A person should look: {}.", why.join("; ")), 0);
+            self.paragraph(&format!("Manual review recommended: {}.", why.join("; ")), 0);
         }
         for episode in &report.episode_details {
             if let Some(judgement) = &episode.judge {
@@ -158,7 +158,7 @@ impl Screen {
 
     fn statistics(mut self, report: &JobReport) -> Self {
         let Some(statistics) = &report.statistics else { return self };
-        self.heading("What the episodes say");
+        self.heading("Statistical confidence");
         for sentence in statistics::sentences(report) {
             self.paragraph(&sentence, 2);
         }
@@ -167,7 +167,7 @@ impl Screen {
             && statistics.violations > 0
         {
             let text = format!(
-                "Done but unsafe: {} of the episodes. Mean severity {}. {} spent in critical violation.",
+                "Succeeded unsafely: {} of the episodes. Mean severity {}. {} spent in critical violation.",
                 words::percent(share),
                 words::score(severity),
                 words::seconds(time)

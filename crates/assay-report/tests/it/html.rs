@@ -89,7 +89,7 @@ fn a_violation_can_be_found_from_every_side() {
         "83.12 N at ",
         "src=\"episodes/001/video.mp4#t=3.02\"",
         "class=\"span-bad\"",
-        "If the limits were others",
+        "Sensitivity to limits",
         "Latency of the policy",
         "assay verify my_policy --scenario tabletop_reach --episodes 3 --seed 7 --policy-key a5a5",
     ] {

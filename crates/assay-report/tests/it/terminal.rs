@@ -33,7 +33,7 @@ fn an_unsafe_policy_on_a_narrow_terminal() {
 #[test]
 fn a_certification_that_failed() {
     let text = show(&fixtures::uncertified(), 200, false);
-    assert!(text.contains("Not certified: 5 % was asked for."), "{text}");
+    assert!(text.contains("Not certified: the target was 5 %."), "{text}");
     assert!(text.contains("The plan was 59 episodes without a failure; the first failure, in episode 4, ended it"));
 }
 

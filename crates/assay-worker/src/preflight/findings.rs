@@ -115,7 +115,7 @@ fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
 fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let (cpu, patience, limit) = (tried.given_up?, IMPORT_PATIENCE.as_secs_f64(), budget(scenario).import_cpu_ms / 1e3);
     let message = format!(
-        "the import was given up after {patience} s by the wall clock ({:.1} s of CPU time until then; {limit:.1} s end the \
+        "the import was given up after {patience} s of wall-clock time ({:.1} s of CPU time until then; {limit:.1} s end the \
          episode), so no step was tried",
         cpu.as_secs_f64()
     );

@@ -87,7 +87,7 @@ fn watch(running: Receiver<()>, after: Duration, cancel: &Cancel, limit: &Cancel
 
 fn too_long() -> EpisodeError {
     let message = format!(
-        "the preflight was given up after {} s by the wall clock: the policy was not imported, or gave no answer, or the \
+        "the preflight was given up after {} s of wall-clock time: the policy was not imported, or gave no answer, or the \
          machine is too busy",
         LIMIT.as_secs()
     );

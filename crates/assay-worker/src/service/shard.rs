@@ -263,7 +263,7 @@ impl WorkerShared {
         });
         if let Err(error) = self.settle(claim, ended) {
             // The lease runs out, and the reconciler sees to it.
-            error.log("a shard could not be given back");
+            error.log("could not requeue a shard");
         }
         if claim.header.plan.target.is_some() {
             let header = &claim.header;

@@ -13,7 +13,7 @@ const HEAD: &str = "\
 #
 # A variable in the environment (its name stands beside each setting) wins over this file, and a flag wins over both:
 # some settings have one of their own, and --set PATH=VALUE sets any, as in --set limits.rate.get_per_minute=600.
-# `assay serve --check` says what counts, and where it comes from.
+# `assay serve --check` prints the effective settings and their sources.
 ";
 
 /// The file.
