@@ -79,6 +79,32 @@ pub struct Fingerprint {
     pub isolation: Isolation,
 }
 
+/// The stage of a job, from acceptance to the last video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobStage {
+    /// No episode has started.
+    Queued,
+    /// Episodes are running.
+    Running,
+    /// All episodes are recorded; the conclusion follows.
+    Judging,
+    /// The job is COMPLETED, and logs and videos are being rendered.
+    Rendering,
+    /// Nothing is left to do.
+    Done,
+}
+
+/// The origin of a job's worlds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobMode {
+    /// A verification: worlds of the job's own seed.
+    Verify,
+    /// A submission: worlds of a season.
+    Arena,
+}
+
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobProgress {
@@ -87,8 +113,8 @@ pub struct JobProgress {
     /// Episodes asked for.
     pub episodes_total: u32,
     /// `queued`, `running`, `judging`, `rendering` (COMPLETED, and videos are still being drawn) or `done`.
-    #[schema(pattern = "^(queued|running|judging|rendering|done)$")]
-    pub stage: String,
+    #[schema(value_type = String, pattern = "^(queued|running|judging|rendering|done)$")]
+    pub stage: JobStage,
     /// Episodes whose log and video were drawn, or given up.
     #[serde(default)]
     pub videos_done: u32,
@@ -102,20 +128,20 @@ impl JobProgress {
     #[must_use]
     pub fn new(status: JobStatus, episodes_done: u32, episodes_total: u32) -> Self {
         let stage = match status {
-            JobStatus::Queued => "queued",
-            JobStatus::Running => "running",
-            JobStatus::Judging => "judging",
-            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => "done",
+            JobStatus::Queued => JobStage::Queued,
+            JobStatus::Running => JobStage::Running,
+            JobStatus::Judging => JobStage::Judging,
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => JobStage::Done,
         };
-        Self { episodes_done, episodes_total, stage: stage.to_owned(), videos_done: 0, videos_total: 0 }
+        Self { episodes_done, episodes_total, stage, videos_done: 0, videos_total: 0 }
     }
 
     /// With `done` of `total` videos drawn. A job that is `done` is `rendering` until they all are.
     #[must_use]
     pub fn with_videos(mut self, done: u32, total: u32) -> Self {
         (self.videos_done, self.videos_total) = (done, total);
-        if self.stage == "done" && done < total {
-            "rendering".clone_into(&mut self.stage);
+        if self.stage == JobStage::Done && done < total {
+            self.stage = JobStage::Rendering;
         }
         self
     }
@@ -129,8 +155,8 @@ pub struct PublishedProgress {
     /// Episodes asked for.
     pub episodes_total: u32,
     /// `queued`, `running`, `judging` or `done`.
-    #[schema(pattern = "^(queued|running|judging|done)$")]
-    pub stage: String,
+    #[schema(value_type = String, pattern = "^(queued|running|judging|done)$")]
+    pub stage: JobStage,
 }
 
 impl PublishedProgress {
@@ -249,7 +275,8 @@ pub struct JobReport {
     #[serde(default)]
     #[schema(value_type = Option<String>, pattern = "^[0-9a-f]{64}$")]
     pub policy_key: Option<PolicyKey>,
-    pub mode: String,
+    #[schema(value_type = String)]
+    pub mode: JobMode,
     pub statistics: Option<Statistics>,
     #[schema(minimum = 0.0, maximum = 1.0)]
     pub unsafe_success_share: Option<f64>,
@@ -320,7 +347,7 @@ impl JobReport {
             num_episodes: header.plan.episodes,
             seed: header.seed,
             policy_key: header.policy_key,
-            mode: if header.arena.is_some() { "arena" } else { "verify" }.to_owned(),
+            mode: if header.arena.is_some() { JobMode::Arena } else { JobMode::Verify },
             statistics: None,
             unsafe_success_share: None,
             violation_severity: None,

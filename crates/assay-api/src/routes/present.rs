@@ -1,6 +1,6 @@
 //! What is kept, as clients see it.
 
-use assay_model::{EpisodeResult, JobId, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId};
+use assay_model::{EpisodeResult, JobId, JobMode, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId};
 use assay_store::JobRecord;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ fn sign(app: &App, report: &mut JobReport) {
     }
     report.video_url = report.episode_details.iter().find_map(|episode| episode.video_url.clone());
     let done = report.status == JobStatus::Completed && report.erased_at.is_none();
-    let place = if report.mode == "arena" { "submissions" } else { "verify" };
+    let place = if report.mode == JobMode::Arena { "submissions" } else { "verify" };
     let page = |name: &str| done.then(|| app.settings.address(&format!("/{place}/{id}/{name}")));
     (report.report_url, report.attestation_url) = (page("report"), page("attestation"));
 }

@@ -1,7 +1,7 @@
 //! Rendering after the verdict.
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStatus, Level, Plan, Record, Violation};
+use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStage, JobStatus, Level, Plan, Record, Violation};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
@@ -77,7 +77,7 @@ pub(super) async fn follow_the_verdict(records: &dyn Records) {
     assert_eq!(completed(records, 3, Record::None, &[recorded(0, true)]).await, job(3, "lab", 1, 1).header.job_id);
     assert_eq!((counts(records, first).await, counts(records, second).await), ((2, 2), (1, 1)));
     let report = records.job(None, first).await.unwrap().unwrap().report(&[]);
-    assert_eq!((report.status, report.progress.stage.as_str()), (JobStatus::Completed, "rendering"));
+    assert_eq!((report.status, report.progress.stage), (JobStatus::Completed, JobStage::Rendering));
     let statement = records.signed_document(first, SignedDocument::Statement).await.unwrap();
 
     let mut order = Vec::new();
@@ -98,7 +98,7 @@ pub(super) async fn follow_the_verdict(records: &dyn Records) {
     assert_eq!(drawn[1].files, [file(2, files::LOG), file(2, files::VIDEO)]);
     assert_eq!(drawn[1].notes, ["log.mcap has a note", "video.mp4 has a note"]);
     let report = records.job(None, first).await.unwrap().unwrap().report(&[]);
-    assert_eq!((report.progress.stage.as_str(), report.progress.videos_done), ("done", 2));
+    assert_eq!((report.progress.stage, report.progress.videos_done), (JobStage::Done, 2));
     assert_eq!(records.episodes(first, 2, 1).await.unwrap(), [recorded(2, true)], "the result is what it was");
     assert_eq!(records.signed_document(first, SignedDocument::Statement).await.unwrap(), statement);
 }

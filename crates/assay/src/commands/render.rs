@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_model::{JobId, SeedSource};
+use assay_model::{JobId, JobMode, SeedSource};
 use assay_report::json;
 use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
 use assay_worker::STATEMENT_FILE;
@@ -32,7 +32,7 @@ fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
         .with_context(|| format!("{} (a folder of assay verify --out, or --data DIR and a job's id)", file.display()))
         .usage()?;
     let report = json::parse(&text).with_context(|| file.display().to_string()).usage()?;
-    if report.mode == "arena" {
+    if report.mode == JobMode::Arena {
         return Err(Failure::Usage(anyhow!("the worlds of a submission are its season's: its service draws them")));
     }
     if !out.join(STATEMENT_FILE).is_file() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobReport, Record, SeedSource};
+use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
@@ -84,7 +84,7 @@ fn failure(error: ReplayError) -> Failure {
 /// Where the report's episodes got their seeds from.
 fn seeds(arguments: &Replay, report: &JobReport) -> Result<SeedSource, Failure> {
     let (episodes, policy_key) = (report.num_episodes, report.policy_key.clone());
-    match (report.mode == "arena", &arguments.season_secret) {
+    match (report.mode == JobMode::Arena, &arguments.season_secret) {
         (false, _) => Ok(SeedSource::Job { seed: report.seed, policy_key }),
         (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes, policy_key }),
         (true, None) => Err(Failure::Usage(anyhow!(

@@ -35,7 +35,7 @@ mod webhooks;
 
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStatus};
+use assay_model::{JobReport, JobStage, JobStatus};
 use assay_testkit::{Assay, Client, Server, wait_for};
 
 const CARTPOLE: &str = "cartpole_keepin";
@@ -58,7 +58,7 @@ fn assay() -> Assay {
 fn drawn_job(client: &Client, id: &str) -> JobReport {
     let ended = client.ended_job(id, JOB_LIMIT);
     assert_eq!(ended.status, JobStatus::Completed, "{:?}", ended.error_message);
-    wait_for("videos", VIDEO_LIMIT, || Some(client.job(id)).filter(|job| job.progress.stage == "done"))
+    wait_for("videos", VIDEO_LIMIT, || Some(client.job(id)).filter(|job| job.progress.stage == JobStage::Done))
 }
 
 /// A server on the folder `data`, and a client with its first key.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStatus, Verdict};
+use assay_model::{JobReport, JobStage, JobStatus, Verdict};
 use assay_testkit::{Assay, Client, Jailed, archive, wait_for};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -30,7 +30,7 @@ fn submit(client: &Client) -> String {
 fn judged(client: &Client, id: &str) -> JobReport {
     let job = client.ended_job(id, JOB_LIMIT);
     assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, EPISODES), "{:?}", job.error_message);
-    assert_eq!((job.progress.stage.as_str(), job.progress.videos_total), ("rendering", EPISODES));
+    assert_eq!((job.progress.stage, job.progress.videos_total), (JobStage::Rendering, EPISODES));
     assert_eq!((job.progress.videos_done, &job.video_url), (0, &None), "the verdict waits for no video");
     job
 }
@@ -158,7 +158,7 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     // A renderer that has the recording already is killed: that is a failure too.
     let job = wait_for("that it is given up", VIDEO_LIMIT, || {
         assay.jailed().iter().filter(|jailed| is_renderer(jailed)).for_each(Jailed::kill);
-        Some(client.job(&id)).filter(|job| job.progress.stage == "done")
+        Some(client.job(&id)).filter(|job| job.progress.stage == JobStage::Done)
     });
     assert_eq!((job.status, job.verdict, job.video_url), (before.status, before.verdict, None));
     for episode in &job.episode_details {
