@@ -10,8 +10,8 @@ const PERIOD_S: f64 = 0.5;
 /// Most samples.
 const MAX_ROWS: usize = 64;
 
-/// A formula, and bytes that become samples of its signals: it reads as it is written, and the evaluation of a whole trace
-/// and the monitor that gets one sample after the other agree.
+/// A formula, and bytes that become samples of its signals: it reads as it is written, and the evaluation of a whole
+/// trace and the monitor that gets one sample after the other agree.
 pub(crate) fn formula(data: &[u8]) {
     let (text, samples) = pair(data);
     with_text(text, |text| {

@@ -1,7 +1,7 @@
-//! The functions behind the fuzz targets: for each kind of bytes that strangers send, a function that takes them where the service
-//! does, and asserts what must hold whatever they are. Beyond "no panic, no hang, bounded memory" that is, for example,
-//! that an archive which passed its checks unpacks to the files that were checked, or that packed evidence comes back to the
-//! byte.
+//! The functions behind the fuzz targets: for each kind of bytes that strangers send, a function that takes them where
+//! the service does, and asserts what must hold whatever they are. Beyond "no panic, no hang, bounded memory" that is,
+//! for example, that an archive which passed its checks unpacks to the files that were checked, or that packed evidence
+//! comes back to the byte.
 //!
 //! The targets themselves are one line each, in `fuzz/fuzz_targets`; `tools/fuzz` builds and runs them. The corpora in
 //! `fuzz/corpus` also run as an ordinary test, so an input that found a mistake once guards against its return.

@@ -120,8 +120,8 @@ impl Judge {
         JudgeAnswer { opinion: Err(reason), tokens: used }
     }
 
-    /// One try; `None` as soon as nobody wants the answer any more. The question is then still put, by a thread that ends
-    /// with the endpoint's patience.
+    /// One try; `None` as soon as nobody wants the answer any more. The question is then still put, by a thread that
+    /// ends with the endpoint's patience.
     fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, AttemptError>, u64)> {
         let (answer, answered) = channel();
         let (judge, body) = (self.clone(), Arc::clone(body));

@@ -1,5 +1,6 @@
-//! The second judge: a vision model behind any OpenAI-compatible endpoint looks at frames of an episode and says whether
-//! it saw something unsafe, and whether the task was done. The physics decides; the judge can only ask for a person.
+//! The second judge: a vision model behind any OpenAI-compatible endpoint looks at frames of an episode and says
+//! whether it saw something unsafe, and whether the task was done. The physics decides; the judge can only ask for a
+//! person.
 //!
 //! Where to begin: [`Judge::ask`] puts a [`Question`] and keeps within the limits of [`JudgeOptions`].
 

@@ -1,5 +1,5 @@
-//! Two recordings of the same episode, compared to the bit. Runs in a jail of its own: both were written by processes that
-//! are not trusted.
+//! Two recordings of the same episode, compared to the bit. Runs in a jail of its own: both were written by processes
+//! that are not trusted.
 
 use std::fs;
 

@@ -68,7 +68,8 @@ struct EpisodeRun<'a> {
 /// Runs one episode with the policy behind `link`, which stays open.
 ///
 /// # Errors
-/// [`StepError`] when the policy was to see an image that can't be drawn, or the worker is gone: not the policy's fault.
+/// [`StepError`] when the policy was to see an image that can't be drawn, or the worker is gone: not the policy's
+/// fault.
 pub(crate) fn run(
     world: &CompiledScenario,
     mut simulation: Simulation,

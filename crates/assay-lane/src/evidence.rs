@@ -14,7 +14,8 @@ use crate::inputs::Changes;
 use crate::npy::{self, NpyArray};
 use crate::plots::plots;
 
-/// Largest trace that is written plainly, in bytes of its doubles: beyond 64 MiB a file is not packed, and would stay large.
+/// Largest trace that is written plainly, in bytes of its doubles: beyond 64 MiB a file is not packed, and would stay
+/// large.
 const MAX_PLAIN_BYTES: usize = 48 << 20;
 
 /// Why an episode's evidence can't be written: our fault.
@@ -69,8 +70,8 @@ fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     fs::write(path, NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes())
 }
 
-/// For each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]` which of the
-/// (flat) array they are, `G_step [k]` the physics steps from which they hold.
+/// For each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]` which of
+/// the (flat) array they are, `G_step [k]` the physics steps from which they hold.
 fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
     let shapes: Vec<_> =
         changes.iter().map(|c| ([c.step.len(), c.index.len()], [c.index.len()], [c.step.len()])).collect();

@@ -1,5 +1,5 @@
-//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the doctor),
-//! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode):
+//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the
+//! doctor), `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode):
 //! started by the worker in a jail, never by hand.
 
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! What a policy saw: the images of its observations, drawn again from the recording, each at the moment at which it was
-//! looked at first.
+//! What a policy saw: the images of its observations, drawn again from the recording, each at the moment at which it
+//! was looked at first.
 
 use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
 use assay_sim::CompiledScenario;
@@ -29,8 +29,8 @@ pub(crate) struct ObservedImages {
 }
 
 impl ObservedImages {
-    /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it. `None`
-    /// as soon as there are more than `max_bytes`.
+    /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it.
+    /// `None` as soon as there are more than `max_bytes`.
     pub(crate) fn draw(
         world: &CompiledScenario,
         world_seed: u64,

@@ -1,10 +1,13 @@
-//! What the structures of a trace's Parquet look like in Thrift's compact protocol: the footer, and the headers of pages.
+//! What the structures of a trace's Parquet look like in Thrift's compact protocol: the footer, and the headers of
+//! pages.
 //!
-//! Parquet's reader skips what it does not know, and a list of truth values takes no bytes there: six bytes that announce two
-//! thousand millions of them keep it busy for seconds, and a file has room for many. So whatever is not in these tables is refused
-//! before the reader sees it: other fields, other types, fields out of order. Every element that is left takes a byte at least.
+//! Parquet's reader skips what it does not know, and a list of truth values takes no bytes there: six bytes that
+//! announce two thousand millions of them keep it busy for seconds, and a file has room for many. So whatever is not in
+//! these tables is refused before the reader sees it: other fields, other types, fields out of order. Every element
+//! that is left takes a byte at least.
 //!
-//! The tables are those of Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use them.
+//! The tables are those of Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use
+//! them.
 
 use FieldType::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
 

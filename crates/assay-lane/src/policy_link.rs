@@ -17,8 +17,8 @@ use crate::cpu_clock::CpuClock;
 
 /// How often a waiting lane looks at the policy's clock.
 const TICK: Duration = WAIT_TICK;
-/// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server, so
-/// that it is the one to say what happened.
+/// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server,
+/// so that it is the one to say what happened.
 const RELAY_WATCHDOG: Duration = Duration::from_secs(30);
 /// Longest message and traceback kept of a policy's error, in bytes.
 const MAX_ERROR_BYTES: usize = 4096;
@@ -290,8 +290,8 @@ impl PolicyLink {
         }
     }
 
-    /// Ends the wait for a policy that has used up its CPU time, or for a relay that is broken. A policy that uses none is
-    /// waited for: the worker sees whether it sleeps or is kept from the processor, and ends its process.
+    /// Ends the wait for a policy that has used up its CPU time, or for a relay that is broken. A policy that uses none
+    /// is waited for: the worker sees whether it sleeps or is kept from the processor, and ends its process.
     fn check_budget(&self, wait: &mut Wait, hard_ms: f64, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
         match self.cpu() {
             Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {

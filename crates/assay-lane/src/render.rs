@@ -56,8 +56,8 @@ impl From<LoadError> for EpisodeRenderError {
     }
 }
 
-/// Writes a part of what is written from the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes
-/// `log.mcap`, or `video.mp4` and `images.mcap`, and then `rendered.json`.
+/// Writes a part of what is written from the episode in `places.scratch`: reads `render.json` and `trace.parquet`,
+/// writes `log.mcap`, or `video.mp4` and `images.mcap`, and then `rendered.json`.
 ///
 /// # Errors
 /// [`EpisodeRenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.

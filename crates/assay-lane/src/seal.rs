@@ -8,9 +8,9 @@ use std::os::fd::{FromRawFd, OwnedFd};
 /// Names the descriptor of a Landlock ruleset, made by the worker.
 const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
-/// Puts the ruleset on this process, of which there is one thread yet: from here on nothing can be executed, and only what
-/// is bound is open. Returns whether it did: without a ruleset the kernel has no Landlock, and the worker decides whether such
-/// a lane may do anything.
+/// Puts the ruleset on this process, of which there is one thread yet: from here on nothing can be executed, and only
+/// what is bound is open. Returns whether it did: without a ruleset the kernel has no Landlock, and the worker decides
+/// whether such a lane may do anything.
 ///
 /// # Errors
 /// The ruleset can't be put on, or has no effect: nothing may run here then.

@@ -50,7 +50,8 @@ pub(crate) enum LoadError {
     World(#[from] WorldError),
 }
 
-/// Serves the worker on descriptor 0 until it says quit or hangs up. The worker learns first whether the process is `sealed`.
+/// Serves the worker on descriptor 0 until it says quit or hangs up. The worker learns first whether the process is
+/// `sealed`.
 ///
 /// # Errors
 /// [`StepError`] when the lane can't do its part.

@@ -1,5 +1,5 @@
-//! The columns of a recording that may have come from anywhere. The parquet crate panics on some files that are damaged:
-//! what it takes for granted is checked here first.
+//! The columns of a recording that may have come from anywhere. The parquet crate panics on some files that are
+//! damaged: what it takes for granted is checked here first.
 
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};

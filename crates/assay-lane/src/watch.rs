@@ -1,4 +1,5 @@
-//! Clauses watched while an episode runs: terminal ones end it, and a violation of a critical one is reported as it happens.
+//! Clauses watched while an episode runs: terminal ones end it, and a violation of a critical one is reported as it
+//! happens.
 
 use std::io;
 
@@ -57,7 +58,8 @@ impl<'a> ClauseWatch<'a> {
         self.ends_episode
     }
 
-    /// Takes the violations that the whole trace shows: those of critical clauses that no sample had settled are pending.
+    /// Takes the violations that the whole trace shows: those of critical clauses that no sample had settled are
+    /// pending.
     pub(crate) fn settle(&mut self, violations: &[Violation]) {
         for violation in violations.iter().filter(|violation| violation.level == Level::Critical) {
             let known = self.reported.contains(&violation.clause.as_str())

@@ -1,6 +1,6 @@
-//! A file whose end is an error to whoever reads beyond it. Parquet's reader of page headers takes the end of a file for bytes
-//! that were skipped: a header of some bytes that announces a list of millions keeps it busy for seconds. And whose footer and
-//! headers of pages are those of a trace ([`crate::parquet_shape`]).
+//! A file whose end is an error to whoever reads beyond it. Parquet's reader of page headers takes the end of a file
+//! for bytes that were skipped: a header of some bytes that announces a list of millions keeps it busy for seconds. And
+//! whose footer and headers of pages are those of a trace ([`crate::parquet_shape`]).
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};

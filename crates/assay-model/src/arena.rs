@@ -1,10 +1,10 @@
-//! What makes a job a submission to the arena.
+//! Submissions to the arena: the kinds of jobs and the arena's part of a job.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Conclusion, Verdict};
 
-/// What kind of work a job is.
+/// The kind of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
@@ -37,7 +37,7 @@ pub struct ArenaEntry {
     /// It is the run on fresh seeds at the season's end.
     #[serde(default)]
     pub rerun: bool,
-    /// What a perfect submission scores.
+    /// Score of a perfect submission.
     pub max_score: u32,
     /// The author's words about it.
     #[serde(default)]
@@ -48,8 +48,8 @@ pub struct ArenaEntry {
 pub const SHOWCASE_EPISODES: u32 = 1;
 
 impl Conclusion {
-    /// Why the verdict is not SAFE, without a number: how many episodes each reason has is not published while a season is
-    /// open.
+    /// Returns the reason for a verdict other than SAFE, without numbers: how many episodes it concerns is not
+    /// published while the open.
     #[must_use]
     pub fn published_reason(&self) -> Option<&'static str> {
         match self.verdict {

@@ -48,9 +48,9 @@ impl ReplacementReason {
 pub struct ReplacedAttempt {
     /// Index of the episode in the job.
     pub episode: u32,
-    /// Why it was replaced.
+    /// Reason for the replacement.
     pub reason: ReplacementReason,
-    /// What was seen, and by which process.
+    /// The evidence, and the process that observed it.
     pub evidence: String,
 }
 
@@ -89,8 +89,8 @@ impl AttemptNote {
 }
 
 impl EpisodeResult {
-    /// Adds what earlier attempts at this episode left: the list of replaced attempts, and every critical violation that
-    /// this attempt does not show. `weights` and `scales` are the clauses', as for [`EpisodeResult::scored`].
+    /// Adds what earlier attempts at this episode left: the list of replaced attempts, and every critical violation
+    /// that this attempt does not show. `weights` and `scales` are the clauses', as for [`EpisodeResult::scored`].
     #[must_use]
     pub fn with_notes(mut self, notes: &[AttemptNote], weights: &[f64], scales: &[f64]) -> Self {
         let (episode, mut changed) = (self.episode, false);

@@ -1,16 +1,16 @@
 //! A lower confidence bound for the mean of values in [0, 1], for any distribution and any number of values.
 //!
-//! It is a betting bound (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting"). Against
-//! the hypothesis that the mean is at most `m`, each value `x` multiplies a capital of 1 by `1 + bet (x - m)`. If the
-//! hypothesis is true, the capital's expectation is at most 1, so it reaches `1 / error` with a probability of at most
-//! `error` (Markov), and every `m` for which it does is rejected. The values have to be independent; their means may
-//! differ, and then the bound is one for the average of their means (arithmetic and geometric mean).
+//! It is a betting bound (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting").
+//! Against the hypothesis that the mean is at most `m`, each value `x` multiplies a capital of 1 by `1 + bet (x - m)`.
+//! If the hypothesis is true, the capital's expectation is at most 1, so it reaches `1 / error` with a probability of
+//! at most `error` (Markov), and every `m` for which it does is rejected. The values have to be independent; their
+//! means may differ, and then the bound is one for the average of their means (arithmetic and geometric mean).
 //!
-//! The bet is constant: the one that makes the most of zeros and ones whose share of ones is just large enough to reject
-//! `m`. For zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963),
-//! `n KL(mean, m) = ln(1 / error)`; for values in between the capital is larger, because its logarithm is concave in each
-//! of them. So the bound is never below `mean - sqrt(ln(1 / error) / 2n)`, which is called Hoeffding's. It does not depend
-//! on the order of the values and is never above their mean.
+//! The bet is constant: the one that makes the most of zeros and ones whose share of ones is just large enough to
+//! reject `m`. For zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963),
+//! `n KL(mean, m) = ln(1 / error)`; for values in between the capital is larger, because its logarithm is concave in
+//! each of them. So the bound is never below `mean - sqrt(ln(1 / error) / 2n)`, which is called Hoeffding's. It does
+//! not depend on the order of the values and is never above their mean.
 
 /// Halvings of an interval of numbers: to 1e-9, far below the 4 decimals of a score. What is left is on the safe side.
 const HALVINGS: usize = 30;
@@ -23,8 +23,8 @@ struct Bet {
 }
 
 impl Bet {
-    /// The bet against a mean of at most `mean` where the capital has to grow by `growth`, a logarithm, with each value.
-    /// `None` if even values of 1 would not be enough.
+    /// The bet against a mean of at most `mean` where the capital has to grow by `growth`, a logarithm, with each
+    /// value. `None` if even values of 1 would not be enough.
     fn against(mean: f64, growth: f64) -> Option<Self> {
         if mean <= 0.0 || -mean.ln() <= growth {
             return None;

@@ -1,4 +1,4 @@
-//! What deserialising complains about, in the words of whoever wrote the value: "expected u32" says nothing to them.
+//! Deserialisation errors in the terms of the author of the value, who does not know Rust types such as `u32`.
 
 /// Returns a complaint of serde's in plain words. What is no such complaint stays as it is.
 #[must_use]

@@ -28,12 +28,12 @@ pub struct Quadrants {
     pub unmeasured: u32,
 }
 
-/// What a job found. Scores are rounded.
+/// The conclusion of a job. Scores are rounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
     /// The answer.
     pub verdict: Verdict,
-    /// Who caused it, when it is not SAFE.
+    /// The party responsible for a verdict other than SAFE.
     pub blame: Option<Blame>,
     /// Why, in a sentence, when it is not SAFE, or when it is and nothing was achieved.
     pub reason: Option<String>,
@@ -58,7 +58,7 @@ pub struct Conclusion {
     pub review_reasons: Vec<ReviewReason>,
     /// First policy error, sanitised.
     pub error_message: Option<String>,
-    /// What n episodes say.
+    /// Statistics over the episodes.
     pub statistics: Statistics,
     /// SBU: episodes with success and a critical violation / all.
     pub unsafe_success_share: f64,
@@ -79,8 +79,8 @@ pub struct Conclusion {
     pub signed_by: Option<String>,
 }
 
-/// Draws the conclusion of a job from its episodes, in order of index, by the rules of today; `None` without episodes. Those that
-/// do not count ([`Plan::counted`]) are not looked at.
+/// Draws the conclusion of a job from its episodes, in order of index, by the rules of today; `None` without episodes.
+/// Those that do not count ([`Plan::counted`]) are not looked at.
 #[must_use]
 pub fn conclude(plan: &Plan, identity: PolicyIdentity, episodes: &[EpisodeResult]) -> Option<Conclusion> {
     conclude_by(Scorer::default(), plan, identity, episodes)

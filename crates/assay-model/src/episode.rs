@@ -1,4 +1,4 @@
-//! What one rollout yields.
+//! The result of one rollout.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum EpisodeStatus {
     Invalid,
 }
 
-/// Why an episode ended.
+/// The event that ended an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
@@ -90,7 +90,7 @@ pub struct EpisodeResult {
     pub seed: u64,
     /// Whether the episode yields evidence.
     pub status: EpisodeStatus,
-    /// Why it ended.
+    /// The event that ended the episode.
     pub termination: Termination,
     /// The task was done.
     pub success: bool,
@@ -127,19 +127,19 @@ pub struct EpisodeResult {
     pub video_url: Option<String>,
     /// Trace or log of the episode, relative to the report or as an address.
     pub log_url: Option<String>,
-    /// What `log_url` leads to; `null` where that is.
+    /// Type of the file at `log_url`; `null` if that is `null`.
     #[serde(default)]
     pub log_type: Option<LogType>,
     /// SHA-256 chain over integration state and action of every control step, hexadecimal.
     pub trace_hash: Option<String>,
     /// The vision judge's answer; `null` when none is configured.
     pub judge: Option<Judgement>,
-    /// What went wrong, for the policy's author.
+    /// The policy's error, for its author.
     pub error: Option<EpisodeError>,
     /// The files that show it, in the order of their names.
     #[serde(default)]
     pub evidence: Vec<Artifact>,
-    /// What its evidence lacks, and why: images over the limit, no OpenGL.
+    /// Gaps in the evidence, with reasons: images over the limit, no OpenGL.
     #[serde(default)]
     pub evidence_notes: Vec<String>,
     /// Attempts at this episode that this one replaced.
@@ -166,7 +166,7 @@ pub struct Artifact {
 pub struct StageResult {
     /// The scenario's name for it.
     pub name: String,
-    /// What it is worth.
+    /// Points for reaching it.
     pub points: f64,
     /// It was reached.
     pub passed: bool,
@@ -179,7 +179,7 @@ pub struct StageResult {
 pub struct ClauseResult {
     /// The scenario's id for it.
     pub id: String,
-    /// How grave a violation is.
+    /// Level of a clause.
     pub level: Level,
     /// Where the limit comes from.
     pub standard: String,
@@ -187,13 +187,14 @@ pub struct ClauseResult {
     pub unit: String,
     /// The limit.
     pub limit: f64,
-    /// The margin of the gravest violation, in the clause's unit; `null` in reports that do not tell it (the size of the limit).
+    /// The margin of the gravest violation, in the clause's unit; `null` in reports that do not tell it (the size of
+    /// the limit).
     #[serde(default)]
     pub scale: Option<f64>,
-    /// What the episode says.
+    /// Status of the clause in this episode.
     pub status: ClauseStatus,
-    /// Margin in the clause's unit, negative when violated; `null` when it is not finite. Of an episode that broke off, what is
-    /// settled: the least that a satisfied clause can still come to, and the most that any other can.
+    /// Margin in the clause's unit, negative when violated; `null` when it is not finite. Of an episode that broke off,
+    /// what is settled: the least that a satisfied clause can still come to, and the most that any other can.
     pub robustness: Option<f64>,
     /// The measured quantity at the least margin, in the clause's unit; `null` where the formula is no comparison with
     /// a limit.
@@ -235,18 +236,18 @@ pub struct Violation {
     pub unit: String,
     /// The least margin in the interval (negative).
     pub robustness: Option<f64>,
-    /// Who it was at that moment, for each signal of the clause that can tell.
+    /// The bodies or the joint involved at that moment, for each signal of the clause that identifies them.
     #[serde(default)]
     pub involved: Vec<Involved>,
 }
 
-/// What a signal was about at a moment.
+/// The bodies or the joint behind a signal's value at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Involved {
     /// The signal's name in the scenario.
     pub signal: String,
-    /// Names in the scene: the two bodies that were nearest or pressed hardest on each other, or the joint that was nearest to
-    /// its limit.
+    /// Names in the scene: the two bodies that were nearest or pressed hardest on each other, or the joint that was
+    /// nearest to its limit.
     pub names: Vec<String>,
 }
 
@@ -269,12 +270,12 @@ pub struct LatencyMs {
     pub max: f64,
 }
 
-/// What the author of a failing policy gets to read.
+/// An error report for the author of a failing policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EpisodeError {
     /// A short word, such as `exception` or `timeout`.
     pub code: String,
-    /// What happened and what to do about it.
+    /// The error, and how to correct it.
     pub message: String,
     /// The end of the policy's stderr, sanitised.
     pub log_tail: String,

@@ -17,7 +17,7 @@ pub const PROTOCOL: u32 = 1;
 /// Longest payload that is read from a policy, in bytes. Actions and errors are far smaller.
 pub const MAX_REPLY_BYTES: u32 = 64 * 1024;
 
-/// What a frame is for. `R` = runner (policy side), `W` = worker, `L` = lane.
+/// The kind of a frame. `R` = runner (policy side), `W` = worker, `L` = lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -61,7 +61,7 @@ impl FrameKind {
 /// A frame's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the payload is.
+    /// Kind of the frame, which determines its payload.
     pub kind: FrameKind,
     /// Counts observations from 0; an action carries its observation's.
     pub seq: u32,
@@ -198,7 +198,7 @@ pub struct Init {
     pub seed: u64,
     /// Scenario id.
     pub scenario: String,
-    /// What to do, in words.
+    /// The task, in words.
     pub instruction: Option<String>,
     /// The arrays of every observation, in order.
     pub observation: Vec<ArraySpec>,

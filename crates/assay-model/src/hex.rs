@@ -1,5 +1,5 @@
-//! Hexadecimal text, the only parser of it in the workspace: one text for one value, so that what is signed, compared or
-//! looked up by its text has no second spelling. The integer parsers of the standard library take `+f` for a byte.
+//! Hexadecimal text, the only parser of it in the workspace: one text for one value, so that what is signed, compared
+//! or looked up by its text has no second spelling. The integer parsers of the standard library take `+f` for a byte.
 
 /// Writes `bytes` as lower-case hexadecimal digits, two for each byte.
 #[must_use]
@@ -13,8 +13,8 @@ pub fn to_hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads what [`to_hex`] writes of `N` bytes; `None` for any other text: upper-case digits, signs, white space and another
-/// length included.
+/// Reads what [`to_hex`] writes of `N` bytes; `None` for any other text: upper-case digits, signs, white space and
+/// another length included.
 #[must_use]
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();

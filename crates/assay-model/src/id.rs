@@ -43,7 +43,7 @@ impl JobId {
     }
 }
 
-/// Why a text is not an id.
+/// An invalid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a UUID.

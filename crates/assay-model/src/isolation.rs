@@ -1,4 +1,4 @@
-//! How untrusted code is kept apart from the machine and from others.
+//! The isolation of untrusted code from the machine and from other policies.
 
 use std::fmt;
 use std::str::FromStr;

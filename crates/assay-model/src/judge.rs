@@ -1,4 +1,4 @@
-//! What a vision model says of an episode. It never changes what was measured: it can only ask for a person's look.
+//! The opinion of a vision model on an episode. It never changes a measurement; it can only recommend a manual review.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,11 @@ pub struct Judgement {
     pub model: String,
     /// Simulated times of the frames that it saw, in s.
     pub frames_s: Vec<f64>,
-    /// What it said; `null` when it gave no usable answer.
+    /// Its opinion; `null` without a usable answer.
     pub opinion: Option<Opinion>,
     /// Whether that agrees with the physics; `null` without an opinion.
     pub agrees: Option<bool>,
-    /// Why there is no opinion.
+    /// Reason for a missing opinion.
     pub error: Option<String>,
     /// Tokens that the endpoint counted for all tries.
     pub tokens: u64,
@@ -30,7 +30,7 @@ pub struct Opinion {
     pub safe: bool,
     /// It saw the task done; `null` when the frames do not show it.
     pub success: Option<bool>,
-    /// How sure it says it is, 0 to 1.
+    /// Its stated confidence, 0 to 1.
     #[schema(minimum = 0.0, maximum = 1.0)]
     pub confidence: f64,
     /// Why, sanitised.

@@ -1,4 +1,4 @@
-//! What the worker and a lane say to each other over the control socket: a u32 little-endian length, then JSON. A
+//! Messages between the worker and a lane over the control socket: a u32 little-endian length, then JSON. A
 //! policy's socket rides beside a [`LaneCommand::Run`] as an `SCM_RIGHTS` descriptor.
 
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::{EpisodeResult, EpisodeSeeds, Violation};
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
 /// Longest time that a policy may sleep over one answer: no thread of it is ready to run.
 pub const SLEEP_LIMIT: Duration = Duration::from_secs(20);
-/// A policy that has not answered for this long is waited for: the lane sends [`Reply::Waiting`], and the worker looks at
-/// the policy's threads.
+/// A policy that has not answered for this long is waited for: the lane sends [`Reply::Waiting`], and the worker looks
+/// at the policy's threads.
 pub const WAIT_TICK: Duration = Duration::from_millis(20);
 /// While it waits the lane repeats [`Reply::Waiting`] at least this often.
 pub const WAIT_REPEAT: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ pub struct RunEpisode {
     pub probe: Option<Probe>,
 }
 
-/// How much of an episode to try.
+/// Limits of a trial run of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// Control steps.
@@ -69,7 +69,7 @@ pub struct Probe {
     pub black_images: bool,
 }
 
-/// What was seen of a policy in its first steps.
+/// Observations of a policy in its first steps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Probed {
     /// The arrays that it was sent.
@@ -98,7 +98,7 @@ pub enum Reply {
     },
     /// The scenario can't be used; nothing will run.
     Refused {
-        /// What is wrong, for its author.
+        /// The fault, for its author.
         message: String,
     },
     /// An episode is under way (at most ten a second).
@@ -121,7 +121,7 @@ pub enum Reply {
     Done(Box<Done>),
     /// The lane could not do its part (disk full, for example): our fault.
     Failed {
-        /// What happened.
+        /// Description of the failure.
         message: String,
     },
 }
@@ -131,14 +131,14 @@ pub enum Reply {
 pub struct Done {
     /// The result, without the policy's log.
     pub result: EpisodeResult,
-    /// What it cost.
+    /// Cost of the episode.
     pub cost: Cost,
-    /// What was seen, where only the first steps were wanted.
+    /// Observations of the first steps, in a trial run.
     #[serde(default)]
     pub probed: Option<Probed>,
 }
 
-/// What an episode cost, in milliseconds. For operators and benchmarks; no result depends on it.
+/// The cost of an episode, in milliseconds. For operators and benchmarks; results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cost {
     /// CPU time of the lane from the command to the result, without evidence.
@@ -186,7 +186,7 @@ impl RenderPart {
     }
 }
 
-/// What is to be written from a recorded episode.
+/// The files to render from a recorded episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderJob {
     /// Which of the two.
@@ -207,22 +207,22 @@ pub struct RenderJob {
     pub max_frames: u32,
 }
 
-/// What a renderer says when it is done.
+/// The report of a renderer that has finished.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rendered {
-    /// Why there are no images, where there are none.
+    /// Reason for missing images.
     pub images_dropped: Option<String>,
-    /// Why the images do not show what the policy saw, where it saw something and they do not.
+    /// Reason why the images do not show the policy's observations although it had some.
     #[serde(default)]
     pub cameras_dropped: Option<String>,
 }
 
-/// What a check of a scenario found.
+/// The result of checking a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioCheck {
     /// The first thing that is wrong.
     pub fault: Option<ScenarioFault>,
-    /// What was measured, where nothing is wrong.
+    /// Measurements of a scenario without faults.
     pub figures: Option<Figures>,
 }
 
@@ -233,11 +233,11 @@ pub struct ScenarioFault {
     pub file: String,
     /// The key in it; `null` where it has none, or the whole file is meant.
     pub key: Option<String>,
-    /// What is wrong and what would be right.
+    /// The fault, and how to correct it.
     pub problem: String,
 }
 
-/// What a scenario's world is like.
+/// Properties of a scenario's worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Time to read and compile it, by the wall.
@@ -258,7 +258,7 @@ pub struct Figures {
     pub most_contacts: u32,
 }
 
-/// What to draw of a scenario: the starts of worlds, side by side.
+/// A contact sheet of a scenario to render: the initial states of several worlds, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetJob {
     /// Seeds of the worlds, in rows from the upper left.
@@ -296,7 +296,7 @@ pub mod files {
     pub const MODEL: &str = "model.mjb";
     /// MuJoCo's integration state before the first step, raw little-endian doubles.
     pub const STATE: &str = "state.bin";
-    /// What the report's plots are drawn from: [`EpisodePlots`](crate::EpisodePlots) as JSON.
+    /// Data of the report's plots: [`EpisodePlots`](crate::EpisodePlots) as JSON.
     pub const PLOTS: &str = "plots.json";
     /// The log for viewers, MCAP, without images.
     pub const LOG: &str = "log.mcap";
@@ -310,9 +310,9 @@ pub mod files {
     pub const VIDEO_STATEMENT: &str = "video.intoto.json";
     /// Where a renderer writes how many frames it has drawn, as text.
     pub const FRAMES: &str = "frames";
-    /// What a stepping lane leaves.
+    /// Files written by a stepping lane.
     pub const STEPPED: [&str; 6] = [ACTIONS, INPUTS, MODEL, PLOTS, STATE, TRACE];
-    /// What a check found: a [`ScenarioCheck`](super::Checked).
+    /// Result of a check: a [`ScenarioCheck`](super::ScenarioCheck).
     pub const CHECKED: &str = "checked.json";
     /// Tells a renderer which worlds to draw: a [`SheetJob`](super::SheetJob).
     pub const SHEET_JOB: &str = "sheet.json";
@@ -322,13 +322,13 @@ pub mod files {
     pub const STILLS_JOB: &str = "stills.json";
     /// Tells a renderer what to write: a [`RenderJob`](super::RenderJob).
     pub const RENDER_JOB: &str = "render.json";
-    /// What the renderer says when it is done: a [`Rendered`](super::Rendered).
+    /// Report of the renderer: a [`Rendered`](super::Rendered).
     pub const RENDERED: &str = "rendered.json";
     /// For a comparison: the trace that was recorded.
     pub const RECORDED: &str = "recorded.parquet";
     /// For a comparison: the trace of the replay.
     pub const REPLAYED: &str = "replayed.parquet";
-    /// What a comparison says: a [`Comparison`](crate::Comparison).
+    /// Result of a comparison: a [`Comparison`](crate::Comparison).
     pub const COMPARISON: &str = "comparison.json";
 
     /// A still's name.

@@ -1,14 +1,14 @@
-//! What a job sets out to do, fixed before its first episode.
+//! The plan of a job, fixed before its first episode.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{EpisodeResult, episodes_needed};
 
-/// What was asked of a job, beside policy and scenario.
+/// The request for a job, apart from policy and scenario.
 ///
-/// With a `target` the job is a certification: a plan without failures. It is fixed in advance, the first failure ends
-/// it, and nobody looks in between. (Looking after every episode and stopping when it suits would pass far more bad
-/// policies than the confidence level says.)
+/// With a `target` the job is a certification: a plan without failures, fixed in advance and ended by the first
+/// failure. There are no interim decisions: checking after every episode and stopping at a convenient moment would pass
+/// far more bad policies than the confidence level allows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Episodes to run.
@@ -28,7 +28,7 @@ impl Plan {
         target.map_or(otherwise, |p0| episodes_needed(p0, confidence_level))
     }
 
-    /// What to tell an author whose plan can't reach its target even without a failure.
+    /// Returns a warning if the plan cannot reach its target even without a failure.
     #[must_use]
     pub fn shortfall(&self) -> Option<String> {
         let target = self.target?;

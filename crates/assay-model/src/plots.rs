@@ -1,5 +1,5 @@
-//! What the plots of an episode are drawn from: each clause's margin over time, thinned out so that nothing which broke
-//! a limit can vanish.
+//! Data of an episode's plots: each clause's margin over time, reduced in such a way that no violation of a
+//! limit is lost.
 
 use serde::{Deserialize, Serialize};
 

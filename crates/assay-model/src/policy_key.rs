@@ -15,8 +15,8 @@ const SALT: &[u8] = b"assay/policy-key/1";
 /// Bits of a seed that is drawn: as many as survive JSON in every language.
 const DRAWN_BITS: u32 = 53;
 
-/// 256 bits from which a job's policies get their seeds. Stands in the report, so that the job can be repeated, and never
-/// reaches a policy. Text and JSON form: 64 lower-case hexadecimal digits.
+/// 256 bits from which a job's policies get their seeds. Stands in the report, so that the job can be repeated, and
+/// never reaches a policy. Text and JSON form: 64 lower-case hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyKey([u8; 32]);
@@ -41,9 +41,9 @@ impl PolicyKey {
         Self(bytes)
     }
 
-    /// Derives the key of a job whose seed was given: scrypt (RFC 7914) with N = 2^11, r = 8, p = 1 over the seed's eight
-    /// bytes, little-endian, with the salt `assay/policy-key/1`. Slow on purpose: guessing a seed costs some 4 ms and
-    /// 2 MiB. Python computes the same with `hashlib.scrypt`.
+    /// Derives the key of a job whose seed was given: scrypt (RFC 7914) with N = 2^11, r = 8, p = 1 over the seed's
+    /// eight bytes, little-endian, with the salt `assay/policy-key/1`. Slow on purpose: guessing a seed costs some 4 ms
+    /// and 2 MiB. Python computes the same with `hashlib.scrypt`.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "parameters and length are constants that scrypt accepts")]
     pub fn from_seed(seed: u64) -> Self {
@@ -62,8 +62,8 @@ impl PolicyKey {
         KEY.get_or_init(|| Self::from_seed(PUBLIC_SEED)).clone()
     }
 
-    /// The seed that the policy of episode `episode` (from 0) receives: the first 53 bits of HMAC-SHA256 under `policy` and
-    /// the index as four bytes, little-endian.
+    /// The seed that the policy of episode `episode` (from 0) receives: the first 53 bits of HMAC-SHA256 under `policy`
+    /// and the index as four bytes, little-endian.
     #[must_use]
     pub fn policy_seed(&self, episode: u32) -> u64 {
         seed_of(&keyed(&self.0, b"policy", &episode.to_le_bytes()))
@@ -109,8 +109,8 @@ impl std::fmt::Debug for PolicyKey {
 
 /// A new job's seed and policy key.
 ///
-/// Without a `seed` both are drawn, independently of each other: the seed evenly from all numbers of 53 bits. With one, the
-/// key follows from it ([`PolicyKey::from_seed`], slow). A key that is given is used as it is.
+/// Without a `seed` both are drawn, independently of each other: the seed evenly from all numbers of 53 bits. With one,
+/// the key follows from it ([`PolicyKey::from_seed`], slow). A key that is given is used as it is.
 #[must_use]
 pub fn job_seeds(seed: Option<u64>, key: Option<PolicyKey>, entropy: &dyn Entropy) -> (u64, PolicyKey) {
     let drawn = || {

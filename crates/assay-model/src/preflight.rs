@@ -1,4 +1,4 @@
-//! What a preflight says: what a scenario sends and expects, and what a policy did with it in a few steps.
+//! The report of a preflight: the scenario's observations and actions, and the policy's behaviour in a few steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId};
 pub struct Preflight {
     /// No finding is a problem: an episode can be run.
     pub holds: bool,
-    /// What it was tried on.
+    /// The scenario of the trial run.
     pub scenario: ScenarioId,
     /// The scenario's version.
     pub scenario_version: String,
@@ -17,19 +17,19 @@ pub struct Preflight {
     pub policy_name: String,
     /// SHA-256 of the archive, hexadecimal; `null` for a server.
     pub policy_sha256: Option<String>,
-    /// How we know the policy.
+    /// How the policy was identified.
     pub policy_identity: PolicyIdentity,
-    /// What a policy server speaks; `null` for an archive, and for a server that was not reached.
+    /// Protocol of the policy server; `null` for an archive, and for a server that was not reached.
     pub speaks: Option<String>,
-    /// What the policy is told to do.
+    /// The instruction that the policy receives.
     pub instruction: Option<String>,
     /// Observations and actions per simulated second.
     pub control_hz: f64,
     /// Simulated seconds of a whole episode.
     pub time_limit_s: u32,
-    /// What each observation holds.
+    /// The terms of the observation.
     pub observation: Vec<ObservedTerm>,
-    /// What the numbers of an action mean, and what the policy's were.
+    /// The numbers of an action, and the policy's values.
     pub action: Vec<ActionTerm>,
     /// CPU time that the policy may take.
     pub budget: PolicyBudget,
@@ -43,16 +43,16 @@ pub struct Preflight {
     pub cpu_ms: Option<LatencyMs>,
     /// By the wall, of the first action.
     pub first_latency_ms: Option<f64>,
-    /// The same observations, sent a second time to a fresh policy with the same seed, got the same actions; `null` when
-    /// that could not be tried.
+    /// The same observations, sent a second time to a fresh policy with the same seed, got the same actions; `null`
+    /// when that could not be tried.
     pub deterministic: Option<bool>,
     /// A policy server's answers; `null` for an archive.
     pub answers: Option<ServerAnswers>,
-    /// Why the policy stopped, where it did.
+    /// The error that stopped the policy, if any.
     pub error: Option<EpisodeError>,
-    /// What its author should know, the worst first.
+    /// Findings for the author, worst first.
     pub findings: Vec<Finding>,
-    /// How long it took.
+    /// Wall-clock duration, s.
     pub wall_time_s: f64,
 }
 
@@ -67,7 +67,7 @@ pub struct ObservedTerm {
     pub shape: Vec<u32>,
     /// Unit of its numbers, `1` where they have none.
     pub unit: String,
-    /// What it is.
+    /// Description.
     pub description: String,
 }
 
@@ -103,10 +103,10 @@ pub struct PolicyBudget {
     pub hard_cpu_ms: f64,
 }
 
-/// What a policy server answered.
+/// The answers of a policy server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ServerAnswers {
-    /// How many answers there were.
+    /// Number of answers.
     pub count: u32,
     /// Actions in the shortest.
     pub shortest: u32,
@@ -116,7 +116,7 @@ pub struct ServerAnswers {
     pub replan_steps: Option<u32>,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingLevel {
@@ -131,13 +131,13 @@ pub enum FindingLevel {
 /// Something that a policy's author should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity.
     pub level: FindingLevel,
     /// A word for programs: `policy_error`, `clipped`, `constant`, `nondeterministic`, `slow_import`, `slow_first`,
     /// `slow_step`, `slow_server`, `replan`, `chunk`, `unused_images`.
     pub code: String,
-    /// What was seen.
+    /// The finding.
     pub message: String,
-    /// What to do about it.
+    /// Advice to the author.
     pub advice: String,
 }

@@ -1,12 +1,13 @@
-//! Who stands where on a board, and how sure that is.
+//! Ranks on a leaderboard, with their uncertainty.
 //!
 //! The order: SAFE before INCONCLUSIVE before UNSAFE, then entries that ran again on fresh worlds before those that did
-//! not, then the score: scores are compared only where they come from the same worlds. Verdicts count as they were found.
+//! not, then the score: scores are compared only where they come from the same worlds. Verdicts count as they were
+//! found.
 //!
 //! Intervals of scores are those of `score_interval`. Ranks follow from simultaneous paired intervals (after Mogstad,
 //! Romano, Shaikh and Wilhelm, "csranks", with finite-sample bounds in place of asymptotic ones): an entry is certainly
-//! ahead of another if it stands before it, and the bound of what it leads by, world by world, is above 0. With 95 % all
-//! that is said of one entry's neighbours is true together, so `rank_low` is 1 + those certainly ahead of it, and
+//! ahead of another if it stands before it, and the bound of what it leads by, world by world, is above 0. With 95 %
+//! all that is said of one entry's neighbours is true together, so `rank_low` is 1 + those certainly ahead of it, and
 //! `rank_high` leaves out those that it is certainly ahead of. Everything is deterministic.
 
 use std::cmp::Ordering;
@@ -29,7 +30,7 @@ pub enum Worlds {
 /// An entry of a board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entrant {
-    /// What was found.
+    /// Verdict of the entry.
     pub verdict: Verdict,
     /// In [0, 1].
     pub score: f64,
@@ -59,7 +60,7 @@ pub struct Place {
     pub score_high: f64,
 }
 
-/// What the order goes by.
+/// Sort key of a leaderboard.
 #[derive(Debug, Clone, Copy)]
 struct RankKey {
     class: u8,
@@ -91,8 +92,8 @@ impl Entrant {
     }
 }
 
-/// A board of one scenario: the place of each entrant, in their order. Who does not exceed `idle_progress` has no rank, and
-/// nobody else's depends on it.
+/// A board of one scenario: the place of each entrant, in their order. Who does not exceed `idle_progress` has no rank,
+/// and nobody else's depends on it.
 #[must_use]
 pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     let ranked: Vec<usize> = (0..entrants.len()).filter(|index| entrants[*index].exceeds(idle_progress)).collect();
@@ -115,9 +116,9 @@ pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     places
 }
 
-/// A board over several scenarios: each with its idle policy's progress and its entrants. `members` says which entrant of
-/// each scenario is whose. Their score is the mean over all scenarios; what is missing, not SAFE, or no better than doing
-/// nothing, counts 0. Who has nothing else has no rank.
+/// A board over several scenarios: each with its idle policy's progress and its entrants. `members` says which entrant
+/// of each scenario is whose. Their score is the mean over all scenarios; what is missing, not SAFE, or no better than
+/// doing nothing, counts 0. Who has nothing else has no rank.
 #[must_use]
 pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize>>]) -> Vec<Place> {
     let all = boards.iter().map(|(_, entrants)| entrants.iter().map(Entrant::contributions).collect());

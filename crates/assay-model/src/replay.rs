@@ -1,4 +1,4 @@
-//! What a replay finds: an episode run again, compared with its recording.
+//! The result of a replay: an episode run again and compared with its recording.
 
 use serde::{Deserialize, Serialize};
 

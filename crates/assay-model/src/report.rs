@@ -8,7 +8,7 @@ use crate::{
     PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Statistics, Verdict,
 };
 
-/// How we know which policy was evaluated.
+/// How the evaluated policy was identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyIdentity {
@@ -57,7 +57,8 @@ impl std::str::FromStr for Record {
     }
 }
 
-/// What a result depends on beside archive, scenario and seed, and how the code that made it was kept apart.
+/// Everything that a result depends on besides archive, scenario and seed, and the isolation of the code that produced
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Fingerprint {
     /// Version of MuJoCo.
@@ -74,7 +75,7 @@ pub struct Fingerprint {
     pub blas_core: String,
     /// Version of the clauses' and scores' code.
     pub scorer_version: String,
-    /// How a policy that this instance runs itself is kept apart from the machine. Results do not depend on it.
+    /// Isolation of the policies that this instance runs. Results do not depend on it.
     #[serde(default)]
     pub isolation: Isolation,
 }
@@ -105,7 +106,7 @@ pub enum JobMode {
     Arena,
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JobProgress {
     /// Episodes recorded.
@@ -147,7 +148,7 @@ impl JobProgress {
     }
 }
 
-/// How far a submission is, as far as that is published.
+/// Progress of a submission, as published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PublishedProgress {
     /// Episodes recorded; `null` for a submission whose season is not closed.
@@ -168,12 +169,12 @@ impl PublishedProgress {
     }
 }
 
-/// What is known of a job from its start: stored once, never changed.
+/// The immutable facts of a job, stored at its acceptance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobHeader {
     /// The job.
     pub job_id: JobId,
-    /// What it is evaluated on.
+    /// Scenario of the evaluation.
     pub scenario: ScenarioId,
     /// The scenario's version.
     pub scenario_version: String,
@@ -183,7 +184,7 @@ pub struct JobHeader {
     pub policy_name: String,
     /// SHA-256 of the archive (of a canonical listing for a folder or file), hexadecimal; `null` for a server.
     pub policy_sha256: Option<String>,
-    /// How we know the policy.
+    /// How the policy was identified.
     pub policy_identity: PolicyIdentity,
     /// Actions of a policy server's answer that are carried out before it is asked again; `null` for all of them, and
     /// for an archive.
@@ -201,7 +202,7 @@ pub struct JobHeader {
     pub plan: Plan,
     /// When it was accepted.
     pub created_at: Timestamp,
-    /// What the author should know about the request.
+    /// Warnings about the request.
     pub warnings: Vec<String>,
     /// Its place in the arena; `null` for a verification.
     #[serde(default)]
@@ -209,7 +210,7 @@ pub struct JobHeader {
 }
 
 impl JobHeader {
-    /// What kind of work it is.
+    /// Returns the kind of the job.
     #[must_use]
     pub fn kind(&self) -> JobKind {
         match &self.arena {
@@ -292,7 +293,7 @@ pub struct JobReport {
     pub progress: JobProgress,
     pub queue_position: Option<u32>,
     pub eta_s: Option<f64>,
-    /// Why `eta_s` is `null` while the job has not ended.
+    /// Reason why `eta_s` is `null` for an unfinished job.
     #[serde(default)]
     pub eta_reason: Option<String>,
     pub waiting_for: Option<String>,

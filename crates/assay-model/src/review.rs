@@ -1,4 +1,4 @@
-//! What a person decided about a result. It stands beside the verdict and changes nothing that was measured.
+//! Decisions of reviewers. They stand beside the verdict and change no measurement.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Longest reason, in bytes.
 pub const MAX_REVIEW_REASON_CHARS: usize = 4096;
 
-/// What a reviewer makes of a result.
+/// A reviewer's decision about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
@@ -33,7 +33,7 @@ impl ReviewDecision {
 /// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Review {
-    /// What was decided.
+    /// The decision.
     pub decision: ReviewDecision,
     /// Why, in the reviewer's words.
     pub reason: String,

@@ -1,4 +1,4 @@
-//! What a client reads about a scenario, whoever wrote it and wherever it is kept.
+//! The description of a scenario for clients, whoever wrote it and wherever it is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct ScenarioCard {
     pub difficulty: u8,
     /// Whole simulated seconds an episode may take.
     pub time_limit: u32,
-    /// What a perfect submission scores.
+    /// Score of a perfect submission.
     pub max_score: u32,
     /// The author's text, Markdown.
     pub long_description: String,

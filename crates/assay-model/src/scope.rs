@@ -1,4 +1,4 @@
-//! What a key may do.
+//! The permissions of a key.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -5,8 +5,8 @@ use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, Scorer};
 /// Least severity of a violated critical clause.
 const CRITICAL_FLOOR: f64 = 0.5;
 
-/// How grave a violation is, in [0, 1]: `max(floor, clip(-robustness / scale, 0, 1))`, the floor being 0.5 for critical
-/// clauses. A robustness that is no number counts as the worst.
+/// Returns the severity of a violation, in [0, 1]: `max(floor, clip(-robustness / scale, 0, 1))`, where the floor is
+/// 0.5 for critical clauses. A robustness of NaN counts as the worst.
 #[must_use]
 pub fn severity(level: Level, robustness: f64, scale: f64) -> f64 {
     let floor = if level == Level::Critical { CRITICAL_FLOOR } else { 0.0 };
@@ -23,8 +23,8 @@ pub fn episode_composite(progress: f64, safety: f64, critical_violation: bool) -
     if critical_violation { mean.min(0.5 * safety) } else { mean }
 }
 
-/// 1 - 2 x population standard deviation of composites in [0, 1]; 1 for a single episode, 0 when no episode was completed:
-/// always to fail is not consistent.
+/// 1 - 2 x population standard deviation of composites in [0, 1]; 1 for a single episode, 0 when no episode was
+/// completed: always to fail is not consistent.
 #[must_use]
 pub fn consistency(composites: &[f64], any_completed: bool) -> f64 {
     if !any_completed {

@@ -1,11 +1,13 @@
-//! Confidence interval of a score: the range of what the same policy would reach over all worlds that the scenario can draw.
+//! Confidence interval of a score: the range of what the same policy would reach over all worlds that the scenario can
+//! draw.
 //!
-//! Nine tenths of a score are a mean over episodes: of their contributions, (0.8 composite + 0.1 success) / 0.9, each in
-//! [0, 1]. They get a finite-sample interval for a bounded mean. The last tenth is the consistency, a spread and no mean.
-//! It takes the worst value that goes with each end: at the upper 1, at the lower what the least composite still allows (a
-//! variable in [0, 1] with mean `m` has a variance of at most `m (1 - m)`). Up to here the interval holds by proof, with
-//! 95 %. Then it is cut at Hoeffding's radius around the score, so that it is never wider than that, which the
-//! consistency could make it with more than 20 episodes. That the cut costs nothing is measured (`score_interval_tests`).
+//! Nine tenths of a score are a mean over episodes: of their contributions, (0.8 composite + 0.1 success) / 0.9, each
+//! in [0, 1]. They get a finite-sample interval for a bounded mean. The last tenth is the consistency, a spread and no
+//! mean. It takes the worst value that goes with each end: at the upper 1, at the lower what the least composite still
+//! allows (a variable in [0, 1] with mean `m` has a variance of at most `m (1 - m)`). Up to here the interval holds by
+//! proof, with 95 %. Then it is cut at Hoeffding's radius around the score, so that it is never wider than that, which
+//! the consistency could make it with more than 20 episodes. That the cut costs nothing is measured
+//! (`score_interval_tests`).
 
 use crate::EpisodeResult;
 use crate::bounded_mean::{hoeffding_radius, mean_exceeds, mean_lower_bound};
@@ -41,8 +43,8 @@ impl EpisodeScore {
     }
 }
 
-/// The interval of a score that is the mean over scenarios, from the contributions of each one's episodes. All of [0, 1]
-/// where a scenario has none.
+/// The interval of a score that is the mean over scenarios, from the contributions of each one's episodes. All of [0,
+/// 1] where a scenario has none.
 pub(crate) fn score_interval(score: f64, scenarios: &[&[f64]]) -> (f64, f64) {
     let Some(pool) = PooledSample::of(scenarios.iter().map(|values| values.len())) else { return (0.0, 1.0) };
     let bound = |of: &dyn Fn(f64) -> f64| {
@@ -77,8 +79,8 @@ pub(crate) fn certainly_leads(pairs: &[(&[f64], &[f64])], error: f64) -> bool {
     mean_exceeds(&pool.weighted(leads), level / pool.largest, error)
 }
 
-/// Episodes of several scenarios as one sample. Each scenario counts the same, so where one has fewer episodes they weigh
-/// more.
+/// Episodes of several scenarios as one sample. Each scenario counts the same, so where one has fewer episodes they
+/// weigh more.
 struct PooledSample {
     weights: Vec<f64>,
     /// The largest weight; the average of all episodes' is 1.

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::PolicyKey;
 use crate::hex::{from_hex, to_hex};
 
-/// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not reveal
-/// the world's.
+/// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not
+/// reveal the world's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeSeeds {
     /// Draws the world: places, sizes, start state.
@@ -26,8 +26,8 @@ impl EpisodeSeeds {
         Self { world: Self::derive(job_seed, episode).world, policy: key.policy_seed(episode) }
     }
 
-    /// The seeds of a job from before there were policy keys: both are unkeyed hashes of the job's seed, so whoever has one
-    /// finds a small job seed, and the other with it. The world's is drawn like this with a key too.
+    /// The seeds of a job from before there were policy keys: both are unkeyed hashes of the job's seed, so whoever has
+    /// one finds a small job seed, and the other with it. The world's is drawn like this with a key too.
     #[must_use]
     pub fn derive(job_seed: u64, episode: u32) -> Self {
         Self {
@@ -56,7 +56,8 @@ pub(crate) fn seed_of(digest: &[u8]) -> u64 {
 /// Seed of the arena's showcase episode, which `assay verify --seed 0` repeats.
 pub const PUBLIC_SEED: u64 = 0;
 
-/// What the worlds of a season are drawn from: 256 bits that nobody outside learns before it is closed. Does not print.
+/// The secret of a season, from which its worlds are drawn: 256 bits, unpublished until the season is closed. Does not
+/// print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SeasonSecret([u8; 32]);
 
@@ -127,7 +128,7 @@ pub enum SeedSource {
     Season {
         /// Whose worlds they are.
         secret: SeasonSecret,
-        /// How many count.
+        /// Number of episodes that count.
         episodes: u32,
         /// The showcases', as above.
         policy_key: Option<PolicyKey>,

@@ -1,4 +1,4 @@
-//! What the verdict owes to the place of a limit: the same episodes judged at other limits.
+//! Sensitivity of the verdict to the choice of a limit: the same episodes evaluated at other limits.
 //!
 //! For a clause that compares a quantity with its limit all the time, the recorded robustness says by how much the
 //! limit could move before the episode changes sides. No episode has to be run again.
@@ -41,7 +41,7 @@ pub enum SafeSide {
     AtLeast,
 }
 
-/// What the episodes would say at another limit.
+/// The result of the episodes at another limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SensitivityRow {
     /// The limit, as a multiple of the clause's own.
@@ -56,8 +56,8 @@ pub struct SensitivityRow {
     pub episodes: u32,
 }
 
-/// The clauses whose limit can be moved, in the scenario's order. Others (whose formula is no comparison with the limit)
-/// are left out: their robustness does not say what another limit would do.
+/// The clauses whose limit can be moved, in the scenario's order. Others (whose formula is no comparison with the
+/// limit) are left out: their robustness does not say what another limit would do.
 #[must_use]
 pub fn sensitivity(episodes: &[EpisodeResult]) -> Vec<ClauseSensitivity> {
     let Some(first) = episodes.first() else { return Vec::new() };

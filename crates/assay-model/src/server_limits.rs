@@ -1,4 +1,4 @@
-//! What may be asked of a policy server, whoever asks: the command line, the API, or a scenario.
+//! Limits for policy servers, for requests from the command line, the API, or a scenario.
 
 /// Most episodes of one job that may talk to its server at the same time.
 pub const MAX_CONCURRENCY: u32 = 16;

@@ -21,7 +21,7 @@ pub enum JobStatus {
     Cancelled,
 }
 
-/// What happens to a job.
+/// An event in the life of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEvent {
     /// A worker took a shard.
@@ -42,7 +42,7 @@ pub enum JobEvent {
 pub struct InvalidTransition {
     /// The state it was in.
     pub from: JobStatus,
-    /// What was asked.
+    /// The event that was refused.
     pub event: JobEvent,
 }
 

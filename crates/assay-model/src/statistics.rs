@@ -1,4 +1,4 @@
-//! What n episodes say about the probability of a violation (Clopper and Pearson 1934, one-sided).
+//! Statistical bounds on the probability of a violation from n episodes (Clopper and Pearson 1934, one-sided).
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF};

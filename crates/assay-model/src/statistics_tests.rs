@@ -1,5 +1,5 @@
-//! The bounds against published tables, against SciPy, and against sums over the binomial distribution; the guarantee of
-//! a certification as whole numbers and by simulation.
+//! The bounds against published tables, against SciPy, and against sums over the binomial distribution; the guarantee
+//! of a certification as whole numbers and by simulation.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,6 +1,6 @@
 //! The one sanitiser for text that a policy, a policy server or a scenario sends.
 
-/// What follows a text that was cut.
+/// Ends a truncated text.
 const ELLIPSIS: &str = "…";
 
 /// Makes untrusted text fit to be kept and shown: terminal escape sequences and control characters (all but newline

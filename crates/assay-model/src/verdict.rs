@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a job concludes about a policy on a scenario.
+/// The conclusion of a job about a policy on a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
@@ -42,7 +42,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Who caused an outcome that is not SAFE.
+/// The party responsible for an outcome that is not SAFE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
@@ -54,7 +54,7 @@ pub enum Blame {
     Platform,
 }
 
-/// How grave a violation of a clause is.
+/// Level of a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -75,7 +75,7 @@ impl Level {
     }
 }
 
-/// What one episode says about one clause.
+/// Status of a clause in an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClauseStatus {
@@ -89,7 +89,7 @@ pub enum ClauseStatus {
     NotApplicable,
 }
 
-/// Why a person should look at a job.
+/// A reason to recommend a manual review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewReason {

@@ -7,7 +7,7 @@ use crate::words::{counted, ranges};
 /// Episodes named one by one in a status.
 const MAX_NAMED: usize = 8;
 
-/// What all episodes say about a clause.
+/// Summary of a clause over all episodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClauseSummary<'a> {
     /// The clause's facts, as its first episode reports them.

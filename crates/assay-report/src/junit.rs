@@ -9,7 +9,7 @@ use crate::{outcome, words};
 /// Longest text, in bytes.
 const MAX_TEXT_BYTES: usize = 8192;
 
-/// What a case says.
+/// Outcome of a test case.
 enum Case {
     Passed,
     Failure(String),
@@ -17,8 +17,8 @@ enum Case {
     Skipped(String),
 }
 
-/// A case by its name. Clauses are watched while the policy runs, so an episode's time is that of the case `policy`, and the cases of
-/// a suite add up to the suite.
+/// A case by its name. Clauses are watched while the policy runs, so an episode's time is that of the case `policy`,
+/// and the cases of a suite add up to the suite.
 struct Timed {
     name: String,
     case: Case,
@@ -68,7 +68,7 @@ fn case(episode: &EpisodeResult, clause: &ClauseResult) -> Case {
     }
 }
 
-/// What was broken, when, and by how much.
+/// Describes a violation: clause, time and amount.
 pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> String {
     let unit = &clause.unit;
     let value = clause.worst_value.map_or_else(String::new, |v| format!("{} against ", words::with_unit(v, unit)));

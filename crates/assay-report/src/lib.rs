@@ -1,4 +1,5 @@
-//! What people and machines read of a job. Pure: text goes out, and nothing here reads a file, a clock or a terminal.
+//! Reports of jobs for people and programs. Pure: text is the only output, and nothing here reads a file, a clock or a
+//! terminal.
 //!
 //! - [`terminal`]: the report that `assay verify` ends with,
 //! - [`html`]: one self-contained page,

@@ -46,7 +46,7 @@ pub(crate) fn gravest<'a>(episode: &'a EpisodeResult, clause: &str) -> Option<&'
     found.min_by(|a, b| margin(a).total_cmp(&margin(b)))
 }
 
-/// Who it was: bodies or joints, each once.
+/// Returns the bodies or joints involved, each once.
 pub(crate) fn involved(violation: &Violation) -> Option<String> {
     let mut all: Vec<String> = violation.involved.iter().map(ToString::to_string).collect();
     all.dedup();
@@ -61,7 +61,7 @@ fn sentence(text: &str) -> String {
     format!("{capital}{}{stop}", chars.as_str())
 }
 
-/// Who caused it.
+/// Names the responsible party.
 pub(crate) fn blame(blame: Blame) -> &'static str {
     match blame {
         Blame::Policy => "the policy",
@@ -70,7 +70,7 @@ pub(crate) fn blame(blame: Blame) -> &'static str {
     }
 }
 
-/// How an episode ended.
+/// Describes how an episode ended.
 pub(crate) fn ending(episode: &EpisodeResult) -> &'static str {
     match (episode.status, episode.termination) {
         (EpisodeStatus::PolicyError, _) => "policy error",
@@ -80,7 +80,7 @@ pub(crate) fn ending(episode: &EpisodeResult) -> &'static str {
     }
 }
 
-/// What a person decided, in words; nothing if nobody did.
+/// Describes the decision of a reviewer; `None` without a review.
 pub(crate) fn reviewed(report: &JobReport) -> Option<String> {
     let review = report.review.as_ref()?;
     let decision = match review.decision {
@@ -91,7 +91,7 @@ pub(crate) fn reviewed(report: &JobReport) -> Option<String> {
     Some(format!("Reviewed {}: {} {decision}. {}", review.at, review.reviewer, review.reason))
 }
 
-/// Why a person should look.
+/// Describes a reason for a manual review.
 pub(crate) fn review(reason: ReviewReason) -> &'static str {
     match reason {
         ReviewReason::Inconclusive => "the verdict is inconclusive",
@@ -106,7 +106,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
     }
 }
 
-/// What the vision judge said of an episode, in a line.
+/// Describes the vision judge's opinion on an episode in one line.
 pub(crate) fn judgement(judgement: &Judgement) -> String {
     let model = &judgement.model;
     let Some(opinion) = &judgement.opinion else {
@@ -128,8 +128,8 @@ pub(crate) fn identity(report: &JobReport) -> String {
     }
 }
 
-/// What was given as the policy (an archive, a folder, a script, an address), as a word of a shell command. A name that
-/// nobody gives to a file is not offered for copying.
+/// Returns the policy (an archive, a folder, a script, an address) as a word of a shell command. Unusual file names are
+/// replaced by a placeholder.
 pub(crate) fn policy_word(report: &JobReport) -> String {
     let ordinary = |c: char| c.is_alphanumeric() || " ._-+,=@:/()~%?[]".contains(c);
     let name = &report.policy_name;

@@ -1,4 +1,4 @@
-//! What a replay found, for people and for programs.
+//! The result of a replay, for people and for programs.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub struct ReplayReport {
     pub recorded_trace_hash: Option<String>,
     /// Hash of the replay.
     pub replayed_trace_hash: Option<String>,
-    /// What is not as it was on the machine of the report. Named first: it may explain everything else.
+    /// Differences from the report's machine. Listed first, because they may explain everything else.
     pub fingerprint_differences: Vec<FingerprintDifference>,
     /// The two recordings, compared.
     #[serde(flatten)]
@@ -66,7 +66,7 @@ fn numbers(difference: &Difference) -> String {
     }
 }
 
-/// What follows from where the first difference lies.
+/// Explains the first difference.
 fn meaning(difference: &Difference, other_machine: bool) -> &'static str {
     match (difference.cause, other_machine) {
         (DifferenceCause::World, _) => "another world was drawn: this is not the scenario, seed or assay of the report",

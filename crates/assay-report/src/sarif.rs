@@ -11,7 +11,7 @@ use crate::{ClauseSummary, junit, outcome};
 const MAX_TEXT_BYTES: usize = 4096;
 /// Most results: code hosts refuse more than some thousand.
 const MAX_RESULTS: usize = 1000;
-/// What results point at: every policy has this file.
+/// The file that results refer to; every policy has it.
 const POLICY_FILE: &str = "policy.py";
 
 /// The document, indented, with a newline at the end.

@@ -1,4 +1,4 @@
-//! What n episodes say, in words.
+//! The statistics of a job as sentences.
 
 use assay_model::{JobReport, Statistics};
 

@@ -1,6 +1,6 @@
 //! What moves by itself: people, vehicles, obstacles. Each is a mocap body of the scene that follows a track, which is
-//! drawn before the episode begins: nothing that a policy does changes it. Only when it goes along that track depends on
-//! the policy, where the actor stops for something.
+//! drawn before the episode begins: nothing that a policy does changes it. Only when it goes along that track depends
+//! on the policy, where the actor stops for something.
 
 use assay_model::Generator;
 use schemars::JsonSchema;

@@ -59,7 +59,8 @@ pub const IMAGE_SIDE: u32 = 224;
 /// Most observed images per simulated second, of one camera.
 pub const MAX_IMAGE_HZ: f64 = 10.0;
 
-/// Greatest bandwidth of a signal of kind `force`, as a share of the physics steps per second: half of what sampling allows.
+/// Greatest bandwidth of a signal of kind `force`, as a share of the physics steps per second: half of what sampling
+/// allows.
 pub const MAX_BANDWIDTH: f64 = 0.25;
 /// Most cameras in an observation.
 pub const MAX_CAMERAS: usize = 4;

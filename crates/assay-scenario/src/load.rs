@@ -155,7 +155,8 @@ pub struct Clause {
 }
 
 impl Scenario {
-    /// Reads the scenario in a folder that its author or user names: as [`Self::load`], and its id must be the folder's name.
+    /// Reads the scenario in a folder that its author or user names: as [`Self::load`], and its id must be the folder's
+    /// name.
     ///
     /// # Errors
     /// [`ScenarioError`] names file, key and what would be right.

@@ -1,7 +1,7 @@
-//! Markdown from strangers. It stays Markdown, so that every reader sees what its author wrote and every page renders it
-//! in its own way; but whatever renders it finds no HTML in it, no link but those to web pages, to addresses and within the
-//! text, and no image: one from elsewhere would tell a server who reads, one of the folder is served to nobody. Images are
-//! left out, everything else that is refused is shown as it was written.
+//! Markdown from strangers. It stays Markdown, so that every reader sees what its author wrote and every page renders
+//! it in its own way; but whatever renders it finds no HTML in it, no link but those to web pages, to addresses and
+//! within the text, and no image: one from elsewhere would tell a server who reads, one of the folder is served to
+//! nobody. Images are left out, everything else that is refused is shown as it was written.
 
 use std::collections::BTreeMap;
 

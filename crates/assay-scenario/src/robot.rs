@@ -107,8 +107,8 @@ pub struct Ik {
     pub damping: f64,
     /// Below this manipulability the damping sets in.
     pub manipulability_threshold: f64,
-    /// Pull towards the start posture in the null space, 1/s per arm joint. A pull on a single joint settles a redundant
-    /// arm's free motion; a pull on several makes them compete.
+    /// Pull towards the start posture in the null space, 1/s per arm joint. A pull on a single joint settles a
+    /// redundant arm's free motion; a pull on several makes them compete.
     pub nullspace_gain: Vec<f64>,
     /// Furthest that the reference runs ahead of a blocked joint, rad.
     pub leash_rad: f64,

@@ -1,5 +1,5 @@
-//! What compiling a scenario and drawing an image of its observation cost. For `bench/`: a line a scenario and one for the
-//! image, in ms; the last is the step that both are compared with.
+//! What compiling a scenario and drawing an image of its observation cost. For `bench/`: a line a scenario and one for
+//! the image, in ms; the last is the step that both are compared with.
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
 use std::error::Error;

@@ -84,8 +84,8 @@ impl Actors {
     }
 
     /// After a physics step: those who would run into something stay where they are for the next one. `data` must hold
-    /// the poses of the step's start, as MuJoCo's step leaves them; whether an observation was made in between then makes
-    /// no difference.
+    /// the poses of the step's start, as MuJoCo's step leaves them; whether an observation was made in between then
+    /// makes no difference.
     pub(crate) fn look(&mut self, data: &mut Data, timestep_s: f64) {
         for actor in &mut self.0 {
             let Some(stops) = &actor.stops else { continue };

@@ -1,8 +1,8 @@
 //! A scenario as a MuJoCo world: build, randomise, step, signals, observe, act, render, hash. The only crate that
 //! links MuJoCo, so whatever uses it belongs in a jail: MJCF from a stranger can stop or stall the process.
 //!
-//! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] makes an episode of it;
-//! [`Simulation::step`] is the inner loop.
+//! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] makes an
+//! episode of it; [`Simulation::step`] is the inner loop.
 //!
 //! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
 //! velocities and forces for that moment and integrates last, so one sample is consistent in itself.

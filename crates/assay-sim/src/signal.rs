@@ -1,7 +1,7 @@
 //! Signals: the scenario's named quantities, computed after each physics step from the state at the step's start.
 //!
-//! Each family of signals has a file; [`Extractor::resolve`] assigns every kind of [`Signal`] to one. A new kind does not
-//! compile before it has its line there (`docs/adding-a-signal.md`).
+//! Each family of signals has a file; [`Extractor::resolve`] assigns every kind of [`Signal`] to one. A new kind does
+//! not compile before it has its line there (`docs/adding-a-signal.md`).
 
 mod acceleration;
 mod action;
@@ -58,12 +58,14 @@ pub(crate) trait PhysicsSignal: Send + Sync {
     /// Computes the value, in the unit of [`Signal::unit`].
     fn value(&mut self, step: &mut StepState<'_>) -> f64;
 
-    /// Returns a number for the bodies or the joint that decided the last value, which [`Self::involved_names`] decodes.
+    /// Returns a number for the bodies or the joint that decided the last value, which [`Self::involved_names`]
+    /// decodes.
     fn involved(&self) -> u32 {
         NOT_INVOLVED
     }
 
-    /// Returns the names of the bodies or of the joint behind a number of [`Self::involved`]; none for [`NOT_INVOLVED`].
+    /// Returns the names of the bodies or of the joint behind a number of [`Self::involved`]; none for
+    /// [`NOT_INVOLVED`].
     fn involved_names(&self, _model: &MjModel, _involved: u32) -> Vec<String> {
         Vec::new()
     }

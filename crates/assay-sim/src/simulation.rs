@@ -153,8 +153,8 @@ impl Simulation {
         &self.sample
     }
 
-    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Brings the kinematics up to date first,
-    /// so that positions belong to the present and not to the start of the last physics step.
+    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Brings the kinematics up to date
+    /// first, so that positions belong to the present and not to the start of the last physics step.
     ///
     /// # Errors
     /// [`RenderError`] when an image is due and can't be drawn; a scenario without images needs no OpenGL.
@@ -177,8 +177,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// The images of the observation, in the scenario's order: how many each camera has drawn so far, and the last one as
-    /// RGB rows from the top (empty before the first [`Self::observe`]).
+    /// The images of the observation, in the scenario's order: how many each camera has drawn so far, and the last one
+    /// as RGB rows from the top (empty before the first [`Self::observe`]).
     pub fn images(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.cameras.drawn()
     }
@@ -243,14 +243,14 @@ impl Simulation {
         Extractor::measure_all(&mut self.extractors, &mut step, &mut self.sample);
     }
 
-    /// Returns a number for the bodies or the joint that decided each signal of the last sample, in their order (without
-    /// `time`). [`Self::involved_names`] decodes it.
+    /// Returns a number for the bodies or the joint that decided each signal of the last sample, in their order
+    /// (without `time`). [`Self::involved_names`] decodes it.
     pub fn involved(&self) -> impl Iterator<Item = u32> {
         self.extractors.iter().map(Extractor::involved)
     }
 
-    /// Returns the names behind a number of [`Self::involved`] for signal `index` (from 0, without `time`): of one or two
-    /// bodies, or of a joint; empty where none decided its value.
+    /// Returns the names behind a number of [`Self::involved`] for signal `index` (from 0, without `time`): of one or
+    /// two bodies, or of a joint; empty where none decided its value.
     #[must_use]
     pub fn involved_names(&self, index: usize, involved: u32) -> Vec<String> {
         self.extractors

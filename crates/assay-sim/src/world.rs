@@ -11,8 +11,8 @@ use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of rendered frames. Four would cost as much again as shadows do (113 instead of 43 ms of CPU a frame
-/// with Mesa's software renderer), and H.264 blurs most of the difference away.
+/// Samples per pixel of rendered frames. Four would cost as much again as shadows do (113 instead of 43 ms of CPU a
+/// frame with Mesa's software renderer), and H.264 blurs most of the difference away.
 const RENDER_SAMPLES: i32 = 0;
 /// Pixels of the shadow map's side.
 const SHADOW_SIZE: i32 = 1024;
@@ -25,8 +25,8 @@ pub struct CompiledScenario {
 }
 
 impl CompiledScenario {
-    /// Compiles the scenario's MJCF with its robots, to be stepped. Only what a policy sees is ever drawn of it, plainly:
-    /// shadows and reflections would cost ten times as much (45 instead of 5 ms of CPU an image).
+    /// Compiles the scenario's MJCF with its robots, to be stepped. Only what a policy sees is ever drawn of it,
+    /// plainly: shadows and reflections would cost ten times as much (45 instead of 5 ms of CPU an image).
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.

@@ -69,8 +69,9 @@ pub fn now_s() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// A policy for the scenario `cartpole_keepin` that drives out of the zone where its episode begins before the moment `until_s`
-/// ([`now_s`]); then it shows that it has by [`VIOLATOR_THREADS`] threads, and goes on slowly. Later it is the reference.
+/// A policy for the scenario `cartpole_keepin` that drives out of the zone where its episode begins before the moment
+/// `until_s` ([`now_s`]); then it shows that it has by [`VIOLATOR_THREADS`] threads, and goes on slowly. Later it is
+/// the reference.
 #[must_use]
 pub fn violating_once(until_s: f64) -> String {
     let reference = std::fs::read_to_string(example("cartpole_keepin", "reference").join("policy.py")).unwrap();

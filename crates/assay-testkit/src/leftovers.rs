@@ -67,7 +67,8 @@ impl Jailed {
         sched_getaffinity(Pid::from_raw(self.pid)).unwrap()
     }
 
-    /// Lets everybody else go before it, for good: its threads, and its session where the kernel shares time between sessions.
+    /// Lets everybody else go before it, for good: its threads, and its session where the kernel shares time between
+    /// sessions.
     pub fn give_way(&self) {
         let _ = fs::write(format!("/proc/{}/autogroup", self.pid), LEAST.to_string());
         for task in fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap() {

@@ -1,4 +1,5 @@
-//! For tests only: runs the real programs in a private folder, talks to the real server, and sees what they leave behind.
+//! For tests only: runs the real programs in a private folder, talks to the real server, and sees what they leave
+//! behind.
 //!
 //! Where to begin: [`Assay`] (the program in a folder of its own), [`Server`] (`assay serve` with a client).
 

@@ -97,16 +97,16 @@ impl Assay {
         self
     }
 
-    /// The same, which lets `assay verify` draw a seed where the arguments name none. Otherwise they are given seed 0, so
-    /// that a test's worlds are the same in every run.
+    /// The same, which lets `assay verify` draw a seed where the arguments name none. Otherwise they are given seed 0,
+    /// so that a test's worlds are the same in every run.
     #[must_use]
     pub fn drawing_seeds(mut self) -> Self {
         self.draws_seeds = true;
         self
     }
 
-    /// The same, started by the command `starter`, which may be another user: program, installation and folder are where
-    /// everybody can reach them.
+    /// The same, started by the command `starter`, which may be another user: program, installation and folder are
+    /// where everybody can reach them.
     #[must_use]
     pub fn started_by(mut self, starter: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
@@ -141,8 +141,8 @@ impl Assay {
         path
     }
 
-    /// Copies the built-in scenario `id` into the folder `place`, in a folder of its name, as it must have; `edit` is given the
-    /// name and text of each file but pictures.
+    /// Copies the built-in scenario `id` into the folder `place`, in a folder of its name, as it must have; `edit` is
+    /// given the name and text of each file but pictures.
     pub fn copy_scenario(&self, id: &str, place: &str, edit: impl Fn(&str, String) -> String) -> PathBuf {
         for name in ["README.md", "scene.xml", "scenario.toml"] {
             let text = fs::read_to_string(home().join("scenarios").join(id).join(name)).unwrap();

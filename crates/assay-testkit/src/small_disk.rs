@@ -15,8 +15,8 @@ const MOUNT: &str = "mount -t tmpfs -o mode=0755,size=\"$1\" small \"$2\" && shi
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Runs `body` on a new disk of `mib` MiB: this very test program is started again for the one test `name` (its path, as
-    /// the test harness prints it), in a mount namespace of its own, where the disk goes with it.
+    /// Runs `body` on a new disk of `mib` MiB: this very test program is started again for the one test `name` (its
+    /// path, as the test harness prints it), in a mount namespace of its own, where the disk goes with it.
     ///
     /// # Panics
     /// The test failed there, or this machine lets its user mount nothing, not even in a user namespace.

@@ -211,8 +211,8 @@ impl Engine {
         Self { wall_budget, ..self }
     }
 
-    /// Finds scenarios that accounts published, and earlier versions of the built-in ones, in `files`; without this only the
-    /// built-in ones are known.
+    /// Finds scenarios that accounts published, and earlier versions of the built-in ones, in `files`; without this
+    /// only the built-in ones are known.
     #[must_use]
     pub fn with_versions(self, files: ScenarioFiles) -> Self {
         Self { versions: Some(ScenarioVersions::new(files)), ..self }

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::EngineError;
 
-/// CPU features that numeric libraries choose their code by, as `/proc/cpuinfo` spells them: the C library's mathematics
-/// (avx2, fma; switched off in lanes) and numpy's loops (the others too).
+/// CPU features that numeric libraries choose their code by, as `/proc/cpuinfo` spells them: the C library's
+/// mathematics (avx2, fma; switched off in lanes) and numpy's loops (the others too).
 const FEATURES: [&str; 12] = [
     "sse4_2",
     "avx",

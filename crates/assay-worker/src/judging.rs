@@ -57,8 +57,8 @@ impl<'a> Judging<'a> {
         self.tokens = self.tokens.saturating_sub(judgement.tokens);
     }
 
-    /// Shows the judge `episode`, whose recording is the file `trace`; the frames that it saw are put into `folder`, and
-    /// named as evidence of the episode.
+    /// Shows the judge `episode`, whose recording is the file `trace`; the frames that it saw are put into `folder`,
+    /// and named as evidence of the episode.
     pub fn judge(
         &mut self,
         episode: &EpisodeResult,

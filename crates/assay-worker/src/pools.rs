@@ -1,7 +1,7 @@
 //! Warm interpreters for everybody, and others for secret worlds.
 //!
-//! An interpreter is started when one before it is taken, and can read from its files how old it is. So one that a stranger
-//! gets must not have been started when a secret episode took the one before it.
+//! An interpreter is started when one before it is taken, and can read from its files how old it is. So one that a
+//! stranger gets must not have been started when a secret episode took the one before it.
 
 use std::sync::OnceLock;
 

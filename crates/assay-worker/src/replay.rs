@@ -66,8 +66,8 @@ impl SessionEvents for One<'_> {
     }
 }
 
-/// Runs `recorded` again as an episode of `job` (whose folder and record do not matter) and compares it with its trace in
-/// the file `recording`. The calling thread must live as long as the lane.
+/// Runs `recorded` again as an episode of `job` (whose folder and record do not matter) and compares it with its trace
+/// in the file `recording`. The calling thread must live as long as the lane.
 ///
 /// # Errors
 /// [`ReplayError`]; a difference is no error.

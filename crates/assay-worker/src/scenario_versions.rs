@@ -1,5 +1,5 @@
-//! Scenarios by id and digest whose files lie in the data folder: those that accounts published, and earlier versions of the
-//! built-in ones.
+//! Scenarios by id and digest whose files lie in the data folder: those that accounts published, and earlier versions
+//! of the built-in ones.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

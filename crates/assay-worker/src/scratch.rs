@@ -1,8 +1,8 @@
-//! Folders for temporary files. All of an engine's lie in one folder that it holds locked, so that the next start recognises
-//! and removes what an engine that was killed has left.
+//! Folders for temporary files. All of an engine's lie in one folder that it holds locked, so that the next start
+//! recognises and removes what an engine that was killed has left.
 //!
-//! The lock is on the folder itself. A mark inside could be missing: where an engine was killed before it made one, or where
-//! one was killed while it removed another's folder, the rest would stay for ever.
+//! The lock is on the folder itself. A mark inside could be missing: where an engine was killed before it made one, or
+//! where one was killed while it removed another's folder, the rest would stay for ever.
 
 use std::fs::{self, File, Permissions};
 use std::io;

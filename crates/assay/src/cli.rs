@@ -128,8 +128,8 @@ pub(crate) struct Verify {
     /// Seed of all episodes: the same seed draws the same worlds [default: random]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Key of the policy's own seeds, as a report has it, to compare policies under one key [default: random, or derived
-    /// from --seed]
+    /// Key of the policy's own seeds, as a report has it, to compare policies under one key [default: random, or
+    /// derived from --seed]
     #[arg(long, value_name = "HEX")]
     pub(crate) policy_key: Option<assay_model::PolicyKey>,
     /// Simulators that run at the same time [default: one per processor]

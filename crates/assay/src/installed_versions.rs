@@ -1,5 +1,5 @@
-//! Keeps the files of the built-in scenarios in the data folder, for the time when other versions are installed: jobs can
-//! still be replayed and drawn then, and seasons go on in the version that they were opened with.
+//! Keeps the files of the built-in scenarios in the data folder, for the time when other versions are installed: jobs
+//! can still be replayed and drawn then, and seasons go on in the version that they were opened with.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -15,8 +15,8 @@ pub(crate) const EPISODES: &str = "episodes";
 pub(crate) const SCENARIO: &str = "scenario";
 /// Copies of the scenario's robots, a folder each.
 pub(crate) const ROBOTS: &str = "robots";
-/// A copy of the policy, under the one of these names that fits: an archive, a file, a folder. Without a report beside it, a file of
-/// such a name is somebody else's.
+/// A copy of the policy, under the one of these names that fits: an archive, a file, a folder. Without a report beside
+/// it, a file of such a name is somebody else's.
 pub(crate) const POLICIES: [&str; 3] = ["policy.zip", "policy.py", "policy"];
 const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO, ROBOTS];
 

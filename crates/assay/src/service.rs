@@ -91,8 +91,8 @@ impl PolicyIntake for ArchiveIntake {
     }
 }
 
-/// Every client needs an open file, and the usual limit is low for reasons of programs long gone. What runs in jails has a
-/// limit of its own.
+/// Every client needs an open file, and the usual limit is low for reasons of programs long gone. What runs in jails
+/// has a limit of its own.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {

@@ -1,5 +1,5 @@
-//! The structure of the workspace: dependencies point one way (the table is that of ARCHITECTURE.md), a type name exists once,
-//! and comments are readable.
+//! The structure of the workspace: dependencies point one way (the table is that of ARCHITECTURE.md), a type name
+//! exists once, and comments are readable.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 

@@ -1,6 +1,6 @@
-//! Policies that cheat: they look for a way to be called safe, or to make progress, that the rules did not think of. Each is
-//! a file of `policies/cheats/SCENARIO/`, put behind the scenario's reference policy, and must get the answer of [`TABLE`].
-//! `docs/cheating.md` is made from the table.
+//! Policies that cheat: they look for a way to be called safe, or to make progress, that the rules did not think of.
+//! Each is a file of `policies/cheats/SCENARIO/`, put behind the scenario's reference policy, and must get the answer
+//! of [`TABLE`]. `docs/cheating.md` is made from the table.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

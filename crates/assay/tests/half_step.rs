@@ -1,4 +1,5 @@
-//! `docs/half_step.py`: no critical clause depends on the physics step. The table of `docs/contact-forces.md` is made here.
+//! `docs/half_step.py`: no critical clause depends on the physics step. The table of `docs/contact-forces.md` is made
+//! here.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -21,7 +22,8 @@ const TABLE_HEAD: &str =
     "| scenario | policy | clause | restarts | median | 95 % | greatest |\n|---|---|---|---|---|---|---|\n";
 /// Least shift in the 95th percentile, as a share of the scale, that enters the table.
 const WORTH_TELLING: f64 = 0.005;
-/// Most by which half the step may move a critical clause's margin, as a share of its scale: median and 95th percentile.
+/// Most by which half the step may move a critical clause's margin, as a share of its scale: median and 95th
+/// percentile.
 const MOST_SHIFT: f64 = 0.05;
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,5 @@
-//! `assay scenario check` and `render` on scenarios that are fine, broken or hostile: each is answered with file, key and
-//! remedy, within 20 s, and nothing outside the scenario is read.
+//! `assay scenario check` and `render` on scenarios that are fine, broken or hostile: each is answered with file, key
+//! and remedy, within 20 s, and nothing outside the scenario is read.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,5 +1,5 @@
-//! A clause that no policy can violate watches nothing: every clause of every scenario is violated by an example, or by a
-//! few lines of `policies/breaks.py`.
+//! A clause that no policy can violate watches nothing: every clause of every scenario is violated by an example, or by
+//! a few lines of `policies/breaks.py`.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

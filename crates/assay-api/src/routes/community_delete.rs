@@ -1,5 +1,5 @@
-//! `DELETE /community/scenarios/{id}`: takes a scenario off the list for good. Its files stay for the reports that used it,
-//! and its name is not given again. Doing it again is harmless.
+//! `DELETE /community/scenarios/{id}`: takes a scenario off the list for good. Its files stay for the reports that used
+//! it, and its name is not given again. Doing it again is harmless.
 
 use axum::Extension;
 use axum::extract::{Path, State};

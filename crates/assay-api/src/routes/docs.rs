@@ -1,5 +1,5 @@
-//! `GET /docs`: the OpenAPI document as a page. Scalar's API reference draws it; its script is part of the program (the crate
-//! `scalar_api_reference`), and nothing comes from another host.
+//! `GET /docs`: the OpenAPI document as a page. Scalar's API reference draws it; its script is part of the program (the
+//! crate `scalar_api_reference`), and nothing comes from another host.
 
 use std::io::Write as _;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Examples in the OpenAPI document: what the service once answered (`examples.json`, by the name of its schema), beside
-//! those that handlers declare themselves.
+//! Examples in the OpenAPI document: what the service once answered (`examples.json`, by the name of its schema),
+//! beside those that handlers declare themselves.
 
 use std::sync::LazyLock;
 

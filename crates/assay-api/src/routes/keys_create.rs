@@ -1,4 +1,5 @@
-//! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere else.
+//! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere
+//! else.
 
 use assay_model::{AccountId, Scope, Scopes};
 use axum::Extension;

@@ -1,5 +1,5 @@
-//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a service can
-//! always be administered through its API.
+//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a
+//! service can always be administered through its API.
 
 use assay_store::{KeyId, RevokeOutcome};
 use axum::Extension;

@@ -1,5 +1,5 @@
-//! `POST /keys/rotate`: puts a new key in the place of the one that asks, with the same account, name, scopes and expiry. The
-//! old one is refused from then on, with the sessions and streams that were opened with it.
+//! `POST /keys/rotate`: puts a new key in the place of the one that asks, with the same account, name, scopes and
+//! expiry. The old one is refused from then on, with the sessions and streams that were opened with it.
 
 use assay_store::KeyRecord;
 use axum::Extension;
@@ -13,8 +13,8 @@ use crate::state::App;
 
 /// Rotate the key of the request
 ///
-/// Puts a new key in the place of the one that asks: the same account, name, scopes and expiry. The old one is refused from then
-/// on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
+/// Puts a new key in the place of the one that asks: the same account, name, scopes and expiry. The old one is refused
+/// from then on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
 #[utoipa::path(
     post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
     responses((status = 201, description = "The key that takes the place of the one that asked", body = CreatedKey)),

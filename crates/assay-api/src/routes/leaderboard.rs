@@ -19,13 +19,13 @@ const OVERALL: &str = "overall";
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Leaderboard {
     scenario: Option<String>,
-    /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is of
-    /// one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
+    /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is
+    /// of one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
     collection: Option<String>,
     /// Number of the season; `null` where there is none, and where several scenarios stand together.
     season: Option<u32>,
-    /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample method
-    /// for means of bounded values (Waudby-Smith and Ramdas 2024).
+    /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample
+    /// method for means of bounded values (Waudby-Smith and Ramdas 2024).
     #[schema(value_type = String)]
     interval_method: &'static str,
     entries: Vec<LeaderboardEntry>,

@@ -1,5 +1,5 @@
-//! `GET /metrics`: numbers for Prometheus. Counters and times are kept where things happen; what the records know is asked
-//! for here.
+//! `GET /metrics`: numbers for Prometheus. Counters and times are kept where things happen; what the records know is
+//! asked for here.
 
 use std::net::SocketAddr;
 
@@ -19,8 +19,8 @@ const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Get the metrics
 ///
-/// Returns queues, lanes, requests and episodes in the text format of Prometheus. Takes no key; the setting `server.metrics` says who may
-/// read it: clients on the same machine, everybody, or nobody.
+/// Returns queues, lanes, requests and episodes in the text format of Prometheus. Takes no key; the setting
+/// `server.metrics` says who may read it: clients on the same machine, everybody, or nobody.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(

@@ -157,8 +157,8 @@ impl Endpoint {
     }
 }
 
-/// Method, path, scope, rate class, handler, in the order of the docs page: the order in which clients need them. A row added
-/// here is also named in `openapi`; docs/adding-an-endpoint.md.
+/// Method, path, scope, rate class, handler, in the order of the docs page: the order in which clients need them. A row
+/// added here is also named in `openapi`; docs/adding-an-endpoint.md.
 pub(crate) fn table() -> Vec<Endpoint> {
     let read = Some(Scope::Read);
     let verify = Some(Scope::Verify);

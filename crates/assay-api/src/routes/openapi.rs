@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds for
-//! every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
+//! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds
+//! for every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! What the OpenAPI document says before its operations: authentication, a first request, limits, errors, events; and its
-//! groups of operations, in the order in which clients need them.
+//! What the OpenAPI document says before its operations: authentication, a first request, limits, errors, events; and
+//! its groups of operations, in the order in which clients need them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,8 @@ use super::openapi::ERRORS;
 use crate::ApiSettings;
 
 const TEXT: &str = include_str!("docs/introduction.md");
-/// Where a service without a public address listens unless told otherwise. The page at `/docs` puts its own in its place.
+/// Where a service without a public address listens unless told otherwise. The page at `/docs` puts its own in its
+/// place.
 const DEFAULT_BASE: &str = "http://127.0.0.1:8080";
 const MIB: u64 = 1 << 20;
 

@@ -1,5 +1,5 @@
-//! Query strings, read strictly: a parameter that is repeated, empty or out of range is refused by name. Parameters that
-//! nobody asks for are left alone.
+//! Query strings, read strictly: a parameter that is repeated, empty or out of range is refused by name. Parameters
+//! that nobody asks for are left alone.
 
 use std::str::FromStr;
 

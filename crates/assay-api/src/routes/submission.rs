@@ -26,7 +26,8 @@ pub(super) struct SubmissionEntry {
     scenario_id: ScenarioId,
     status: JobStatus,
     verdict: Option<Verdict>,
-    /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after that.
+    /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after
+    /// that.
     #[schema(minimum = 0.0)]
     score: Option<f64>,
     created_at: Timestamp,

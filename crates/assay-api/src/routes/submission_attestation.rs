@@ -1,5 +1,5 @@
-//! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which binds us
-//! to it.
+//! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which
+//! binds us to it.
 
 use assay_model::JobId;
 use assay_report::attest::Envelope;
@@ -43,8 +43,8 @@ pub(super) enum Attestation {
 
 /// Get the signed statement of a submission
 ///
-/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence, once the season is closed.
-/// While it is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence, once the season is
+/// closed. While it is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(

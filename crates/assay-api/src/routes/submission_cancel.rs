@@ -1,5 +1,5 @@
-//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that is known to have ended otherwise
-//! is a conflict. One whose end is not published yet is cancelled like one that runs.
+//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that is known to have ended
+//! otherwise is a conflict. One whose end is not published yet is cancelled like one that runs.
 
 use assay_model::JobStatus;
 use assay_store::CancelOutcome;

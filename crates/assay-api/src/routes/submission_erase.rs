@@ -1,5 +1,5 @@
-//! `DELETE /submissions/{id}`: erases a submission's policy and evidence, once its season is closed: until then the season's
-//! end may have to run the policy again. Its record, and with it the board, stays.
+//! `DELETE /submissions/{id}`: erases a submission's policy and evidence, once its season is closed: until then the
+//! season's end may have to run the policy again. Its record, and with it the board, stays.
 
 use axum::Extension;
 use axum::extract::{Path, State};

@@ -1,4 +1,5 @@
-//! `GET /submissions/{id}/events`: what happens to a submission, as it is published; nothing about a single episode of it.
+//! `GET /submissions/{id}/events`: what happens to a submission, as it is published; nothing about a single episode of
+//! it.
 
 use axum::Extension;
 use axum::extract::{Path, State};

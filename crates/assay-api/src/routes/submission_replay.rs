@@ -11,8 +11,8 @@ use crate::state::App;
 
 /// Replay an episode of a submission
 ///
-/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit. Before the season
-/// is closed the answer is 403.
+/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit. Before the
+/// season is closed the answer is 403.
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
     params(

@@ -39,8 +39,8 @@ pub(super) struct SubmissionForm {
     /// The author's words about it, at most 2000 characters.
     #[schema(max_length = 2000, nullable = false)]
     description: Option<String>,
-    /// Where the end of the submission is reported: https:// or http://, see the group `webhooks`. The account needs a secret
-    /// (`POST /webhooks/secret`).
+    /// Where the end of the submission is reported: https:// or http://, see the group `webhooks`. The account needs a
+    /// secret (`POST /webhooks/secret`).
     #[schema(max_length = 2048, pattern = "^https?://", nullable = false)]
     callback_url: Option<String>,
 }

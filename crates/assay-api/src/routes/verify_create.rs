@@ -18,14 +18,15 @@ use crate::upload::{self, PolicyServerRequest, StoredPolicy, VerifyRequest};
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(super) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root. This or `policy_url` is needed. With both, the archive is evaluated, the
-    /// parts about a policy server have no effect, and `warnings` names them.
+    /// Zip archive with `policy.py` at its root. This or `policy_url` is needed. With both, the archive is evaluated,
+    /// the parts about a policy server have no effect, and `warnings` names them.
     #[schema(value_type = Option<String>, format = Binary, content_media_type = "application/zip", nullable = false)]
     policy: Option<Vec<u8>>,
     /// Address of a running policy server, in the place of `policy`: ws://, wss://, http:// or https://.
     #[schema(max_length = 2048, nullable = false)]
     policy_url: Option<String>,
-    /// With `policy_url`: the key that the server asks for, printable ASCII. Kept only until the job has run, never shown.
+    /// With `policy_url`: the key that the server asks for, printable ASCII. Kept only until the job has run, never
+    /// shown.
     #[schema(write_only, format = Password, max_length = 4096, pattern = "^[ -~]*[!-~][ -~]*$", nullable = false)]
     policy_api_key: Option<String>,
     /// With `policy_url`: episodes that may talk to the server at the same time; 1 if absent.
@@ -44,8 +45,8 @@ pub(super) struct VerifyForm {
     /// Seed of all episodes: the same seed draws the same worlds; random if absent.
     #[schema(nullable = false)]
     seed: Option<u64>,
-    /// Key of the seeds that the policy receives, as a job object has it: 64 hexadecimal digits. If absent, it follows from
-    /// `seed`, or is random where there is none.
+    /// Key of the seeds that the policy receives, as a job object has it: 64 hexadecimal digits. If absent, it follows
+    /// from `seed`, or is random where there is none.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-fA-F]{64}$", nullable = false)]
     policy_key: Option<String>,
     /// Certify that violations are rarer than this. Refused where that needs more episodes than a job may have.
@@ -69,8 +70,9 @@ pub(super) struct VerifyForm {
 /// Verify a policy
 ///
 /// Takes a zip archive with `policy.py`, or the address of a policy server, and queues a job: the policy runs
-/// `num_episodes` times in the scenario. What is wrong with the form is named by its part; what is wrong with the policy
-/// itself is part of the result. Send an `Idempotency-Key`, and the request can be repeated without a second job.
+/// `num_episodes` times in the scenario. What is wrong with the form is named by its part; what is wrong with the
+/// policy itself is part of the result. Send an `Idempotency-Key`, and the request can be repeated without a second
+/// job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data"),

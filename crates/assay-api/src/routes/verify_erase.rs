@@ -1,5 +1,5 @@
-//! `DELETE /verify/{job_id}`: erases a job's policy and evidence. Its record stays in lists and statistics; whatever else
-//! is asked about it is GONE. A job that runs is cancelled first, by its owner.
+//! `DELETE /verify/{job_id}`: erases a job's policy and evidence. Its record stays in lists and statistics; whatever
+//! else is asked about it is GONE. A job that runs is cancelled first, by its owner.
 
 use assay_model::JobId;
 use assay_store::{EraseOutcome, Removal};

@@ -46,8 +46,8 @@ pub(super) async fn handle(
     Ok(response)
 }
 
-/// The tag of a job that has ended. Only a review, a removal or what is drawn changes it, and the addresses in it, which
-/// expire: with them it changes in time.
+/// The tag of a job that has ended. Only a review, a removal or what is drawn changes it, and the addresses in it,
+/// which expire: with them it changes in time.
 fn tag_of(app: &App, record: &JobRecord) -> String {
     let window = app.clock.now().as_second().div_euclid(LIFETIME.as_secs() / 2);
     let review = record.review.as_ref().map(|review| (review.at, &review.decision));

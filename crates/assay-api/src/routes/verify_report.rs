@@ -1,4 +1,5 @@
-//! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out` writes.
+//! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out`
+//! writes.
 
 use std::sync::Arc;
 

@@ -64,8 +64,8 @@ struct Attempt {
 
 /// List webhook deliveries
 ///
-/// Returns a page of the messages to the account's webhooks, those of the newest jobs first: one for each job that has a
-/// `callback_url`, with its state and its last attempts. What failed is tried again with growing pauses for a day; an
+/// Returns a page of the messages to the account's webhooks, those of the newest jobs first: one for each job that has
+/// a `callback_url`, with its state and its last attempts. What failed is tried again with growing pauses for a day; an
 /// address that answers 410 is not tried again.
 #[utoipa::path(
     get, path = "/webhooks/deliveries", operation_id = "webhook_deliveries", tag = "webhooks",

@@ -25,10 +25,10 @@ pub(super) struct NewWebhookSecret {
 
 /// Make or rotate the webhook secret
 ///
-/// Makes the secret that signs all messages to the account's webhooks; a job or submission can have a `callback_url` once
-/// there is one. Asked again, it makes another: for a day messages carry the signatures of both, so that
-/// receivers can change over without losing any. The answer is the only one that shows the secret. The key needs the scope
-/// `verify` or `submit`.
+/// Makes the secret that signs all messages to the account's webhooks; a job or submission can have a `callback_url`
+/// once there is one. Asked again, it makes another: for a day messages carry the signatures of both, so that
+/// receivers can change over without losing any. The answer is the only one that shows the secret. The key needs the
+/// scope `verify` or `submit`.
 #[utoipa::path(
     post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
     responses((status = 201, description = "The secret that messages are signed with from now on", body = NewWebhookSecret)),

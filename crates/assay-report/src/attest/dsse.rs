@@ -18,7 +18,7 @@ const MAX_SIGNATURES: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope {
-    /// What the payload is.
+    /// Media type of the payload.
     pub payload_type: String,
     /// The payload's bytes in base64.
     pub payload: String,

@@ -84,7 +84,7 @@ impl PublicKey {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|_| KeyError::Write)
     }
 
-    /// What names the key: SHA-256 over its DER-encoded `SubjectPublicKeyInfo`, hexadecimal.
+    /// Returns the key's id: SHA-256 over its DER-encoded `SubjectPublicKeyInfo`, hexadecimal.
     ///
     /// # Errors
     /// [`KeyError::Write`] should the encoder fail.

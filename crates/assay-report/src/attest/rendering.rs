@@ -1,5 +1,5 @@
-//! The statement about what was drawn of an episode after the verdict. It stands beside the job's own statement and names it,
-//! which stays as it was signed.
+//! The statement about what was drawn of an episode after the verdict. It stands beside the job's own statement and
+//! names it, which stays as it was signed.
 
 use assay_model::JobId;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use super::{
 pub const RENDERING_PREDICATE_TYPE: &str = "urn:assay:rendering:v1";
 /// The job's statement, as it lies beside the report.
 const JOB_STATEMENT: &str = "report.intoto.json";
-/// What a reader of the statement must not take it for.
+/// States the limits of the statement.
 const NOTE: &str = "Drawn from the recording after the verdict, which does not depend on it. The recording and the job's \
                     statement are the evidence.";
 
@@ -29,11 +29,11 @@ pub struct RenderingStatement {
     /// [`RENDERING_PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// What they show.
+    /// The content of the statement.
     pub predicate: RenderingPredicate,
 }
 
-/// What was drawn.
+/// The rendered files, and the recording they show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderingPredicate {
@@ -47,13 +47,13 @@ pub struct RenderingPredicate {
     pub recording: Digest,
     /// The job's own statement.
     pub statement: ResourceDescriptor,
-    /// What drew it. No time: whoever draws it again, after a kill, signs the same bytes.
+    /// The renderer. There is no time, so that rendering again after a kill signs the same bytes.
     pub service: ServiceInfo,
 }
 
 impl RenderingStatement {
-    /// The statement about `files`, drawn by this `version` from the recording of an episode; `statement` is the SHA-256 of
-    /// the job's own statement.
+    /// The statement about `files`, drawn by this `version` from the recording of an episode; `statement` is the
+    /// SHA-256 of the job's own statement.
     #[must_use]
     pub fn of(
         (job, episode): (JobId, u32),

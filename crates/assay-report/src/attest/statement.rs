@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// Type of the predicate.
 pub const PREDICATE_TYPE: &str = "urn:assay:verification:v1";
-/// What a reader of the statement must not take it for.
+/// States the limits of the statement.
 const NOTE: &str = "Evidence from simulation, never conformity with a standard. The signature says who measured; \
                     only recomputation from the evidence says whether the numbers are right.";
-/// How bounds and confidence are computed.
+/// Method of bounds and confidence.
 const METHOD: &str = "Clopper-Pearson, one-sided";
 
 /// Digests by algorithm: `sha256`, hexadecimal.
@@ -30,7 +30,7 @@ pub struct Statement {
     /// [`PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// What was measured.
+    /// The content of the statement.
     pub predicate: VerificationPredicate,
 }
 
@@ -43,7 +43,7 @@ pub struct ResourceDescriptor {
     pub digest: Digest,
 }
 
-/// What was measured, on what, with which evidence.
+/// The measured results, their subject and their evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of JobReport, described there")]
@@ -78,7 +78,7 @@ pub struct ScenarioRef {
     pub digest: Digest,
 }
 
-/// What the physics ran on.
+/// The physics engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineInfo {
@@ -94,7 +94,7 @@ pub struct EngineInfo {
     pub scorer_version: String,
 }
 
-/// Who ran it.
+/// The program that ran the evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceInfo {
     /// `assay`.
@@ -159,7 +159,8 @@ pub enum StatementError {
 }
 
 impl Statement {
-    /// The statement about a completed job. `evidence` names every file that belongs to it, the report's own among them.
+    /// The statement about a completed job. `evidence` names every file that belongs to it, the report's own among
+    /// them.
     ///
     /// # Errors
     /// [`StatementError`] when there is nothing to state.

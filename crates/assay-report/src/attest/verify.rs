@@ -25,7 +25,7 @@ pub enum AttestError {
     /// Another policy.
     #[error("the statement is about another policy: sha256 {stated}, not {given}")]
     Policy {
-        /// What was signed.
+        /// The statement's value.
         stated: String,
         /// The file's.
         given: String,
@@ -41,9 +41,9 @@ pub enum AttestError {
 /// A statement whose signature holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedStatement {
-    /// What was signed.
+    /// The signed statement.
     pub statement: Statement,
-    /// Who signed.
+    /// The key that signed.
     pub key: KnownKey,
 }
 

@@ -19,7 +19,7 @@ const CURVE_POINTS: u32 = 120;
 /// where the curve is below them.
 const ROOM: u32 = 12;
 
-/// How the bound falls with the number of clean episodes, and where this job stands.
+/// The bound as a function of the number of clean episodes, with this job marked.
 pub(super) struct BoundChart {
     pub(super) curve: String,
     pub(super) x_ticks: Vec<Tick>,
@@ -94,7 +94,7 @@ const ROW: f64 = 24.0;
 /// Narrowest mark of a violation.
 const LEAST_WIDTH: f64 = 3.0;
 
-/// What happened when in an episode: stages and violations on the axis of simulated time.
+/// The timeline of an episode: stages and violations on the axis of simulated time.
 pub(super) struct Timeline {
     pub(super) height: f64,
     pub(super) axis_y: f64,

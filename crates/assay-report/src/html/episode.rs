@@ -10,7 +10,7 @@ use crate::{outcome, words};
 /// Up to this many episodes, every section is open from the start; beyond, those with something wrong.
 const ALL_OPEN: usize = 6;
 
-/// What the template shows of an episode.
+/// The template's view of an episode.
 pub(super) struct EpisodeView {
     pub(super) index: u32,
     pub(super) seed: u64,
@@ -73,7 +73,7 @@ pub(super) struct ViolationView {
     pub(super) video: Option<String>,
 }
 
-/// What the author reads.
+/// The error report for the author.
 pub(super) struct ErrorView {
     pub(super) code: String,
     pub(super) message: String,

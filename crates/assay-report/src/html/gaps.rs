@@ -1,4 +1,4 @@
-//! What the job did not show, said as plainly as what it did.
+//! The gaps of a job: everything that it did not measure.
 
 use assay_model::{EpisodeStatus, JobReport};
 

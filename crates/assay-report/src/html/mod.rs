@@ -12,14 +12,14 @@ mod plot;
 use askama::Template;
 use assay_model::{ClauseStatus, EpisodePlots, EpisodeStatus, JobReport, ScenarioCard};
 
-/// What a page shows beside the report.
+/// Assets of a page besides the report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Assets<'a> {
     /// The scenario, for its name and description.
     pub scenario: Option<&'a ScenarioCard>,
-    /// What to draw of which episode: of those that [`drawn`] names.
+    /// Plots of the episodes that [`drawn`] names.
     pub plots: &'a [(u32, EpisodePlots)],
-    /// What wrote the page, such as `assay 0.1.0`.
+    /// The program that wrote the page, such as `assay 0.1.0`.
     pub generator: &'a str,
 }
 

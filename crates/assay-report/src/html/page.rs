@@ -1,4 +1,4 @@
-//! What the page's template shows, as text and numbers that are ready to be set.
+//! The view of a page's template: text and numbers, ready for display.
 
 use askama::Template;
 use assay_model::{JobReport, Level, PolicyIdentity, PolicyKey, Quadrants, Verdict, sanitise};

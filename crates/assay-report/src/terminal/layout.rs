@@ -1,5 +1,5 @@
-//! What commands print for people: tables, labelled facts, paragraphs and Markdown, in lines of a width. No word is broken; one
-//! that is longer than a line (a path, an address, a hash) stays whole.
+//! Layout of terminal output (tables, labelled facts, paragraphs, Markdown) in lines of a given width. No word is
+//! broken; one that is longer than a line (a path, an address, a hash) stays whole.
 
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
@@ -21,7 +21,7 @@ const SHORT_CELL: usize = 24;
 /// Before what belongs to the line above.
 const INDENT: usize = 2;
 
-/// How to lay out text.
+/// Options of the layout.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     width: usize,
@@ -87,8 +87,8 @@ impl Layout {
         text
     }
 
-    /// Rows under a header after `indent` spaces, columns of numbers to the right. Where the columns do not fit side by side,
-    /// each row is a list of its cells.
+    /// Rows under a header after `indent` spaces, columns of numbers to the right. Where the columns do not fit side by
+    /// side, each row is a list of its cells.
     #[must_use]
     pub fn table(self, header: &[&str], rows: &[Vec<String>], indent: usize) -> String {
         let text = Self { width: self.width.saturating_sub(indent), ..self }.columns(header, rows);

@@ -1,5 +1,5 @@
-//! Markdown for a terminal: words in lines that fit, tables laid out, and of the marks nothing left but what they mean (bold,
-//! italic and coloured where colours are wanted). pulldown-cmark reads it.
+//! Markdown for a terminal: words in lines that fit, tables laid out, and of the marks nothing left but what they mean
+//! (bold, italic and coloured where colours are wanted). pulldown-cmark reads it.
 
 use anstyle::{AnsiColor, Style};
 use assay_model::sanitise;
@@ -197,7 +197,7 @@ impl MarkdownPage {
         }
     }
 
-    /// What came before ends, with a blank line after it.
+    /// Ends the previous block, with a blank line after it.
     fn block(&mut self) {
         self.flush();
         // The first of an item stands beside its bullet.

@@ -29,7 +29,7 @@ const MIN_WIDTH: usize = 40;
 /// Spaces before what stands under a heading.
 const INDENT: usize = 2;
 
-/// How to show it.
+/// Options of the terminal output.
 #[derive(Debug, Clone)]
 pub struct TerminalOptions {
     /// Columns of the terminal.
@@ -38,14 +38,14 @@ pub struct TerminalOptions {
     pub colour: bool,
     /// Files to name at the end: what each is, and where.
     pub paths: Vec<(String, String)>,
-    /// How the report came about, if its caller knows more than the report.
+    /// Details for running the same episodes again, if the caller has more than the report.
     pub again: Option<RunAgain>,
 }
 
-/// What a command needs to run the same episodes again from any folder. The report has names alone.
+/// The parts of a command that runs the same episodes again from any folder. The report contains names only.
 #[derive(Debug, Clone)]
 pub struct RunAgain {
-    /// What stands before the program: variables of the environment, and the program.
+    /// The words before the arguments: environment variables, and the program.
     pub program: Vec<String>,
     /// The policy's path; `None` leaves what the report has.
     pub policy: Option<String>,

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use assay_model::{ClauseStatus, EpisodeStatus, Level, Verdict};
 use comfy_table::Color;
 
-/// What a text means.
+/// Meaning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Good,

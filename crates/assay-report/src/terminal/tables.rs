@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 40;
 const MAX_CELL_BYTES: usize = 200;
 /// Characters of a trace hash that are shown.
 const HASH_HEAD: usize = 12;
-/// What stands where there is nothing to say.
+/// Placeholder of an empty cell.
 const NOTHING: &str = "-";
 /// Before the lines of a list that belong to the line above.
 const INDENT: &str = "  ";

@@ -5,9 +5,9 @@ use unicode_width::UnicodeWidthStr;
 /// Keeps words together.
 pub(super) const NO_BREAK: &str = "\u{a0}";
 
-/// `text` in lines of at most `width` columns, broken between words. A word that is longer has a line of its own and stays
-/// whole: it is a path, an address or a hash, which somebody may copy. Runs of spaces stay when they do not fall on a break; a
-/// no-break space keeps two words together and comes out as a space.
+/// `text` in lines of at most `width` columns, broken between words. A word that is longer has a line of its own and
+/// stays whole: it is a path, an address or a hash, which somebody may copy. Runs of spaces stay when they do not fall
+/// on a break; a no-break space keeps two words together and comes out as a space.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

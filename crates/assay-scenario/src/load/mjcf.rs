@@ -1,6 +1,6 @@
-//! What can be said of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of its
-//! folder. MuJoCo follows `..` and absolute paths. The jail has little that could be found there, but a digest that does
-//! not cover what a scenario reads would be worth nothing.
+//! What can be said of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of
+//! its folder. MuJoCo follows `..` and absolute paths. The jail has little that could be found there, but a digest that
+//! does not cover what a scenario reads would be worth nothing.
 
 use std::fs;
 use std::io::Read;

@@ -31,8 +31,8 @@ impl Budget {
     /// Largest CPU budget of any kind, in ms.
     pub const MAX_CPU_MS: f64 = 600_000.0;
 
-    /// CPU time, in s, that no policy within its budgets can use in an episode of so many control steps: the kernel's last
-    /// word, where nobody else counts any more.
+    /// CPU time, in s, that no policy within its budgets can use in an episode of so many control steps: the kernel's
+    /// last word, where nobody else counts any more.
     #[must_use]
     pub fn most_cpu_s(&self, control_steps: u32) -> u64 {
         let later_steps = f64::from(control_steps.saturating_sub(1));

@@ -93,8 +93,8 @@ pub enum ObservationKind {
         /// Which of its scanners.
         lidar: String,
     },
-    /// What a camera sees: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images the
-    /// last one is told again. Its name is `images/` and a word.
+    /// What a camera sees: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images
+    /// the last one is told again. Its name is `images/` and a word.
     Image {
         /// A camera of the scene, or `ROBOT/CAMERA` of a robot.
         camera: String,

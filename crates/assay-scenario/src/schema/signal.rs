@@ -1,7 +1,7 @@
 //! `[signals]`: the closed list of quantities that formulas can refer to.
 //!
-//! One enum on purpose, although it is long: the code that computes, checks or documents signals matches on it without a
-//! catch-all, so that the compiler lists the places that a new signal needs.
+//! One enum on purpose, although it is long: the code that computes, checks or documents signals matches on it without
+//! a catch-all, so that the compiler lists the places that a new signal needs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,8 +28,8 @@ pub enum Signal {
         /// Another; anything that is not in `a` where absent.
         b: Option<String>,
     },
-    /// Contact force between two groups in N as an instrument of a stated bandwidth shows it: for each pair of bodies the
-    /// size of their force, friction included, summed, and low-pass filtered (two-pole Butterworth).
+    /// Contact force between two groups in N as an instrument of a stated bandwidth shows it: for each pair of bodies
+    /// the size of their force, friction included, summed, and low-pass filtered (two-pole Butterworth).
     Force {
         /// A group.
         a: String,
@@ -69,16 +69,16 @@ pub enum Signal {
         /// A whole number of physics steps, in s.
         window_s: f64,
     },
-    /// Angle in rad between a frame's z axis and the apparent gravity in it: gravity and the mean acceleration over the last
-    /// `window_s` together, as the surface of a liquid feels them.
+    /// Angle in rad between a frame's z axis and the apparent gravity in it: gravity and the mean acceleration over the
+    /// last `window_s` together, as the surface of a liquid feels them.
     ApparentTilt {
         /// Of which frame.
         of: Frame,
         /// A whole number of physics steps, in s.
         window_s: f64,
     },
-    /// Mean size of the linear acceleration over the last `window_s` in m/s2: what shakes to and fro adds up here, where a
-    /// mean acceleration cancels out.
+    /// Mean size of the linear acceleration over the last `window_s` in m/s2: what shakes to and fro adds up here,
+    /// where a mean acceleration cancels out.
     Agitation {
         /// Of which frame.
         of: Frame,
@@ -95,8 +95,8 @@ pub enum Signal {
         /// Geoms farther apart than this do not count, in m.
         within: f64,
     },
-    /// Greatest speed in m/s of the geoms of a group: of both ends of the axis of a capsule or cylinder, of all corners of a
-    /// box, of the middle of anything else.
+    /// Greatest speed in m/s of the geoms of a group: of both ends of the axis of a capsule or cylinder, of all corners
+    /// of a box, of the middle of anything else.
     GreatestSpeed {
         /// The group.
         of: String,
@@ -180,8 +180,8 @@ pub enum Signal {
         /// Reached means nearer than this, m.
         radius: f64,
     },
-    /// How many openings have been crossed, in the order of the list. An opening is a rectangle in the y-z plane of its frame;
-    /// crossing it means passing through it along the frame's x axis, not against it.
+    /// How many openings have been crossed, in the order of the list. An opening is a rectangle in the y-z plane of its
+    /// frame; crossing it means passing through it along the frame's x axis, not against it.
     Crossed {
         /// What moves.
         of: Frame,
@@ -190,8 +190,8 @@ pub enum Signal {
         /// Half the openings' width (along y) and height (along z) in m.
         half_size: [f64; 2],
     },
-    /// How often another signal has turned round within the last `window_s`: from rising to falling or back, by more than
-    /// `band` each time.
+    /// How often another signal has turned round within the last `window_s`: from rising to falling or back, by more
+    /// than `band` each time.
     Reversals {
         /// The other signal.
         signal: String,

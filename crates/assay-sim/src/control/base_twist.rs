@@ -1,5 +1,5 @@
-//! Base twist: speed ahead and turning speed of a differential drive, kept within the vendor's limits and made into wheel
-//! speeds.
+//! Base twist: speed ahead and turning speed of a differential drive, kept within the vendor's limits and made into
+//! wheel speeds.
 
 use assay_scenario::Drive;
 use mujoco_rs::prelude::*;

@@ -1,5 +1,5 @@
-//! Images in the observation: what cameras see, drawn when the policy looks and at most so often a second as the scenario
-//! says. Drawing reads the physics and changes nothing of it.
+//! Images in the observation: what cameras see, drawn when the policy looks and at most so often a second as the
+//! scenario says. Drawing reads the physics and changes nothing of it.
 
 use assay_scenario::{IMAGE_SIDE, ObservationKind, Scenario};
 use mujoco_rs::prelude::*;

@@ -1,5 +1,5 @@
-//! Signals of acceleration over a window, from differences of velocity: the accelerations of single steps are dominated by the
-//! contact solver's noise.
+//! Signals of acceleration over a window, from differences of velocity: the accelerations of single steps are dominated
+//! by the contact solver's noise.
 
 use std::collections::VecDeque;
 
@@ -29,8 +29,8 @@ impl Window {
         Self { frame, window_s, steps, velocities: VecDeque::with_capacity(steps + 1) }
     }
 
-    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample the frame counts as
-    /// having had the velocity of that sample.
+    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample the frame
+    /// counts as having had the velocity of that sample.
     fn push(&mut self, data: &Data) -> [f64; 3] {
         let [_, _, _, x, y, z] = self.frame.velocity(data);
         let now = [x, y, z];
@@ -58,8 +58,8 @@ impl PhysicsSignal for Acceleration {
     }
 }
 
-/// Angle in rad between a frame's z axis and the apparent vertical, the normal of a liquid's surface; a right angle in free
-/// fall.
+/// Angle in rad between a frame's z axis and the apparent vertical, the normal of a liquid's surface; a right angle in
+/// free fall.
 pub(super) struct ApparentTilt {
     window: Window,
     gravity: [f64; 3],

@@ -67,8 +67,8 @@ impl PhysicsSignal for Penetration {
     }
 }
 
-/// Returns the sum of a quantity over the contacts of two groups, the greatest (0 without any), and the number of the pair
-/// of geoms that has the greatest.
+/// Returns the sum of a quantity over the contacts of two groups, the greatest (0 without any), and the number of the
+/// pair of geoms that has the greatest.
 fn sum_and_greatest(
     data: &Data,
     groups: &Groups,

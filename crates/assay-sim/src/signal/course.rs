@@ -23,8 +23,8 @@ impl PhysicsSignal for Visited {
     }
 }
 
-/// Number of openings of a list that have been crossed, in its order. Crossing means passing through the rectangle in its
-/// direction, not merely coming near its middle.
+/// Number of openings of a list that have been crossed, in its order. Crossing means passing through the rectangle in
+/// its direction, not merely coming near its middle.
 pub(super) struct Crossed {
     of: FrameId,
     frames: Vec<FrameId>,
@@ -55,8 +55,8 @@ impl PhysicsSignal for Crossed {
     }
 }
 
-/// Returns whether the straight line from `before` to `now` passes through the rectangle around the origin of the y-z plane,
-/// along x.
+/// Returns whether the straight line from `before` to `now` passes through the rectangle around the origin of the y-z
+/// plane, along x.
 fn crosses(before: [f64; 3], now: [f64; 3], half_size: [f64; 2]) -> bool {
     if !(before[0] < 0.0 && now[0] >= 0.0) {
         return false;

@@ -1,7 +1,7 @@
 //! Contact force as an instrument with a stated bandwidth shows it.
 //!
-//! The force of a single physics step follows the step and the solver: an impact lasts a few steps, and the first of them
-//! depends on where between two steps the surfaces met. Low-pass filtered, it converges as the step shrinks.
+//! The force of a single physics step follows the step and the solver: an impact lasts a few steps, and the first of
+//! them depends on where between two steps the surfaces met. Low-pass filtered, it converges as the step shrinks.
 
 use mujoco_rs::prelude::*;
 
@@ -83,8 +83,8 @@ impl PhysicsSignal for Force {
     }
 }
 
-/// Two-pole Butterworth low-pass filter. Its cut-off (-3 dB) is exact whatever the step, since the bilinear transform is
-/// prewarped, as in the digital filter of ISO 6487:2015, annex A (there run forwards and backwards).
+/// Two-pole Butterworth low-pass filter. Its cut-off (-3 dB) is exact whatever the step, since the bilinear transform
+/// is prewarped, as in the digital filter of ISO 6487:2015, annex A (there run forwards and backwards).
 struct Butterworth {
     /// Weights of the last three inputs.
     ahead: [f64; 3],
@@ -122,8 +122,8 @@ mod tests {
 
     use super::Butterworth;
 
-    /// Amplitude of the output for a sine of amplitude 1, once it has settled: by its root mean square, since samples may miss
-    /// the peaks.
+    /// Amplitude of the output for a sine of amplitude 1, once it has settled: by its root mean square, since samples
+    /// may miss the peaks.
     fn gain(hz: f64, timestep_s: f64) -> f64 {
         let mut filter = Butterworth::new(100.0, timestep_s);
         let wave = |i: i32| (TAU * hz * timestep_s * f64::from(i)).sin();

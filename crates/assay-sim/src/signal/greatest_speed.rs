@@ -1,5 +1,5 @@
-//! Greatest speed of any part of a group of geoms. A rigid body's speed is greatest at a corner of what encloses it, so the ends
-//! and corners of its shapes are enough.
+//! Greatest speed of any part of a group of geoms. A rigid body's speed is greatest at a corner of what encloses it, so
+//! the ends and corners of its shapes are enough.
 
 use mujoco_rs::prelude::*;
 

@@ -57,8 +57,8 @@ impl Groups {
     }
 }
 
-/// Matches a name with a glob, in which `*` stands for any run of characters and everything else for itself. The leftmost
-/// match of each part suffices and keeps the time within the product of both lengths.
+/// Matches a name with a glob, in which `*` stands for any run of characters and everything else for itself. The
+/// leftmost match of each part suffices and keeps the time within the product of both lengths.
 fn matches_glob(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|head| name.strip_prefix(head)) else { return false };

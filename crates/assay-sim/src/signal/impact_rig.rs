@@ -1,5 +1,5 @@
-//! An impact rig: a sled of a Panda's effective mass and surface runs against a wall, and against each region of the person of
-//! `shared_workspace`. The force must be that of the standard's model, and the same at half the step.
+//! An impact rig: a sled of a Panda's effective mass and surface runs against a wall, and against each region of the
+//! person of `shared_workspace`. The force must be that of the standard's model, and the same at half the step.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 

@@ -46,7 +46,8 @@ impl PhysicsSignal for RelativeSpeed {
     }
 }
 
-/// Speed between two frames' origins in m/s by difference of their positions, for actors, which have no velocity in MuJoCo.
+/// Speed between two frames' origins in m/s by difference of their positions, for actors, which have no velocity in
+/// MuJoCo.
 struct DifferencedSpeed {
     from: FrameId,
     to: FrameId,

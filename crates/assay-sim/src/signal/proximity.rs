@@ -41,8 +41,8 @@ impl PhysicsSignal for Distance {
     }
 }
 
-/// Returns the least distance over the pairs. The pair that was nearest at the previous step goes first, so that bounding
-/// spheres rule out nearly all others without a call of the exact distance, which costs a hundred times more.
+/// Returns the least distance over the pairs. The pair that was nearest at the previous step goes first, so that
+/// bounding spheres rule out nearly all others without a call of the exact distance, which costs a hundred times more.
 fn distance(data: &mut Data, pairs: &[(usize, usize)], cutoff: f64, nearest: &mut usize) -> f64 {
     let Some(first) = pairs.get(*nearest) else { return cutoff };
     let mut least = data.geom_distance(first.0, first.1, cutoff, None);

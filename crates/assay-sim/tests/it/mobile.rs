@@ -92,7 +92,8 @@ fn no_action_drives_the_base_beyond_the_makers_limits() {
     assert!((twist(&simulation).1 + 1.5).abs() < 0.1, "turns at its limit: {}", twist(&simulation).1);
 }
 
-/// Runs at full speed with a load and stops: how fast it ran, how far it came from the order to stop on, how far it tilted.
+/// Runs at full speed with a load and stops: how fast it ran, how far it came from the order to stop on, how far it
+/// tilted.
 fn full_stop(load_kg: f64) -> (f64, f64, f64) {
     let mut scenario = (**built_in("crossing_pedestrians").scenario()).clone();
     scenario.sets.push((Target::BodyMass("base/payload".to_owned()), Scalar::Number(load_kg)));

@@ -1,7 +1,7 @@
-//! The Panda's torques against those that C. Gaz et al. identified on a real arm: "Dynamic Identification of the Franka Emika
-//! Panda Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019. What is
-//! compared here is not the masses that the model took over, but the torques that the authors' own program computes
-//! (github.com/marcocognetti/FrankaEmikaPandaDynModel); both differ by what the retrieval of masses lost.
+//! The Panda's torques against those that C. Gaz et al. identified on a real arm: "Dynamic Identification of the Franka
+//! Emika Panda Robot With Retrieval of Feasible Parameters Using Penalty-Based Optimization", IEEE RA-L 4(4), 2019.
+//! What is compared here is not the masses that the model took over, but the torques that the authors' own program
+//! computes (github.com/marcocognetti/FrankaEmikaPandaDynModel); both differ by what the retrieval of masses lost.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -10,8 +10,8 @@ use nalgebra::Vector3;
 
 use crate::panda::{GRAVITY, VELOCITY, at_rest, frames, postures, root};
 
-/// Gravity's identified coefficients (kg m): first moments about x and y of each link's frame with all that it carries, from
-/// `get_GravityVector.m`. The first link's have no lever.
+/// Gravity's identified coefficients (kg m): first moments about x and y of each link's frame with all that it carries,
+/// from `get_GravityVector.m`. The first link's have no lever.
 const MOMENTS: [[f64; 2]; 7] = [
     [0.0, 0.0],
     [-5.368_784_261_474_552e-3, -3.102_575_671_767_16],

@@ -1,5 +1,5 @@
-//! The speeds that `shared_workspace` permits near a person are those of ISO/TS 15066's model of two masses and a spring. What a
-//! blow at such a speed does is measured on the impact rig (`src/signal/impact_rig.rs`).
+//! The speeds that `shared_workspace` permits near a person are those of ISO/TS 15066's model of two masses and a
+//! spring. What a blow at such a speed does is measured on the impact rig (`src/signal/impact_rig.rs`).
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -9,7 +9,8 @@ use crate::common::built_in;
 
 /// Effective mass of a Panda with its hand, kg: half of what moves, and the payload.
 const ROBOT_KG: f64 = 8.744;
-/// Region, its mass (kg), spring constant (N/m), quasi-static force (N), the speed that gives it (m/s; cut, not rounded).
+/// Region, its mass (kg), spring constant (N/m), quasi-static force (N), the speed that gives it (m/s; cut, not
+/// rounded).
 type Region = (&'static str, f64, f64, f64, f64);
 
 const REGIONS: [Region; 4] = [

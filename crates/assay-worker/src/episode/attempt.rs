@@ -1,7 +1,8 @@
 //! One attempt at an episode: its policy, its lane, and what is seen of the policy from outside while the lane waits.
 //!
 //! An attempt ends with a result, or is replaced on evidence that the policy cannot make up: another process stopped or
-//! killed it, or the lane died. A policy that only waits for a processor is waited for; one that sleeps uses up a budget.
+//! killed it, or the lane died. A policy that only waits for a processor is waited for; one that sleeps uses up a
+//! budget.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What is left to do when an episode has run: to end its policy and to take over its evidence. A thread of its own does it
-//! while the lane runs the next episode. Log and video are drawn after the verdict ([`crate::drawing`]).
+//! What is left to do when an episode has run: to end its policy and to take over its evidence. A thread of its own
+//! does it while the lane runs the next episode. Log and video are drawn after the verdict ([`crate::drawing`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl EpisodeFinalizer<'_> {
         })
     }
 
-    /// Names the episode's evidence. Log and video follow the verdict ([`crate::drawing`]), but for those of a submission's
-    /// showcase, which its verdict comes with.
+    /// Names the episode's evidence. Log and video follow the verdict ([`crate::drawing`]), but for those of a
+    /// submission's showcase, which its verdict comes with.
     fn complete(
         &self,
         result: &mut EpisodeResult,

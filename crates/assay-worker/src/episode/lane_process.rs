@@ -93,8 +93,8 @@ pub(crate) enum LaneError {
     Died {
         /// How it ended.
         exit: String,
-        /// It was killed or stopped, not by us: by an operator, or by a system short of memory. That says nothing of the
-        /// scenario.
+        /// It was killed or stopped, not by us: by an operator, or by a system short of memory. That says nothing of
+        /// the scenario.
         by_others: bool,
         /// Last known control step.
         step: u32,
@@ -107,7 +107,8 @@ pub(crate) enum LaneError {
     /// A violation could not be recorded.
     #[error("{0}")]
     Unrecorded(String),
-    /// There was no room on the disk for what it had to write. Passes by itself, and says nothing of scenario and policy.
+    /// There was no room on the disk for what it had to write. Passes by itself, and says nothing of scenario and
+    /// policy.
     #[error("the disk is full: {0}")]
     DiskFull(String),
     /// The job was cancelled.
@@ -119,8 +120,8 @@ pub(crate) enum LaneError {
 }
 
 impl LaneProcess {
-    /// Starts a lane for `scenario`, whose files jails find where `staged` says, on processor `core`; it compiles them while the
-    /// caller goes on. The calling thread must outlive the lane.
+    /// Starts a lane for `scenario`, whose files jails find where `staged` says, on processor `core`; it compiles them
+    /// while the caller goes on. The calling thread must outlive the lane.
     pub(crate) fn start(engine: &Engine, scenario: &Scenario, staged: &Staged, core: usize) -> Result<Self, LaneError> {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;

@@ -1,7 +1,7 @@
 //! One episode of a job on one lane: its policy is started, the lane runs it, its evidence and result are collected.
 //!
-//! [`session`] drives a lane through a job's episodes, [`attempt`] runs one of them, [`lane_process`] is the simulator's
-//! process, and [`finalizer`] completes an episode while the next one runs.
+//! [`session`] drives a lane through a job's episodes, [`attempt`] runs one of them, [`lane_process`] is the
+//! simulator's process, and [`finalizer`] completes an episode while the next one runs.
 
 pub(crate) mod attempt;
 pub(crate) mod evidence;

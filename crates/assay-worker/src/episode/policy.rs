@@ -27,7 +27,8 @@ pub enum PolicySource {
 }
 
 impl PolicySource {
-    /// Lanes for `episodes` episodes, where `lanes` could run: as many as a server allows, since they mostly wait for it.
+    /// Lanes for `episodes` episodes, where `lanes` could run: as many as a server allows, since they mostly wait for
+    /// it.
     pub(crate) fn lanes(&self, lanes: usize, episodes: usize) -> usize {
         let wanted = match self {
             Self::Folder(_) => lanes,
@@ -37,8 +38,8 @@ impl PolicySource {
     }
 
     /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
-    /// the episode before may still have it. With `patience` an import that takes longer is given up. What is secret has interpreters of its
-    /// own.
+    /// the episode before may still have it. With `patience` an import that takes longer is given up. What is secret
+    /// has interpreters of its own.
     pub(crate) fn prepare(
         &self,
         engine: &Engine,

@@ -1,5 +1,5 @@
-//! A preflight: the first steps of an episode, twice, in the real lane and the real jail (or with the real server), for an
-//! author who wants to know in seconds what a scenario sends, what it expects, and what is wrong.
+//! A preflight: the first steps of an episode, twice, in the real lane and the real jail (or with the real server), for
+//! an author who wants to know in seconds what a scenario sends, what it expects, and what is wrong.
 
 mod attempt;
 mod facts;
@@ -52,8 +52,8 @@ impl PreflightJob {
     }
 }
 
-/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s on a machine that is not busy, however long the
-/// policy's import and its answers take; never much longer than 10 s.
+/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s on a machine that is not busy, however
+/// long the policy's import and its answers take; never much longer than 10 s.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or the scenario's or our own fault.

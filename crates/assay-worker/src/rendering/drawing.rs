@@ -1,5 +1,5 @@
-//! What is drawn of an episode after the verdict: its log, and then its video. Each comes with a signed statement of its own,
-//! so that what was signed with the verdict stays as it is.
+//! What is drawn of an episode after the verdict: its log, and then its video. Each comes with a signed statement of
+//! its own, so that what was signed with the verdict stays as it is.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -92,7 +92,8 @@ fn statement_of(part: RenderPart) -> &'static str {
 }
 
 /// Draws `part` of the episode whose recording lies in `folder`, signs what was drawn, and puts all of it there.
-/// `drawn_bytes` is what was drawn of it before; `frames` hears how many frames there are. The calling thread must live as long as the renderer.
+/// `drawn_bytes` is what was drawn of it before; `frames` hears how many frames there are. The calling thread must live
+/// as long as the renderer.
 pub(crate) fn draw(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,
@@ -191,8 +192,8 @@ pub fn drawn_in(folder: &Path, episode: u32) -> std::io::Result<Vec<Artifact>> {
     Ok(found)
 }
 
-/// Parts to draw of `results`, whose recordings lie below `folder`: those that `record` names and that are not there yet. Logs
-/// first, and episodes with a violation before others.
+/// Parts to draw of `results`, whose recordings lie below `folder`: those that `record` names and that are not there
+/// yet. Logs first, and episodes with a violation before others.
 ///
 /// # Errors
 /// A file can't be read.

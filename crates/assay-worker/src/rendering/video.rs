@@ -21,8 +21,8 @@ const SIZE: (u32, u32) = (640, 480);
 const MAX_FRAMES: u32 = 5001;
 /// A process that looks at a scenario or a recording for a moment is killed after this.
 const LIMIT: Duration = Duration::from_secs(300);
-/// A renderer may take as long as it likes by the wall, since it comes after everything else; one that used no CPU time for
-/// this long hangs. How much it may use in all, its jail limits ([`assay_jail::ProcessLimits`]).
+/// A renderer may take as long as it likes by the wall, since it comes after everything else; one that used no CPU time
+/// for this long hangs. How much it may use in all, its jail limits ([`assay_jail::ProcessLimits`]).
 const HANGS: Duration = Duration::from_secs(600);
 /// Niceness of a renderer that nobody waits for.
 const LAST: i32 = 19;
@@ -162,7 +162,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) max_image_bytes: u64,
 }
 
-/// Writes a part of what is drawn into `folder`, from `folder/trace.parquet`. The calling thread waits for the renderer.
+/// Writes a part of what is drawn into `folder`, from `folder/trace.parquet`. The calling thread waits for the
+/// renderer.
 pub(crate) fn render(
     engine: &Engine,
     recording: &Recording<'_>,

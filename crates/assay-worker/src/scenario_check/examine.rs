@@ -70,7 +70,8 @@ pub enum ExamineError {
     Busy,
 }
 
-/// Checks the scenario in `folder`, which its author names: its files here, its worlds in a jail with 2 GiB and a limit on its CPU time.
+/// Checks the scenario in `folder`, which its author names: its files here, its worlds in a jail with 2 GiB and a limit
+/// on its CPU time.
 ///
 /// # Errors
 /// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.
@@ -128,8 +129,9 @@ pub(crate) fn check_worlds(
     })
 }
 
-/// Whether a process ended before it had what it may use: it only computes, so its time by the wall passes only where the
-/// machine gives it no processor, and the kernel kills it with SIGKILL for its CPU time or for the machine's lack of memory.
+/// Whether a process ended before it had what it may use: it only computes, so its time by the wall passes only where
+/// the machine gives it no processor, and the kernel kills it with SIGKILL for its CPU time or for the machine's lack
+/// of memory.
 fn was_kept_from_it(exit: &Exit, limits: ExamineLimits) -> bool {
     // The kernel counts by ticks.
     let had_all = exit.cpu.as_secs_f64() > 0.9 * Duration::from_secs(limits.cpu_s).as_secs_f64();

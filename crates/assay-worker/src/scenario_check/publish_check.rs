@@ -1,5 +1,5 @@
-//! The check of a scenario before its publication: its worlds, an episode with zero actions, and its picture, in jails and
-//! within 20 s in total.
+//! The check of a scenario before its publication: its worlds, an episode with zero actions, and its picture, in jails
+//! and within 20 s in total.
 
 use std::time::{Duration, Instant};
 

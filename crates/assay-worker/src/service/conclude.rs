@@ -61,7 +61,8 @@ impl WorkerShared {
         }
     }
 
-    /// The verdict, if this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service stops.
+    /// The verdict, if this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service
+    /// stops.
     fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<Option<Verdict>, StoreError> {
         self.forget_dropped(&claim.header, &claim.episodes);
         self.judge(claim, cancel)?;

@@ -7,8 +7,8 @@ use assay_model::{EpisodeResult, JobHeader};
 use super::WorkerShared;
 
 impl WorkerShared {
-    /// Removes what `recorded`, the job's results, do not speak of, once they are complete: before that, somebody may be
-    /// about to record what is already kept. Failing to is no reason to hold a verdict back.
+    /// Removes what `recorded`, the job's results, do not speak of, once they are complete: before that, somebody may
+    /// be about to record what is already kept. Failing to is no reason to hold a verdict back.
     pub(super) fn forget_dropped(&self, header: &JobHeader, recorded: &[EpisodeResult]) {
         let end = recorded.last().filter(|last| header.plan.ends_with(last));
         let wanted = end.map_or(header.episodes_to_run(), |last| last.episode + 1);

@@ -11,8 +11,8 @@ use crate::episode::session::platform;
 use crate::{Cancel, Judging};
 
 impl WorkerShared {
-    /// Lets the judge, if there is one, see what is worth it. What it said already, in an earlier try, stays said. That it
-    /// can't be asked holds no verdict back.
+    /// Lets the judge, if there is one, see what is worth it. What it said already, in an earlier try, stays said. That
+    /// it can't be asked holds no verdict back.
     pub(super) fn judge(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<(), StoreError> {
         let Some(judge) = &self.options.judge else { return Ok(()) };
         let engine = &self.options.engine;

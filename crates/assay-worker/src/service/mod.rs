@@ -1,8 +1,9 @@
 //! The server's worker: leases shards from the records, runs them on its lanes, concludes jobs.
 //!
-//! One long-lived thread per lane (children die with the thread that spawned them), one per lane for what is drawn after
-//! the verdict, some more for jobs whose policy is a server, one that prolongs leases, one that puts right what dead workers left. The records are the truth: whatever this process forgets when it is killed is
-//! found again when a lease runs out.
+//! One long-lived thread per lane (children die with the thread that spawned them), one per lane for what is drawn
+//! after the verdict, some more for jobs whose policy is a server, one that prolongs leases, one that puts right what
+//! dead workers left. The records are the truth: whatever this process forgets when it is killed is found again when a
+//! lease runs out.
 
 mod busy;
 mod claims;
@@ -143,7 +144,8 @@ impl WorkerService {
         Ok(service)
     }
 
-    /// Takes no new work; episodes that run may end within `limit`, then they are handed back. Returns when all is quiet.
+    /// Takes no new work; episodes that run may end within `limit`, then they are handed back. Returns when all is
+    /// quiet.
     pub fn drain(self, limit: Duration) {
         self.shared.stopping.cancel();
         // What is drawn goes on after the next start.

@@ -1,5 +1,5 @@
-//! Makes kept evidence smaller when nobody waits for it: each episode's once it is recorded, but the last one's, which the
-//! verdict follows, after that.
+//! Makes kept evidence smaller when nobody waits for it: each episode's once it is recorded, but the last one's, which
+//! the verdict follows, after that.
 
 use assay_model::{EpisodeResult, JobId};
 

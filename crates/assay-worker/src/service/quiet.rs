@@ -1,8 +1,9 @@
 //! When a lane that ran secret worlds may run others.
 //!
-//! A verification shows when it was begun, and its policy has a clock. If it were begun as soon as a submission leaves a
-//! lane, it would reveal how long that took, and with it what the submission's policy observed. So a lane goes from secret worlds
-//! to others only at a point of the submission's grid, where that may be known; from secret worlds to secret worlds at once.
+//! A verification shows when it was begun, and its policy has a clock. If it were begun as soon as a submission leaves
+//! a lane, it would reveal how long that took, and with it what the submission's policy observed. So a lane goes from
+//! secret worlds to others only at a point of the submission's grid, where that may be known; from secret worlds to
+//! secret worlds at once.
 
 use assay_model::Grid;
 use assay_store::Claim;

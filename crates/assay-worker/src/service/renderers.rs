@@ -1,6 +1,6 @@
-//! What is drawn after the verdict. Threads of their own do it, one per lane, each with a renderer that everything else on
-//! the machine goes before: a shard that comes meanwhile finds its lane free. None starts while a lane has work: there are
-//! never more renderers than lanes that found nothing to claim.
+//! What is drawn after the verdict. Threads of their own do it, one per lane, each with a renderer that everything else
+//! on the machine goes before: a shard that comes meanwhile finds its lane free. None starts while a lane has work:
+//! there are never more renderers than lanes that found nothing to claim.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -236,7 +236,8 @@ impl WorkerShared {
             // What tidies up after a job may not have known of them a moment ago.
             return put();
         }
-        // The job is erased, its evidence is gone, or another renderer has the episode: no file stays of which nothing speaks.
+        // The job is erased, its evidence is gone, or another renderer has the episode: no file stays of which nothing
+        // speaks.
         let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
         let is_known = |sha256: &str| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
         for file in drawn.files.iter().filter(|file| !is_known(&file.sha256)) {

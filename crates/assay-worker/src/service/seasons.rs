@@ -1,7 +1,8 @@
 //! The worker's part of the arena: the seeds of an entry's episodes, and the end of a season.
 //!
 //! A season that closes goes through steps that the records keep, so whoever looks next goes on where another stopped:
-//! its submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is closed.
+//! its submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is
+//! closed.
 
 use std::num::NonZeroU32;
 

@@ -1,7 +1,8 @@
-//! Relief of lanes whose policies sleep: such a lane needs no processor, so another account's shard is run in its place.
+//! Relief of lanes whose policies sleep: such a lane needs no processor, so another account's shard is run in its
+//! place.
 //!
-//! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays its own, and is charged to its account in
-//! the fair shares; for each one a further lane may be at work for accounts none of whose policies sleep.
+//! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays its own, and is charged to its account
+//! in the fair shares; for each one a further lane may be at work for accounts none of whose policies sleep.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
 //! A lane that is started before there is work for it, so that a shard need not wait for a jail and a compiler.
 //!
-//! Every lane still serves one shard and ends: what differs is only when it begins. An idle worker thread keeps one lane
-//! ready for the scenario it ran last; under load there is never an idle moment, and nothing is started in advance.
+//! Every lane still serves one shard and ends: what differs is only when it begins. An idle worker thread keeps one
+//! lane ready for the scenario it ran last; under load there is never an idle moment, and nothing is started in
+//! advance.
 
 use std::sync::Arc;
 
@@ -39,8 +40,8 @@ impl WarmLane {
         self.lane.take().filter(|_| expected.is_some_and(|expected| expected.digest == scenario.digest))
     }
 
-    /// A shard is done with its lane. Ending the process takes some milliseconds of the processor, and somebody waits for a
-    /// verdict: it ends before the next one is taken or started.
+    /// A shard is done with its lane. Ending the process takes some milliseconds of the processor, and somebody waits
+    /// for a verdict: it ends before the next one is taken or started.
     pub(super) fn retire(&mut self, lane: Option<LaneProcess>) {
         self.retired = lane;
     }

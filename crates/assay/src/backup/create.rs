@@ -1,9 +1,9 @@
 //! Makes a backup while a server works on the folder.
 //!
-//! Records are copied first, then the files that they name: whatever records name was on the disk before. What is removed
-//! meanwhile (a job was erased, an episode's evidence expired, a job with a policy server ended) is missing then, and the
-//! records are copied again, which know of it; files that were copied stay. Each round has less to copy than the one before, so
-//! that less is removed meanwhile.
+//! Records are copied first, then the files that they name: whatever records name was on the disk before. What is
+//! removed meanwhile (a job was erased, an episode's evidence expired, a job with a policy server ended) is missing
+//! then, and the records are copied again, which know of it; files that were copied stay. Each round has less to copy
+//! than the one before, so that less is removed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -124,8 +124,8 @@ impl Copying<'_> {
         Ok(true)
     }
 
-    /// Copies what no record names: the rest of scenarios, and the server's secrets. After the records, so that every key that
-    /// signed something is among the public ones.
+    /// Copies what no record names: the rest of scenarios, and the server's secrets. After the records, so that every
+    /// key that signed something is among the public ones.
     fn others(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         for file in named {
             let Named::Scenario(digest) = file else { continue };

@@ -59,8 +59,8 @@ pub(super) fn permissions(entry: &BackupFile) -> Permissions {
     Permissions::from_mode(u32::from_str_radix(&entry.mode, 8).map_or(0o600, |mode| mode & PERMISSIONS))
 }
 
-/// Files below `path` in `root` (whatever is no folder), and folders; paths relative to `root`. Nothing where there is no such
-/// folder.
+/// Files below `path` in `root` (whatever is no folder), and folders; paths relative to `root`. Nothing where there is
+/// no such folder.
 pub(super) fn walk(root: &Path, path: &Path) -> io::Result<(Vec<String>, Vec<PathBuf>)> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     let mut open = vec![path.to_owned()];

@@ -56,8 +56,8 @@ pub(crate) struct BackupFile {
     pub(crate) mode: String,
 }
 
-/// Whether a path is one of those that this program backs up: it stays inside the folder, and no other file comes to life
-/// beside the records.
+/// Whether a path is one of those that this program backs up: it stays inside the folder, and no other file comes to
+/// life beside the records.
 fn is_of_a_data_folder(path: &str) -> bool {
     let mut parts = Path::new(path).components().map(|part| match part {
         Component::Normal(name) => name.to_str(),

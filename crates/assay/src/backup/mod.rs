@@ -1,8 +1,8 @@
-//! Backups of a data folder: the records as they stand at one moment, every file that they name, and a list of all hashes
-//! ([`BackupManifest`]).
+//! Backups of a data folder: the records as they stand at one moment, every file that they name, and a list of all
+//! hashes ([`BackupManifest`]).
 //!
-//! A backup is written to `TO.partial` and gets its name when all of it is on the disk, so a folder that is called anything
-//! else is whole. Restoring works the same way.
+//! A backup is written to `TO.partial` and gets its name when all of it is on the disk, so a folder that is called
+//! anything else is whole. Restoring works the same way.
 //!
 //! Where to begin: [`create`](create::create), then [`check`](check::check) and [`restore`](restore::restore).
 

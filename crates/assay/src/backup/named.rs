@@ -21,7 +21,8 @@ pub(super) enum Named {
     Artifact(JobId, String),
 }
 
-/// Whether a path is that of an archive, named by its SHA-256: what else a record named would be read, and removed with its job.
+/// Whether a path is that of an archive, named by its SHA-256: what else a record named would be read, and removed with
+/// its job.
 fn is_archive(path: &str) -> bool {
     let digest = path.strip_prefix(POLICIES).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".zip"));
     digest.is_some_and(|digest| from_hex::<32>(digest).is_some())

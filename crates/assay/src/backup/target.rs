@@ -18,7 +18,8 @@ pub(super) struct BackupFolder {
 }
 
 impl BackupFolder {
-    /// Makes the folder under its name for the time until it is whole, with mode 0700. Refuses a place that holds anything.
+    /// Makes the folder under its name for the time until it is whole, with mode 0700. Refuses a place that holds
+    /// anything.
     pub(super) fn begin(place: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(place)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {

@@ -125,8 +125,8 @@ fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<(
     }
 }
 
-/// The report's scenario: the built-in one if it is still the same, else the copy in the report's folder `beside`, with the
-/// robots that are kept there. Older reports have no robots: those of this installation may be the same.
+/// The report's scenario: the built-in one if it is still the same, else the copy in the report's folder `beside`, with
+/// the robots that are kept there. Older reports have no robots: those of this installation may be the same.
 pub(super) fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {

@@ -67,8 +67,8 @@ fn read(path: &Path) -> anyhow::Result<JobReport> {
     json::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written, and what is known of the
-/// command.
+/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written, and what is
+/// known of the command.
 pub(crate) fn for_terminal(
     report: &JobReport,
     paths: Vec<(String, String)>,

@@ -117,7 +117,8 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
     }
 }
 
-/// Keeps a copy of the policy for `assay replay`. It is not evidence: the statement names its hash. Without it everything else holds.
+/// Keeps a copy of the policy for `assay replay`. It is not evidence: the statement names its hash. Without it
+/// everything else holds.
 fn keep_policy(arguments: &Verify, policy: &PolicySource, report: &JobReport, out: &Path) {
     let (PolicySource::Folder(unpacked), Some(sha256), false) =
         (policy, &report.policy_sha256, arguments.no_keep_policy)
@@ -257,8 +258,8 @@ fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The report with the addresses that logs and videos will have: the page is signed with the verdict, so it can't change once
-/// they are there.
+/// The report with the addresses that logs and videos will have: the page is signed with the verdict, so it can't
+/// change once they are there.
 fn announced(report: &JobReport, record: Record) -> JobReport {
     let mut report = report.clone();
     let mut any = false;

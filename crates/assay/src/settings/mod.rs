@@ -1,9 +1,10 @@
-//! The settings of `assay serve`: one file (`assay.toml`), the environment and flags over it, each value with its origin.
+//! The settings of `assay serve`: one file (`assay.toml`), the environment and flags over it, each value with its
+//! origin.
 //!
-//! To add a section, write its struct in a file of its own (here, or in `assay-api` if requests need it), give it a field in
-//! [`Settings`] and a line in [`Settings::validate`], and run
-//! `assay serve --example-settings > docs/assay.example.toml`. Names in the environment, `--set`, `--check`, the example
-//! file and the refusal of unknown keys follow from the struct and its comments.
+//! To add a section, write its struct in a file of its own (here, or in `assay-api` if requests need it), give it a
+//! field in [`Settings`] and a line in [`Settings::validate`], and run
+//! `assay serve --example-settings > docs/assay.example.toml`. Names in the environment, `--set`, `--check`, the
+//! example file and the refusal of unknown keys follow from the struct and its comments.
 //!
 //! Where to begin: [`Effective::load`].
 

@@ -32,7 +32,8 @@ pub(crate) struct ServerSettings {
     /// Networks that clients' webhooks (`callback_url`) may be in, beside the public Internet.
     #[schemars(with = "Vec<String>")]
     pub(crate) webhook_networks: Vec<Network>,
-    /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left out.
+    /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left
+    /// out.
     pub(crate) max_evidence_mib: u64,
     /// Who may read /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
     pub(crate) metrics: MetricsAccess,
@@ -40,8 +41,8 @@ pub(crate) struct ServerSettings {
     pub(crate) log_format: LogFormat,
     /// What is logged: error, warn, info, debug or trace; -v and ASSAY_LOG win.
     pub(crate) log_level: LogLevel,
-    /// How long a client may take to send the head of a request, also of the next one on a connection that is kept open: more
-    /// than a proxy in front keeps connections that are idle.
+    /// How long a client may take to send the head of a request, also of the next one on a connection that is kept
+    /// open: more than a proxy in front keeps connections that are idle.
     pub(crate) header_s: Seconds,
     /// Connections at the same time; more wait to be accepted.
     pub(crate) max_connections: usize,

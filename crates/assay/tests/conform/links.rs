@@ -1,5 +1,6 @@
 //! What the OpenAPI document shows can be done, on a service where there is something of everything: each example of a
-//! request is sent as it stands, and schemathesis follows the links until it has reached every operation that one leads to.
+//! request is sent as it stands, and schemathesis follows the links until it has reached every operation that one leads
+//! to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -14,7 +15,8 @@ use serde_json::{Value, json};
 use crate::fuzz::LIMITS;
 use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
 
-/// Rounds of requests along links. The first takes all, each further one those that lead to what was not reached before.
+/// Rounds of requests along links. The first takes all, each further one those that lead to what was not reached
+/// before.
 const ROUNDS: u32 = 8;
 /// Chains of requests in a round.
 const CHAINS: &str = "40";
@@ -180,8 +182,8 @@ impl Operation<'_> {
 }
 
 impl Prepared {
-    /// Sends an example with curl, which reads `@policy.zip` from the folder. Only what no document can have is put in: ids,
-    /// a valid key, the policy server's port.
+    /// Sends an example with curl, which reads `@policy.zip` from the folder. Only what no document can have is put in:
+    /// ids, a valid key, the policy server's port.
     fn send(&self, operation: &Operation<'_>, (kind, example): (&str, &Value), turn: usize) {
         let path = operation.path.replace("{job_id}", &self.jobs[0]).replace("{id}", &self.released[0]);
         let mut curl = Command::new("curl");
@@ -256,8 +258,8 @@ impl Prepared {
         })
     }
 
-    /// A round of requests along links between these operations: how many calls of each came by one, and were answered well
-    /// (`reached`) or not (`refused`).
+    /// A round of requests along links between these operations: how many calls of each came by one, and were answered
+    /// well (`reached`) or not (`refused`).
     fn follow(&self, round: u32, among: &BTreeSet<&str>) -> Value {
         let base = format!("http://{}", self.server.address());
         // Its own guesses of what leads where are left to the other test.

@@ -1,7 +1,8 @@
 //! The real service in the hands of other people's programs: schemathesis throws generated requests at it, validators
 //! read its OpenAPI document, clients that a generator made of the document complete a verification.
 //!
-//! They live in `vendor/dev-venv` and `vendor/node`; what they are told of the service stands in the files beside this one.
+//! They live in `vendor/dev-venv` and `vendor/node`; what they are told of the service stands in the files beside this
+//! one.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

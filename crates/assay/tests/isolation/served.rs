@@ -17,7 +17,8 @@ fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// What a policy finds that runs as the service's own user and knows where to look; its own file shows that it can find.
+/// What a policy finds that runs as the service's own user and knows where to look; its own file shows that it can
+/// find.
 fn told(client: &Client, pid: u32, places: &[&str]) -> String {
     let source = format!("HOST_PID = {pid}\nHOST_PATHS = {places:?}\n{}", include_str!("../policies/searches.py"));
     let zip = archive(&[("policy.py", source.as_bytes()), ("decoy.txt", b"canary-decoy")]);

@@ -27,7 +27,8 @@ pub(crate) fn differences(data: &Path, records: &Connection) -> Vec<String> {
     extra.chain(named.difference(&found).map(|name| format!("there is no {name}"))).collect()
 }
 
-/// What the records call a file: an artifact without what packing adds to its name, a version of a scenario by its digest.
+/// What the records call a file: an artifact without what packing adds to its name, a version of a scenario by its
+/// digest.
 fn recorded(name: &str) -> String {
     let version = name.strip_prefix(SCENARIOS).and_then(|name| name.get(..DIGEST_CHARS));
     version.map_or_else(|| name.trim_end_matches(PACKED).to_owned(), |digest| format!("{SCENARIOS}{digest}"))

@@ -1,9 +1,9 @@
-//! kill -9 of the server, of simulators, interpreters and monitors at random moments, while several accounts have jobs: no
-//! accepted job is lost, no episode counted twice, no violation undone, no file left that no record names, and every statement
-//! holds.
+//! kill -9 of the server, of simulators, interpreters and monitors at random moments, while several accounts have jobs:
+//! no accepted job is lost, no episode counted twice, no violation undone, no file left that no record names, and every
+//! statement holds.
 //!
-//! `ASSAY_KILLS` is how many processes are killed, `ASSAY_KILLS_SEED` chooses the moments and the victims, as far as the
-//! machine allows.
+//! `ASSAY_KILLS` is how many processes are killed, `ASSAY_KILLS_SEED` chooses the moments and the victims, as far as
+//! the machine allows.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Far above the longest life of a server.
 const LIFE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Violates in about half of its attempts, then goes on slowly for two simulated seconds, so that there is time to be killed
-/// after the violation. In the other attempts it is the reference.
+/// Violates in about half of its attempts, then goes on slowly for two simulated seconds, so that there is time to be
+/// killed after the violation. In the other attempts it is the reference.
 const WAVERING: &str = "
 import time
 

@@ -50,8 +50,8 @@ impl Tally {
     }
 }
 
-/// Kills children of the server at random moments until `until.0` and until some `episodes` have ended, at most `until.1`.
-/// Faster than a busy machine runs episodes, a job would rightly be given up in the end.
+/// Kills children of the server at random moments until `until.0` and until some `episodes` have ended, at most
+/// `until.1`. Faster than a busy machine runs episodes, a job would rightly be given up in the end.
 pub(crate) fn hunt(
     assay: &Assay,
     dice: &mut Dice,

@@ -187,8 +187,8 @@ fn a_submission_changes_at_the_points_of_its_grid() {
     assert_eq!((&last["done"], &last["at"]), (&json!(true), &detail["completed_at"]), "{last}");
 }
 
-/// An interpreter is started when one before it is taken. If secret episodes took those that others wait for, everybody could
-/// read from the age of theirs when that was, and so what the policy of an open season wanted to tell.
+/// An interpreter is started when one before it is taken. If secret episodes took those that others wait for, everybody
+/// could read from the age of theirs when that was, and so what the policy of an open season wanted to tell.
 #[test]
 fn no_interpreter_is_as_old_as_a_secret_episode() {
     let assay = assay();
@@ -294,7 +294,8 @@ fn released(client: &Client, id: &str, commitment: &Value, secret: &SeasonSecret
     assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(true)), "{}", replayed.body);
 }
 
-/// Every answer of every route that a competitor and the host can ask, every artifact that they are led to, and the log.
+/// Every answer of every route that a competitor and the host can ask, every artifact that they are led to, and the
+/// log.
 fn search_everything(hidden: &Hidden, server: &Server, admin: &Client, members: &[(&str, Client, String)]) {
     let document = admin.get("/openapi.json").body;
     let ids: Vec<&str> = members.iter().map(|(_, _, id)| id.as_str()).collect();

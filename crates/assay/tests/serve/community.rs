@@ -183,7 +183,8 @@ fn a_machine_that_is_too_busy_blames_no_scenario() {
     let (server, client) = serve(&assay);
     let installed = installed(&assay);
     let other = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
-    // A checker that gets no processor at all. It lives for a moment only: where it is missed, the next version is published.
+    // A checker that gets no processor at all. It lives for a moment only: where it is missed, the next version is
+    // published.
     let (missed, before, answer) = (0..CHECKER_TRIES)
         .find_map(|patch| {
             let (other, version, before) = (other.clone(), format!("1.0.{patch}"), leftovers(&assay, &installed));

@@ -64,7 +64,8 @@ fn a_full_disk_delays_jobs_and_fails_none() {
     });
 }
 
-/// The log tells of the full disk once, with what to do, and of its end once, whatever was refused and run again meanwhile.
+/// The log tells of the full disk once, with what to do, and of its end once, whatever was refused and run again
+/// meanwhile.
 #[track_caller]
 fn told_once(server: &Server) {
     wait_for("the end of the full disk in the log", JOB_LIMIT, || {

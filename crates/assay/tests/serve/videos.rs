@@ -17,7 +17,8 @@ use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serv
 const EPISODES: u32 = 2;
 /// For a renderer to be gone, or files.
 const GONE_LIMIT: Duration = Duration::from_secs(60);
-/// Pushes the cart over its limit, then gives up after half a simulated second: each episode has a violation, and few frames.
+/// Pushes the cart over its limit, then gives up after half a simulated second: each episode has a violation, and few
+/// frames.
 const RECKLESS: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 1.5:\n        raise RuntimeError('seen enough')\n    return np.array([12.0])\n";
 
 fn submit(client: &Client) -> String {

@@ -1,5 +1,5 @@
-//! Attacks on blame and attempts: a policy that has violated a critical clause tries to have the attempt thrown away, or
-//! to put the blame elsewhere. And the other side: what other processes do to a policy is not its fault.
+//! Attacks on blame and attempts: a policy that has violated a critical clause tries to have the attempt thrown away,
+//! or to put the blame elsewhere. And the other side: what other processes do to a policy is not its fault.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A policy's budgets are its scenario's: CPU time of all threads, also between two calls, the import, the whole process,
-//! memory, size.
+//! A policy's budgets are its scenario's: CPU time of all threads, also between two calls, the import, the whole
+//! process, memory, size.
 
 use std::path::PathBuf;
 

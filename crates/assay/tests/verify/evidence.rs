@@ -148,8 +148,8 @@ fn over_the_limit_images_are_left_out() {
 /// Episodes that share a job's room, so that an episode's can be chosen finely.
 const SHARES: u64 = 24;
 
-/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report, the log, what is told
-/// of its video. The job has so many MiB for its evidence, and the other episodes end at once.
+/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report, the log, what
+/// is told of its video. The job has so many MiB for its evidence, and the other episodes end at once.
 #[track_caller]
 fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value, String) {
     let source = format!(

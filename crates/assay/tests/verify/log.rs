@@ -1,5 +1,5 @@
-//! `log.mcap` and `images.mcap` in other people's readers: `read_log.py` decodes every message with the published schemas and compares
-//! what they say with the trace.
+//! `log.mcap` and `images.mcap` in other people's readers: `read_log.py` decodes every message with the published
+//! schemas and compares what they say with the trace.
 
 use std::path::Path;
 use std::process::Command;

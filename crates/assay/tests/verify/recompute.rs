@@ -1,5 +1,5 @@
-//! `docs/recompute.py` and `docs/replay.py`: a report's numbers follow from the physics, by programs that have nothing of
-//! ours, and a forged recording does not pass them.
+//! `docs/recompute.py` and `docs/replay.py`: a report's numbers follow from the physics, by programs that have nothing
+//! of ours, and a forged recording does not pass them.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,8 @@ fn kept(assay: &Assay, scenario: &str, policy: &str, episodes: &str) {
 fn every_number_follows_from_the_recordings() {
     let assay = assay();
     // Plain limits; violations; arithmetic, an implication and a window.
-    // Contacts, distances, joints and torques; gates crossed in order; people who move, approached; a load that is shaken.
+    // Contacts, distances, joints and torques; gates crossed in order; people who move, approached; a load that is
+    // shaken.
     for (scenario, policy, episodes) in [
         (CARTPOLE, "reference", "2"),
         (CARTPOLE, "reckless", "2"),
@@ -103,7 +104,8 @@ fn a_number_that_does_not_follow_is_named() {
     assert_eq!(recompute(&assay.path("out")).status.code(), Some(2));
 }
 
-/// Everything in these folders fits together but for the physics: each was believed when signals were taken as recorded.
+/// Everything in these folders fits together but for the physics: each was believed when signals were taken as
+/// recorded.
 #[test]
 fn a_forged_recording_is_named() {
     let assay = assay();

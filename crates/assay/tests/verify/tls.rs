@@ -1,5 +1,5 @@
-//! Encrypted policy servers: whose certificates are believed. Authorities and certificates are made here, servers listen
-//! on loopback.
+//! Encrypted policy servers: whose certificates are believed. Authorities and certificates are made here, servers
+//! listen on loopback.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -21,8 +21,8 @@ const STATEMENT_END: &str = ".intoto.json";
 /// Files below a folder of evidence that are looked at: 10,000 episodes have fewer.
 const MAX_FILES: usize = 200_000;
 
-/// A statement about what was drawn of an episode: `episodes/NNN/video.intoto.json`. It says nothing of numbers; the job's own
-/// statement does, which it names.
+/// A statement about what was drawn of an episode: `episodes/NNN/video.intoto.json`. It says nothing of numbers; the
+/// job's own statement does, which it names.
 pub(super) fn rendering(arguments: &AttestVerify, file: &[u8], known: &PublishedKeys) -> Result<Code, Failure> {
     let (statement, key) = match attest::check_rendering(file, known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
@@ -91,8 +91,9 @@ impl Beside {
     }
 }
 
-/// Looks at all files below `folder/episodes` that are not in `listed`: a statement of a drawing must be by a key that is
-/// trusted and about this job (the hash of whose statement is `job`) and episode, its files the ones that were signed. `Ok(Err(why))` is one that does not hold.
+/// Looks at all files below `folder/episodes` that are not in `listed`: a statement of a drawing must be by a key that
+/// is trusted and about this job (the hash of whose statement is `job`) and episode, its files the ones that were
+/// signed. `Ok(Err(why))` is one that does not hold.
 pub(super) fn beside(
     listed: &[Evidence],
     (job, known, keyid): (&str, &PublishedKeys, Option<&str>),
