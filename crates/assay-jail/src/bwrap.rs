@@ -10,7 +10,7 @@ use crate::{Bind, JailSpec, Profile};
 const INSIDE_ID: &str = "65534";
 /// The devices of every jail. `--dev` would mount a writable tmpfs.
 pub(crate) const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
-/// What software OpenGL needs from the host in addition to `/usr`: folders, or links into `/usr`.
+/// System folders (or links into `/usr`) that software OpenGL needs from the host in addition to `/usr`.
 pub(crate) const SYSTEM_FOLDERS: [&str; 3] = ["/lib", "/lib64", "/lib32"];
 
 /// Descriptors for bubblewrap itself.

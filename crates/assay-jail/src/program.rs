@@ -32,7 +32,7 @@ pub enum ProgramError {
     Refused {
         /// The program.
         program: PathBuf,
-        /// What the loader said.
+        /// The loader's message.
         message: String,
     },
     /// A copy for the jail's user.

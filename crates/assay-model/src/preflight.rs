@@ -17,7 +17,7 @@ pub struct Preflight {
     pub policy_name: String,
     /// SHA-256 of the archive, hexadecimal; `null` for a server.
     pub policy_sha256: Option<String>,
-    /// How the policy was identified.
+    /// Identification of the policy.
     pub policy_identity: PolicyIdentity,
     /// Protocol of the policy server; `null` for an archive, and for a server that was not reached.
     pub speaks: Option<String>,

@@ -8,7 +8,7 @@ use crate::{
     PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Statistics, Verdict,
 };
 
-/// How the evaluated policy was identified.
+/// Identification of the evaluated policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyIdentity {
@@ -184,7 +184,7 @@ pub struct JobHeader {
     pub policy_name: String,
     /// SHA-256 of the archive (of a canonical listing for a folder or file), hexadecimal; `null` for a server.
     pub policy_sha256: Option<String>,
-    /// How the policy was identified.
+    /// Identification of the policy.
     pub policy_identity: PolicyIdentity,
     /// Actions of a policy server's answer that are carried out before it is asked again; `null` for all of them, and
     /// for an archive.

@@ -42,7 +42,7 @@ pub enum RuntimeError {
     Incomplete {
         /// Its folder.
         root: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
     /// The copy for the jail's user failed.

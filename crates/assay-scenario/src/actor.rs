@@ -1,4 +1,4 @@
-//! What moves by itself: people, vehicles, obstacles. Each is a mocap body of the scene that follows a track, which is
+//! Bodies that move by themselves: people, vehicles, obstacles. Each is a mocap body of the scene on a track that is
 //! drawn before the episode begins: nothing that a policy does changes it. Only when it goes along that track depends
 //! on the policy, where the actor stops for something.
 
@@ -22,10 +22,10 @@ const MAX_TRIES: usize = 1000;
 pub struct Actor {
     /// A mocap body of the scene.
     pub body: String,
-    /// How it moves.
+    /// Its motion.
     #[serde(flatten)]
     pub motion: Motion,
-    /// What it does not walk into; unless given, it stops for nothing.
+    /// Geoms that it does not walk into; by default it stops for nothing.
     #[serde(default)]
     pub stops_for: Option<StopsFor>,
 }
@@ -37,11 +37,11 @@ pub struct Actor {
 pub struct StopsFor {
     /// A group of geoms.
     pub group: String,
-    /// How near it comes by itself, in m.
+    /// Smallest distance that it keeps by itself, in m.
     pub gap_m: f64,
 }
 
-/// How an actor moves. It turns its x axis to where it goes.
+/// The motion of an actor, whose x axis points in the direction of travel.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Motion {
@@ -54,7 +54,7 @@ pub enum Motion {
         /// When it sets out, s.
         #[serde(default = "zero")]
         start_s: Scalar,
-        /// What follows the last waypoint.
+        /// Behaviour after the last waypoint.
         #[serde(default)]
         repeat: Repeat,
     },
@@ -76,7 +76,7 @@ fn zero() -> Scalar {
     Scalar::Number(0.0)
 }
 
-/// What an actor does at the end of its path.
+/// Behaviour of an actor at the end of its path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {

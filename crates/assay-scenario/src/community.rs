@@ -1,4 +1,4 @@
-//! What a scenario from a stranger has to keep beside the format: it is run on machines of people who did not write it.
+//! Additional rules for scenarios from untrusted authors, which run on other people's machines.
 
 use assay_model::{AccountId, ScenarioCard, ScenarioId, sanitise};
 
@@ -101,7 +101,7 @@ impl Scenario {
         Ok(Self { id, ..self })
     }
 
-    /// What a client reads about it when a stranger wrote it: every text made fit to be shown.
+    /// Returns the description of an untrusted author's scenario for clients, with every text sanitised.
     #[must_use]
     pub fn community_card(&self) -> ScenarioCard {
         let line = |text: &str, limit| sanitise(text, limit).replace(['\n', '\t'], " ");

@@ -1,4 +1,4 @@
-//! What disturbs a world from outside while an episode runs.
+//! External disturbances of a world during an episode.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub enum Disturbance {
         body: String,
         /// Range of the time at which it begins, in s.
         at_s: [f64; 2],
-        /// How long it lasts, in s.
+        /// Duration, in s.
         duration_s: f64,
         /// Range of the force's size in N.
         force_n: [f64; 2],
@@ -47,7 +47,7 @@ pub struct Push {
 }
 
 impl Disturbance {
-    /// What is wrong: the key below `disturbance[N]`, and the remedy.
+    /// Checks the disturbance; an error has the key below `disturbance[N]`, and the remedy.
     pub(crate) fn check(&self, time_limit_s: f64) -> Result<(), (&'static str, &'static str)> {
         let Self::Push { body, at_s, duration_s, force_n, heading_rad, elevation_rad } = self;
         if body.is_empty() {

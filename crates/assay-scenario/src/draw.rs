@@ -1,4 +1,4 @@
-//! What an episode draws: a pure function of the scenario and the world's seed.
+//! The random draws of an episode: a pure function of the scenario and the world's seed.
 
 use assay_model::Generator;
 use assay_stl::{BoundFormula, Formula};
@@ -13,11 +13,11 @@ const MAX_TRIES: usize = 10_000;
 pub struct Draw {
     /// Every drawn number by name, in the order drawn.
     pub parameters: Vec<(String, f64)>,
-    /// What to set in the world, in order.
+    /// Settings of the world, in order.
     pub settings: Vec<Setting>,
     /// Forces from outside.
     pub pushes: Vec<Push>,
-    /// How the scenario's actors move, in their order.
+    /// Tracks of the scenario's actors, in their order.
     pub tracks: Vec<Track>,
 }
 
@@ -46,7 +46,7 @@ pub enum DrawError {
         body: String,
         /// The number that is wrong.
         what: &'static str,
-        /// What was drawn.
+        /// The drawn value.
         value: f64,
     },
     /// A `[[set]]` value that is no number.
@@ -54,7 +54,7 @@ pub enum DrawError {
     Expression {
         /// As written.
         expression: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

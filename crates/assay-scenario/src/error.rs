@@ -1,4 +1,4 @@
-//! Why a scenario can't be used, naming file, key and remedy.
+//! Errors of unusable scenarios, with file, key and remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub enum ScenarioError {
     Missing {
         /// Which.
         path: PathBuf,
-        /// What it is for.
+        /// Its purpose.
         purpose: &'static str,
     },
     /// A link stands where a file should.
@@ -49,7 +49,7 @@ pub enum ScenarioError {
     Mjcf {
         /// Which file, relative to the scenario's folder.
         file: String,
-        /// What is wrong and what would be right.
+        /// The problem, and how to correct it.
         problem: String,
     },
     /// A text that is not taken.
@@ -57,7 +57,7 @@ pub enum ScenarioError {
     Text {
         /// Which file.
         file: &'static str,
-        /// What is wrong and what would be right.
+        /// The problem, and how to correct it.
         problem: String,
     },
     /// A value that makes no sense.
@@ -67,7 +67,7 @@ pub enum ScenarioError {
         file: &'static str,
         /// Path of the key, such as `clause[2].formula`.
         key: String,
-        /// What is wrong and what would be right.
+        /// The problem, and how to correct it.
         problem: String,
     },
 }

@@ -64,7 +64,7 @@ pub const MAX_IMAGE_HZ: f64 = 10.0;
 pub const MAX_BANDWIDTH: f64 = 0.25;
 /// Most cameras in an observation.
 pub const MAX_CAMERAS: usize = 4;
-/// How the name of an image in the observation begins.
+/// Prefix of the name of an image in the observation.
 pub const IMAGE_PREFIX: &str = "images/";
 /// Longest file of a scenario that is read whole (TOML, Markdown), in bytes.
 pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;

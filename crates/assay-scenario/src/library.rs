@@ -41,7 +41,7 @@ pub struct Library {
     robots: PathBuf,
 }
 
-/// Why a scenario was not found.
+/// A scenario that was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The library's folder can't be read.
@@ -61,15 +61,15 @@ pub enum LibraryError {
     Collections {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// No such scenario.
     #[error("there is no scenario {name:?}{}", suggest(.name, .known))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: Vec<String>,
     },
 }

@@ -34,11 +34,11 @@ pub struct Scenario {
     pub description: String,
     /// `README.md`: what a policy author works from.
     pub long_description: String,
-    /// What the policy is told to do.
+    /// The task that the policy receives, in words.
     pub instruction: Option<String>,
     /// 1 (easy) to 5.
     pub difficulty: u8,
-    /// What a perfect submission scores.
+    /// Score of a perfect submission.
     pub max_score: u32,
     /// Whole simulated seconds of an episode.
     pub time_limit_s: u32,
@@ -50,17 +50,17 @@ pub struct Scenario {
     pub robots: Vec<Robot>,
     /// Named globs over geoms and bodies.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// What an action does.
+    /// The control mode and its actions.
     pub control: Control,
-    /// What episodes draw, in order.
+    /// Parameters drawn for each episode, in order.
     pub parameters: Vec<(String, Distribution)>,
     /// Bodies placed without overlap.
     pub placements: Vec<Placement>,
-    /// What is set from the draws.
+    /// Settings computed from the draws.
     pub sets: Vec<(Target, Scalar)>,
-    /// What disturbs the world while an episode runs.
+    /// Disturbances of the world during an episode.
     pub disturbances: Vec<Disturbance>,
-    /// What moves by itself.
+    /// Bodies that move by themselves.
     pub actors: Vec<Actor>,
     /// Terms of the observation, in wire order.
     pub observations: Vec<Observation>,
@@ -76,7 +76,7 @@ pub struct Scenario {
     pub budget: Budget,
     /// For arena and statistics.
     pub arena: Arena,
-    /// What the video shows.
+    /// Camera of the video.
     pub camera: Option<Camera>,
     /// SHA-256 over the scenario's and its robots' files, hexadecimal.
     pub digest: String,
@@ -95,7 +95,7 @@ pub struct Robot {
     pub mount: String,
     /// Start posture, rad per arm joint.
     pub qpos: Vec<f64>,
-    /// What it is.
+    /// The robot model.
     pub model: RobotModel,
     /// Folder of the model.
     pub folder: PathBuf,
@@ -106,11 +106,11 @@ pub struct Robot {
 pub struct Stage {
     /// Its name.
     pub name: String,
-    /// What it is worth.
+    /// Points for reaching it.
     pub points: f64,
     /// The condition over signals (no temporal operators).
     pub when: BoundFormula,
-    /// How long it must hold, in s.
+    /// Time for which the condition must hold, in s.
     pub hold_s: f64,
 }
 
@@ -119,7 +119,7 @@ pub struct Stage {
 pub struct Success {
     /// The condition over signals.
     pub when: BoundFormula,
-    /// How long it must hold, in s.
+    /// Time for which the condition must hold, in s.
     pub hold_s: f64,
     /// Judged at the time limit only; otherwise the first success ends the episode.
     pub at_end: bool,
@@ -132,7 +132,7 @@ pub struct Clause {
     pub id: String,
     /// In words.
     pub title: String,
-    /// How grave a violation is.
+    /// Level of the clause.
     pub level: Level,
     /// Weight in the safety score, (0, 1].
     pub weight: f64,
@@ -236,7 +236,7 @@ impl Scenario {
         crate::digest::robot_folders(&self.robots)
     }
 
-    /// What a client reads about it.
+    /// Returns the description for clients.
     #[must_use]
     pub fn card(&self) -> ScenarioCard {
         ScenarioCard {

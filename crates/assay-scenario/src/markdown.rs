@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use assay_model::sanitise;
 use pulldown_cmark::{Event, Parser, Tag};
 
-/// How a link may begin.
+/// Permitted beginnings of a link.
 const SCHEMES: [&str; 4] = ["https://", "http://", "mailto:", "#"];
 /// Rounds of defusing: what is defused in one may let something else come alive, each time less.
 const MAX_ROUNDS: usize = 16;
@@ -29,7 +29,7 @@ pub(crate) fn harmless(text: &str) -> String {
     text.replace('<', "&lt;").replace('[', "&#91;")
 }
 
-/// What has to go: from where, to where, and what stands there instead. None overlaps another.
+/// Returns the replacements of active content: start, end and new text. They do not overlap.
 fn edits(text: &str) -> BTreeMap<usize, (usize, &'static str)> {
     let (mut edits, mut done) = (BTreeMap::new(), 0);
     for (event, range) in Parser::new(text).into_offset_iter() {

@@ -50,7 +50,7 @@ pub(crate) struct Document {
     pub(crate) instruction: Option<String>,
     #[schemars(range(min = 1, max = 5))]
     pub(crate) difficulty: u8,
-    /// What a perfect submission scores.
+    /// Score of a perfect submission.
     #[schemars(range(min = 1))]
     pub(crate) max_score: u32,
     /// Whole simulated seconds.

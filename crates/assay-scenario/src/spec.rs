@@ -1,4 +1,4 @@
-//! What a program needs to know of a scenario before it talks to it: spaces, rates, limits and clauses.
+//! The machine-readable description of a scenario: spaces, rates, limits and clauses.
 
 use assay_model::Level;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Spec {
     pub version: String,
     /// SHA-256 over all files of the scenario and of its robots.
     pub digest: String,
-    /// What to do, in words.
+    /// The task, in words.
     pub instruction: Option<String>,
     /// Control mode, as in `scenario.toml`.
     pub control_mode: &'static str,
@@ -130,7 +130,7 @@ pub struct BudgetMs {
 }
 
 impl Scenario {
-    /// What a program needs to know of it.
+    /// Returns the machine-readable description.
     #[must_use]
     pub fn spec(&self) -> Spec {
         let action = self.control.action.iter().map(|a| ActionNumber {

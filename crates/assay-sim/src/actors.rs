@@ -18,11 +18,11 @@ struct ActorMotion {
     /// Its orientation there, turned by the heading.
     quat: [f64; 4],
     stops: Option<Stops>,
-    /// How long it has stood still for others so far, s.
+    /// Total time for which it has stood still for others, s.
     delay_s: f64,
 }
 
-/// What an actor stops for: pairs of its own and other geoms, and how near it comes to them.
+/// Conditions for stopping: pairs of its own and other geoms, and the distance to keep.
 struct Stops {
     pairs: Vec<(usize, usize)>,
     gap_m: f64,

@@ -27,7 +27,7 @@ pub(crate) struct Controller {
     latency_steps: usize,
 }
 
-/// What an action moves.
+/// The actuation of an action.
 enum Actuation {
     /// Actuators that take the action's numbers as they are.
     Actuator(Vec<usize>),

@@ -1,4 +1,4 @@
-//! Why a world can't be built, and how physics ends.
+//! Errors of worlds that cannot be built, and the end of a simulation by its physics.
 
 /// A scenario that MuJoCo or our limits refuse.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum WorldError {
     /// A drawn number that makes no sense where it is set.
     #[error("scenario.toml: set: {what} can't be {value}; correct the value or what it is drawn from")]
     OutOfRange {
-        /// What is set.
+        /// The target of the setting.
         what: String,
         /// The number.
         value: f64,
@@ -44,9 +44,9 @@ pub enum WorldError {
     /// The compiled world is larger than allowed.
     #[error("scene: {what} is {value}, more than the {limit} allowed")]
     TooLarge {
-        /// What is counted.
+        /// The counted quantity.
         what: &'static str,
-        /// How much there is.
+        /// Its value.
         value: u64,
         /// The limit.
         limit: u64,
@@ -87,7 +87,7 @@ impl WorldError {
 pub struct Unstable {
     /// MuJoCo's name of the warning.
     pub kind: &'static str,
-    /// What `index` counts.
+    /// The things that `index` counts.
     pub what: &'static str,
     /// Degree of freedom or buffer.
     pub index: i32,

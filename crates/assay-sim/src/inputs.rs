@@ -1,4 +1,4 @@
-//! What acts on the physics from outside: controls, applied forces, bodies moved by hand. With the start state and the
+//! External inputs of the physics: controls, applied forces, mocap bodies. With the start state and the
 //! model, they decide the whole episode.
 
 use mujoco_rs::prelude::*;

@@ -40,7 +40,7 @@ pub(crate) enum Term {
     LastAction,
 }
 
-/// What a term reads from beside the physics.
+/// Sources of an observation besides the physics.
 pub(crate) struct Sources<'a> {
     pub(crate) data: &'a mut Data,
     /// Signals of the last sample, `time` first.

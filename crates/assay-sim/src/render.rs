@@ -9,7 +9,7 @@ use crate::handle;
 /// A drawn frame: RGB, rows from the top, `3 * width * height` bytes.
 pub type RgbImage = Vec<u8>;
 
-/// Why nothing can be drawn.
+/// Rendering is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// No OpenGL context (EGL) could be had, or drawing failed.
@@ -54,7 +54,7 @@ impl Renderer {
     }
 }
 
-/// What OpenGL says when it can't draw.
+/// Converts an error of OpenGL.
 pub(crate) fn opengl(problem: &dyn std::fmt::Display) -> RenderError {
     RenderError::Gl(problem.to_string())
 }

@@ -1,5 +1,5 @@
-//! What a world looks like and does, for logs: bodies with their shapes, joints, contacts. Read after a step, poses and
-//! contacts are those of the moment at which the step began.
+//! The appearance and state of a world, for logs: bodies with their shapes, joints, contacts. Read after a step, poses
+//! and contacts are those of the moment at which the step began.
 
 use mujoco_rs::prelude::*;
 
@@ -151,7 +151,7 @@ impl Simulation {
         })
     }
 
-    /// How many geoms there are.
+    /// Returns the number of geoms.
     #[must_use]
     pub fn geoms(&self) -> usize {
         self.model().geom_bodyid().len()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What the fake does with a request.
+/// The fake's answer to a request.
 #[derive(Debug, Clone)]
 pub enum Saying {
     /// A chat completion with this content, of 100 tokens.

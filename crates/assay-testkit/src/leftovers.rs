@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// The niceness of who comes last.
 const LEAST: i32 = 19;
-/// What the names of monitors begin with.
+/// Prefix of the names of monitors.
 const MONITOR: &str = "assay-jail-";
 
 /// A process whose name (`argv[0]`) or mounts belong to a folder of ours.
@@ -55,7 +55,7 @@ impl Jailed {
         self.signal(Signal::STOP);
     }
 
-    /// How many threads it has; 0 when it has ended.
+    /// Returns its number of threads; 0 once it has ended.
     #[must_use]
     pub fn threads(&self) -> usize {
         fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)

@@ -27,7 +27,7 @@ pub struct Assay {
     program: PathBuf,
     /// The installation that it uses.
     home: PathBuf,
-    /// What starts it, with arguments; nothing for itself.
+    /// The command that starts it, with arguments; empty if it is started directly.
     starter: Vec<String>,
     /// Added to its environment.
     environment: Vec<(String, String)>,
@@ -37,7 +37,7 @@ pub struct Assay {
     runs: AtomicU32,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     /// Exit code; 128 + signal for a killed process.
@@ -190,7 +190,7 @@ impl Assay {
         &self.program
     }
 
-    /// What is set in its environment.
+    /// Returns the variables of its environment.
     pub(crate) fn environment(&self) -> Vec<(String, PathBuf)> {
         let own = self.environment.iter().map(|(name, value)| (name.clone(), PathBuf::from(value)));
         let places =
@@ -252,7 +252,7 @@ impl Running {
         kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    /// What it has written to standard error so far.
+    /// Returns its standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()

@@ -67,7 +67,7 @@ impl Server {
         self.running.pid()
     }
 
-    /// What it has logged so far.
+    /// Returns its log so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.running.stderr()

@@ -68,7 +68,7 @@ impl SmallDisk {
         path
     }
 
-    /// What is free.
+    /// Returns the free space in bytes.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         let found = rustix::fs::statvfs(&self.0).unwrap();

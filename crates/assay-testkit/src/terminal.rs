@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::Assay;
 
 impl Assay {
-    /// What the program writes to a terminal with so many columns, run to its end. Line ends are those of files.
+    /// Returns the program's output to a terminal of this width, run to its end. Line ends are those of files.
     ///
     /// # Panics
     /// The system gives no terminal.

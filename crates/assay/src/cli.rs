@@ -265,7 +265,7 @@ pub(crate) struct Render {
     pub(crate) signing: Signing,
 }
 
-/// How a policy server is asked.
+/// Options for a policy server.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a policy server")]
 pub(crate) struct ServerOptions {
@@ -560,7 +560,7 @@ pub(crate) enum Keys {
         /// The account that the key belongs to
         #[arg(long, default_value = "default")]
         account: String,
-        /// What the key may do: read, verify, submit, publish, review, admin
+        /// Scopes of the key: read, verify, submit, publish, review, admin
         #[arg(long, value_delimiter = ',', default_value = "read,verify")]
         scopes: Vec<String>,
         /// Days until it expires [default: never]

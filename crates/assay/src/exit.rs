@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use assay_model::Verdict;
 
-/// What the process tells its caller.
+/// Exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     /// SAFE, or a check that holds, or a command that did its work.

@@ -1,4 +1,4 @@
-//! How the allocator is to behave.
+//! Settings of the allocator.
 #![expect(unsafe_code, reason = "the C library's setting has no safe wrapper")]
 
 use std::thread::available_parallelism;

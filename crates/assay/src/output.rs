@@ -25,7 +25,7 @@ const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCE
 pub(crate) struct Output {
     path: PathBuf,
     existed: bool,
-    /// What may be removed.
+    /// Entries that may be removed.
     ours: Vec<&'static str>,
 }
 

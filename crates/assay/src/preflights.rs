@@ -16,7 +16,7 @@ use crate::service::NOT_RUN;
 #[derive(Debug)]
 pub(crate) struct EnginePreflights {
     pub(crate) engine: Arc<Engine>,
-    /// What archives may have: the setting's.
+    /// Limits of archives, from the settings.
     pub(crate) limits: IntakeLimits,
     pub(crate) stopping: Cancel,
 }
@@ -61,7 +61,7 @@ impl EnginePreflights {
     }
 }
 
-/// How a client is told that an archive was not taken in.
+/// Converts an intake error for the client.
 pub(crate) fn refused(error: IntakeError) -> IntakeFailure {
     match error {
         // Its kind tells a full disk from a failure.

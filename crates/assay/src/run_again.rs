@@ -9,7 +9,7 @@ use assay_worker::Installation;
 
 use crate::cli::Verify;
 
-/// How the command of `arguments`, which found `installation` and `scenario`, is given again.
+/// Returns the command that repeats `arguments`, which found `installation` and `scenario`.
 pub(crate) fn of(arguments: &Verify, installation: &Installation, scenario: &Scenario) -> RunAgain {
     let whole =
         |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());

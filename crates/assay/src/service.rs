@@ -51,7 +51,7 @@ const SCENARIOS: &str = "scenarios";
 /// Folder of the calls of policy servers in the data folder.
 const SERVERS: &str = "servers";
 
-/// What a client hears; the operator's log says why.
+/// Message for clients; the operator's log has the reason.
 pub(crate) const NOT_RUN: &str =
     "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
 
@@ -198,7 +198,7 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stop| *stop).await);
 }
 
-/// What an operator must not overlook.
+/// Warns the operator of weak isolation.
 fn tell_isolation(engine: &Engine) {
     match (engine.runs_policies(), engine.isolation_warning()) {
         (Err(refusal), _) => eprintln!("assay: uploaded policies are refused: {refusal}"),
@@ -278,7 +278,7 @@ fn state(
     })
 }
 
-/// What the operator chose, and what the engine is.
+/// Returns the API's settings from those of the operator and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();

@@ -1,4 +1,4 @@
-//! What a command is to evaluate: files that are taken in, or a policy server.
+//! The policy that a command evaluates: uploaded files, or a policy server.
 
 use std::path::Path;
 

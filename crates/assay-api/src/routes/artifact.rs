@@ -18,7 +18,7 @@ use crate::http::{ApiError, ErrorCode};
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
-/// What is signed, beside the path.
+/// The signed query parameters besides the path.
 #[derive(Debug, Deserialize)]
 pub(super) struct Signature {
     #[serde(deserialize_with = "as_written")]
@@ -147,7 +147,7 @@ pub(super) fn unsigned() -> ApiError {
     ApiError::new(ErrorCode::Forbidden, "this address is not one that the service gave out")
 }
 
-/// Why there is no such artifact.
+/// Returns the error for a missing artifact.
 async fn missing(app: &App, job: JobId) -> ApiError {
     let removed = match app.records.job(None, job).await {
         Ok(record) => record.map(|record| record.removed).unwrap_or_default(),

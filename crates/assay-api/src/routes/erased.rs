@@ -1,4 +1,4 @@
-//! What is answered about what was removed.
+//! Responses about erased and removed resources.
 
 use assay_store::JobRecord;
 use jiff::Timestamp;
@@ -10,12 +10,12 @@ pub(crate) fn none(job: &JobRecord) -> Result<(), ApiError> {
     job.removed.erased_at.map_or(Ok(()), |at| Err(erased(at)))
 }
 
-/// What is answered about a job that was erased.
+/// Returns the error for an erased job.
 pub(super) fn erased(at: Timestamp) -> ApiError {
     gone("the job was erased", at)
 }
 
-/// What is answered about something that was removed.
+/// Returns the error for a removed resource.
 pub(super) fn gone(what: &str, at: Timestamp) -> ApiError {
     ApiError::new(ErrorCode::Gone, format!("{what} at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
 }

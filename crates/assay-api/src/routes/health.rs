@@ -8,19 +8,19 @@ use crate::http::{ApiError, ErrorCode, Json};
 use crate::state::App;
 use crate::{ApiSettings, disk};
 
-/// How the service is.
+/// State of the service.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Health {
     /// `ok`.
     status: &'static str,
 }
 
-/// What a service that takes work can do.
+/// Capabilities of a service that accepts work.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Ready {
     /// `ready`.
     status: &'static str,
-    /// How policies are kept apart here.
+    /// Isolation of policies on this instance.
     isolation: Isolation,
     /// Whether uploaded policies are run here; policy servers are talked to in any case.
     runs_uploads: bool,

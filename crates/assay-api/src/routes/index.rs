@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::http::Json;
 use crate::state::App;
 
-/// What this is, and where its parts are.
+/// The service and the addresses of its parts.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Index {
     name: &'static str,

@@ -16,14 +16,14 @@ use crate::state::App;
 /// Longest name, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
-/// What the key is to be.
+/// The key to create.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewKey {
     /// The owner's name for it: 1 to 100 characters, some of which can be seen.
     #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     name: String,
-    /// What it may do; no more than the key that asks.
+    /// Its scopes; at most those of the key that creates it.
     #[schema(min_items = 1)]
     scopes: Vec<Scope>,
     /// Whose key it is; one's own account if absent.

@@ -52,7 +52,7 @@ fn admit(access: MetricsAccess, peer: Option<SocketAddr>, headers: &HeaderMap) -
     }
 }
 
-/// What changes without anybody counting.
+/// Updates the gauges that no event updates.
 async fn measure(app: &App) -> Result<(), ApiError> {
     let counts = app.records.counts().await?;
     let JobCounts { queued, running, judging, completed, failed, cancelled, oldest_queued, .. } = counts;

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says before its operations: authentication, a first request, limits, errors, events; and
+//! The introduction of the OpenAPI document: authentication, a first request, limits, errors, events; and
 //! its groups of operations, in the order in which clients need them.
 
 use std::fmt::Write as _;

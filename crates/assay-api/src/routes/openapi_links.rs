@@ -12,7 +12,7 @@ struct Link {
     to: &'static [(&'static str, &'static str)],
 }
 
-/// What can be asked of any verification.
+/// Operations that accept the id of any verification.
 const VERIFICATION: &[(&str, &str)] = &[
     ("verification", "job_id"),
     ("verification_events", "job_id"),

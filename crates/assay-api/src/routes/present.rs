@@ -1,4 +1,4 @@
-//! What is kept, as clients see it.
+//! Views of records for clients.
 
 use assay_model::{EpisodeResult, JobId, JobMode, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId};
 use assay_store::JobRecord;
@@ -71,7 +71,7 @@ pub(super) struct ScenarioSummary {
     difficulty: u8,
     /// Whole simulated seconds an episode may take.
     time_limit: u32,
-    /// What a perfect submission scores.
+    /// Score of a perfect submission.
     max_score: u32,
     version: String,
     /// SHA-256 over the scenario's files, hexadecimal.

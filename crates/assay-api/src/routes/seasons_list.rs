@@ -38,7 +38,7 @@ pub(super) struct SeasonView {
     /// SHA-256 of the secret, hexadecimal: known from the start.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     commitment: String,
-    /// What all worlds were drawn from, hexadecimal; `null` before the season is closed.
+    /// The secret from which all worlds were drawn, hexadecimal; `null` before the season is closed.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     secret: Option<String>,
     /// The same of the runs at the season's end.

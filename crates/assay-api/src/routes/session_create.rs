@@ -12,7 +12,7 @@ use crate::keys::KeyText;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 
-/// Who signs in.
+/// Credentials for signing in.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SignIn {
@@ -25,7 +25,7 @@ pub(super) struct SignIn {
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Session {
     account: AccountId,
-    /// What it may do: what its key may.
+    /// Scopes of the session: those of its key.
     scopes: Vec<Scope>,
     /// When it ends by itself; it ends with its key in any case.
     expires_at: Timestamp,

@@ -58,7 +58,7 @@ pub(crate) struct SubmissionDetail {
     progress: PublishedProgress,
     queue_position: Option<u32>,
     eta_s: Option<f64>,
-    /// Why `eta_s` is `null` while it has not ended.
+    /// Reason why `eta_s` is `null` for an unfinished submission.
     eta_reason: Option<String>,
     waiting_for: Option<String>,
     warnings: Vec<String>,

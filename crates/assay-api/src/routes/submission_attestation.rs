@@ -15,10 +15,10 @@ use super::verify_report::{signed, signed_text, with_result};
 use crate::http::{ApiError, Caller, Json};
 use crate::state::App;
 
-/// What there will be.
+/// Completes the message about a missing statement.
 const THERE_IS_ONE: &str = "there is a signed statement";
 
-/// What binds us to a statement that nobody may read yet.
+/// A commitment to a statement that is not yet public.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Commitment {
     submission_id: JobId,

@@ -17,7 +17,7 @@ use crate::state::App;
 /// Seconds after which to ask again while another replay runs.
 const RETRY_S: HeaderValue = HeaderValue::from_static("10");
 
-/// What to run again.
+/// The episode to run again.
 #[derive(Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewReplay {

@@ -117,7 +117,7 @@ pub(super) async fn signed_text(app: &App, job: &JobRecord, document: SignedDocu
     app.records.signed_document(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
 }
 
-/// What to draw of an episode; nothing where that was erased, or is not what it should be.
+/// Returns the plots of an episode; `None` if they were erased or are invalid.
 async fn plots_of(app: &App, report: &JobReport, episode: u32) -> Option<EpisodePlots> {
     let result = report.episode_details.iter().find(|result| result.episode == episode)?;
     let file = result.evidence.iter().find(|file| file.name.ends_with(files::PLOTS))?;

@@ -15,7 +15,7 @@ use crate::state::App;
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewReview {
-    /// What is decided.
+    /// The decision.
     decision: ReviewDecision,
     /// Why: 1 to 4096 characters, some of which can be seen.
     #[schema(min_length = 1, max_length = 4096, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]

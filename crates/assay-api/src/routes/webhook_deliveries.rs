@@ -30,7 +30,7 @@ struct WebhookDeliveryView {
     url: String,
     #[schema(value_type = WebhookDeliveryState)]
     state: &'static str,
-    /// How often it was tried.
+    /// Number of attempts.
     attempts: u32,
     /// When it is tried again; null before the first attempt, and when it is not tried again.
     next_attempt_at: Option<Timestamp>,
@@ -58,7 +58,7 @@ struct Attempt {
     at: Timestamp,
     /// HTTP status of the answer; null where there was none.
     status: Option<u16>,
-    /// Why it failed; null when the message was confirmed (2xx).
+    /// Reason for the failure; null when the message was confirmed (2xx).
     error: Option<String>,
 }
 

@@ -62,7 +62,7 @@ async fn a_rate_limit_window_is_used_up_and_renewed() {
         assert_eq!((answer.status.as_u16(), answer.code()), (429, "RATE_LIMITED"), "{}", answer.body);
         assert_eq!(rate_limit(&answer), Some((60, 0, reset)));
         assert_eq!(answer.headers["retry-after"], "17");
-        assert!(answer.message().contains("60 GET requests a minute"), "{}", answer.message());
+        assert!(answer.message().contains("60 GET requests per minute"), "{}", answer.message());
         let details = &answer.body["error"]["details"];
         assert_eq!((&details["limit"], &details["maximum"]), (&json!("get_per_minute"), &json!(60)));
         assert_eq!(details["frees_at"], json!("2025-06-15T15:07:00Z"));

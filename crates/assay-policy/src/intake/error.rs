@@ -22,7 +22,7 @@ pub enum IntakeError {
     /// Not a supported archive.
     #[error("this is not a usable zip archive: {why}; pack the folder again with an ordinary zip program")]
     NotZip {
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// The archive is too large.
@@ -58,7 +58,7 @@ pub enum IntakeError {
     Entry {
         /// Its name, sanitised.
         entry: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: EntryProblem,
     },
     /// `policy.py` or `scenario.toml` is missing.
@@ -80,7 +80,7 @@ pub enum IntakeError {
     },
 }
 
-/// What is wrong with an entry.
+/// A problem of an archive entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryProblem {
     /// `/etc/passwd`, `C:\x`.

@@ -92,7 +92,7 @@ impl Pool {
         self.shared.on_disk()
     }
 
-    /// How many interpreters wait for a policy (some may still be importing numpy).
+    /// Returns the number of interpreters that wait for a policy (some may still be importing numpy).
     #[must_use]
     pub fn idle(&self) -> usize {
         self.shared.idle()

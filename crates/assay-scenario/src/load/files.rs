@@ -55,7 +55,7 @@ pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioErro
     Ok(())
 }
 
-/// What is wrong with this name, and what there is instead.
+/// Describes an unknown robot name and lists the known ones.
 fn unknown_robot(name: &str, robots: &Path) -> String {
     let folders = fs::read_dir(robots).into_iter().flatten().flatten().map(|entry| entry.path());
     let named = folders.filter(|path| path.join("robot.toml").is_file());

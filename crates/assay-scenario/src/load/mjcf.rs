@@ -1,6 +1,6 @@
-//! What can be said of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of
-//! its folder. MuJoCo follows `..` and absolute paths. The jail has little that could be found there, but a digest that
-//! does not cover what a scenario reads would be worth nothing.
+//! Checks of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of
+//! its folder. MuJoCo follows `..` and absolute paths. The jail contains little that could be found there, but a digest
+//! must cover everything that a scenario reads.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::ScenarioError;
 
 /// Largest MJCF file in bytes.
 const MAX_MJCF_BYTES: u64 = 16 * 1024 * 1024;
-/// How the name of a file with MJCF ends.
+/// Extension of files with MJCF.
 const EXTENSION: &str = "xml";
 /// Elements that load code, or say that it is to be loaded.
 const CODE: [&str; 2] = ["plugin", "extension"];
@@ -66,7 +66,7 @@ pub(crate) fn check_text(text: &str) -> Result<(), String> {
     }
 }
 
-/// How far the reader has come, at a border of characters.
+/// Returns the position of the reader, at a character boundary.
 fn position(reader: &Reader<&[u8]>, text: &str) -> usize {
     let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
     text.floor_char_boundary(at)

@@ -32,7 +32,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// What the base brakes with, m/s2.
+    /// Returns the deceleration of the base when braking, m/s2.
     pub fn braking(&self) -> f64 {
         self.deceleration.unwrap_or(self.acceleration)
     }

@@ -10,11 +10,11 @@ pub(super) const MAX_RAYS: u32 = 2048;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lidar {
-    /// What observations call it.
+    /// Name, used by observations.
     pub name: String,
     /// Site where it stands.
     pub site: String,
-    /// How many rays a scan has.
+    /// Number of rays per scan.
     pub rays: u32,
     /// Direction of the first ray, rad.
     pub start_rad: f64,

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How an action becomes motion.
+/// The control mode, which turns actions into motion.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
-    /// What the numbers of an action mean.
+    /// Meaning of the numbers of an action.
     pub mode: Mode,
     /// The robot, for modes that move one.
     pub robot: Option<String>,
@@ -24,7 +24,7 @@ pub struct Control {
     pub action: Vec<ActionSpec>,
 }
 
-/// What the numbers of an action mean.
+/// Meaning of the numbers of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

@@ -11,7 +11,7 @@ use crate::{Frame, MAX_IMAGE_HZ};
 pub struct Observation {
     /// Key in the policy's `observation`.
     pub name: String,
-    /// What it measures.
+    /// Kind of measurement.
     #[serde(flatten)]
     pub kind: ObservationKind,
     /// Standard deviation of the normal noise on each of its numbers, in their unit.
@@ -23,7 +23,7 @@ pub struct Observation {
     pub description: String,
 }
 
-/// What a term of the observation measures. All are float64 but images, which are bytes.
+/// Kind of a term of the observation. All are float64 but images, which are bytes.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
@@ -93,7 +93,7 @@ pub enum ObservationKind {
         /// Which of its scanners.
         lidar: String,
     },
-    /// What a camera sees: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images
+    /// Image of a camera: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images
     /// the last one is told again. Its name is `images/` and a word.
     Image {
         /// A camera of the scene, or `ROBOT/CAMERA` of a robot.

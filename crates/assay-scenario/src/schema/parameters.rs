@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::Target;
 
-/// What a parameter is drawn from.
+/// Distribution of a parameter.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", untagged)]
 pub enum Distribution {

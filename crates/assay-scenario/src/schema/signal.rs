@@ -118,7 +118,7 @@ pub enum Signal {
         /// Of which frame.
         of: Frame,
     },
-    /// How many of the frames have their origin inside a box.
+    /// Number of the frames whose origin is inside a box.
     Inside {
         /// The frames.
         of: Vec<Frame>,
@@ -171,26 +171,26 @@ pub enum Signal {
         /// Its greatest.
         high: [f64; 3],
     },
-    /// How many of a list of frames have been reached, in the order of the list.
+    /// Number of frames reached so far, in the order of the list.
     Visited {
-        /// What moves.
+        /// The moving frame.
         of: Frame,
         /// Where it shall pass.
         frames: Vec<Frame>,
         /// Reached means nearer than this, m.
         radius: f64,
     },
-    /// How many openings have been crossed, in the order of the list. An opening is a rectangle in the y-z plane of its
+    /// Number of openings crossed so far, in the order of the list. An opening is a rectangle in the y-z plane of its
     /// frame; crossing it means passing through it along the frame's x axis, not against it.
     Crossed {
-        /// What moves.
+        /// The moving frame.
         of: Frame,
         /// The middles of the openings.
         frames: Vec<Frame>,
         /// Half the openings' width (along y) and height (along z) in m.
         half_size: [f64; 2],
     },
-    /// How often another signal has turned round within the last `window_s`: from rising to falling or back, by more
+    /// Number of reversals of another signal within the last `window_s`: from rising to falling or back, by more
     /// than `band` each time.
     Reversals {
         /// The other signal.
@@ -200,7 +200,7 @@ pub enum Signal {
         /// A whole number of physics steps, in s.
         window_s: f64,
     },
-    /// How fast another signal grows, in its unit per second; 0 at the first step.
+    /// Rate of change of another signal, in its unit per second; 0 at the first step.
     Rate {
         /// The other signal.
         signal: String,

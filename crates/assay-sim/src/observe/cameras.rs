@@ -23,7 +23,7 @@ pub(crate) struct Cameras {
 struct View {
     camera: usize,
     period_s: f64,
-    /// How many images have been drawn.
+    /// Number of images rendered.
     drawn: u32,
     pixels: Vec<u8>,
 }
@@ -61,7 +61,7 @@ impl Cameras {
         Ok(())
     }
 
-    /// How many images each camera has drawn so far, and its last one.
+    /// Returns the number of images that each camera has rendered so far, and its last one.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.views.iter().map(|view| (view.drawn, view.pixels.as_slice()))
     }

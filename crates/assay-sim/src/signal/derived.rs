@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 /// A signal computed from another signal.
 pub(crate) enum Derived {
-    /// How fast the other one grows, in its unit per second.
+    /// Rate of change of another signal, in its unit per second.
     Rate { of: usize, before: Option<(f64, f64)>, value: f64 },
     /// Seconds that the other one has been below a value.
     Exposure { of: usize, below: f64, then_s: f64, total_s: f64 },
-    /// How often the other one has reversed within the last window.
+    /// Number of reversals of another signal within the last window.
     Reversals(Reversals),
 }
 

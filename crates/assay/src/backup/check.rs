@@ -14,12 +14,12 @@ use super::manifest::{BackupFile, BackupManifest};
 use super::named::Named;
 use crate::exit::{Failure, OrFail};
 
-/// What was found in a backup.
+/// The findings of a check.
 #[derive(Debug)]
 pub(crate) struct Findings {
     /// Its list.
     pub(crate) manifest: BackupManifest,
-    /// What is wrong with it, a line each.
+    /// Problems, one line each.
     pub(crate) problems: Vec<String>,
     /// The records, in a folder for the time being: this version's schema.
     pub(crate) records: Option<OpenRecords>,
@@ -117,7 +117,7 @@ fn records(
     Ok(Some(OpenRecords { records, _folder: scratch }))
 }
 
-/// Why the file that records name is not the one in the backup.
+/// Explains why the file named by the records is not the one in the backup.
 fn misplaced(
     folder: &Path,
     named: &Named,

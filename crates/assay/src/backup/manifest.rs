@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 512 << 20;
 /// Folders of a data folder whose files are backed up.
 const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct BackupManifest {
     /// The form of this list.
@@ -39,7 +39,7 @@ pub(crate) struct BackupManifest {
     pub(crate) episodes: u64,
     /// Every other file of the folder, sorted by path.
     pub(crate) files: Vec<BackupFile>,
-    /// What the records name and the data folder did not have.
+    /// Files named by the records that the data folder did not have.
     pub(crate) missing: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ impl BackupManifest {
         self.files.iter().map(|entry| entry.path.as_str()).chain([FILE_NAME]).collect()
     }
 
-    /// What all files take, in bytes.
+    /// Returns the total size of all files in bytes.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.files.iter().map(|entry| entry.size_bytes).sum()
     }

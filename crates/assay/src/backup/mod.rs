@@ -21,7 +21,7 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How the name of a folder ends that is not whole.
+/// Suffix of an incomplete backup's folder.
 const PARTIAL: &str = ".partial";
 /// Folders and files of a data folder that a backup has beside the records.
 const BLOBS: &str = "blobs";

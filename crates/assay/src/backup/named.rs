@@ -13,7 +13,7 @@ use super::{BLOBS, POLICIES, SCENARIOS, SERVERS};
 pub(super) enum Named {
     /// A policy's archive, by its path in the data folder.
     Policy(String),
-    /// How a job's policy server is called.
+    /// Credentials of a job's policy server.
     Call(JobId),
     /// A scenario's version, by its digest: its folder has more files.
     Scenario(String),

@@ -23,7 +23,7 @@ const MAX_JOBS: u32 = 100;
 pub(crate) struct Replayed {
     /// Its job.
     pub(crate) job: JobId,
-    /// What was found.
+    /// The result.
     pub(crate) report: ReplayReport,
 }
 

@@ -183,7 +183,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("can't read {}", path.display()))
 }
 
-/// What identifies a policy: the bytes of an archive, or the listing of a folder or file.
+/// Returns the identity of a policy: the hash of an archive's bytes, or of the listing of a folder or file.
 fn policy_hash(path: &Path) -> Result<String, Failure> {
     let script = path.extension().is_some_and(|extension| extension == "py");
     if path.is_file() && !script {

@@ -93,7 +93,7 @@ fn replay(arguments: &Backup, folder: &Path, found: &Findings, runtime: &Runtime
     replayed.map(Some).ours()
 }
 
-/// Why a replay speaks against the backup. On another machine a different result is to be expected.
+/// Explains why a replay contradicts the backup. On another machine, a different result is to be expected.
 fn differs(replayed: &Replayed) -> Option<String> {
     let report = &replayed.report;
     let unexplained = !report.same && report.fingerprint_differences.is_empty();
@@ -136,7 +136,7 @@ pub(super) fn text(manifest: &BackupManifest) -> String {
     text
 }
 
-/// What is wrong with it, a line each.
+/// Lists the problems, one line each.
 pub(super) fn problems(found: &Findings) -> String {
     let mut text = String::new();
     for problem in found.problems.iter().take(SHOWN) {

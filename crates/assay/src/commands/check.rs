@@ -83,7 +83,7 @@ fn plural(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What each observation holds.
+/// Describes the terms of the observation.
 fn sent(text: &mut String, found: &Preflight) {
     let rate = format!("The policy sees, {} times a simulated second, {} s", found.control_hz, found.time_limit_s);
     let _ = write!(text, "\n{}", screen::layout().paragraph(&rate, 0));
@@ -104,7 +104,7 @@ fn sent(text: &mut String, found: &Preflight) {
     text.push_str(&screen::layout().table(&["name", "type", "shape", "unit", "meaning"], &rows, 2));
 }
 
-/// What an action is, and what came.
+/// Describes the numbers of an action, and the values received.
 fn expected(text: &mut String, found: &Preflight) {
     let _ = writeln!(text, "\nand answers {}", plural(found.action.len(), "number"));
     let row = |(index, term): (usize, &ActionTerm)| {

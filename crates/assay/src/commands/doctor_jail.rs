@@ -54,13 +54,13 @@ struct Told {
     isolation: Isolation,
     rows: Vec<Value>,
     held: u32,
-    /// What the tier is known not to stop.
+    /// Attacks that the tier is known not to stop.
     weaker: u32,
     broken: u32,
     kind: String,
 }
 
-/// How a row ended.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RowMark {
     Held,

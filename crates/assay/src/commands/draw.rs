@@ -1,4 +1,4 @@
-//! What is drawn into a folder of results after the verdict: by `assay verify` itself, or later by `assay render`.
+//! Rendering into a folder of results after the verdict: by `assay verify` itself, or later by `assay render`.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -29,7 +29,7 @@ pub(super) struct Folder<'a> {
     pub(super) max_job_bytes: u64,
 }
 
-/// How drawing ended.
+/// The end of rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RenderEnd {
     /// Nothing that can be drawn is missing.
@@ -71,7 +71,7 @@ impl Folder<'_> {
         })
     }
 
-    /// What was drawn, as lines for the terminal.
+    /// Returns the rendered files as lines for the terminal.
     pub(super) fn paths(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut paths = Vec::new();
         for result in &self.report.episode_details {

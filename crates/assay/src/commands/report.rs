@@ -85,7 +85,7 @@ pub(crate) fn page(report: &JobReport, scenario: Option<&ScenarioCard>, folder: 
     Ok(html::render(report, html::Assets { scenario, plots: &plots, generator: GENERATOR })?)
 }
 
-/// What to draw of an episode; a file that is missing or broken is no reason to show nothing.
+/// Reads the plots of an episode; `None` if the file is missing or invalid.
 fn plots(folder: &Path, episode: u32) -> Option<EpisodePlots> {
     let path = folder.join(EPISODES).join(format!("{episode:03}")).join(files::PLOTS);
     if fs::metadata(&path).ok()?.len() > MAX_PLOTS_BYTES {

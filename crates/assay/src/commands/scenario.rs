@@ -80,7 +80,7 @@ fn show(scenario: &Scenario) -> String {
     text
 }
 
-/// What is listed, and what a program needs to know.
+/// Returns the listed facts and the machine-readable description.
 fn facts(scenario: &Scenario) -> serde_json::Value {
     let mut facts = serde_json::to_value(scenario.card()).unwrap_or_default();
     if let (Some(facts), Ok(serde_json::Value::Object(spec))) =

@@ -39,7 +39,7 @@ fn evaluate(formula: &Formula, trace: &CsvTrace) -> anyhow::Result<TraceEvaluati
     Ok(bound.evaluate_recording(&columns))
 }
 
-/// What [`run`] prints, of a trace that is not in a file.
+/// Returns the output of [`run`] for a trace that is not in a file.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn evaluate_csv(formula: &str, csv: &[u8]) -> anyhow::Result<String> {
     let formula = parse(formula)?;

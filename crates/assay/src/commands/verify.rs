@@ -286,7 +286,7 @@ fn show(arguments: &Verify, report: &JobReport, again: RunAgain) -> Result<(), F
     Ok(())
 }
 
-/// What was written where.
+/// Returns the written files and their paths.
 fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     let Some(out) = out else {
         return vec![("evidence".to_owned(), "not kept; give --out DIR for report, videos and traces".to_owned())];

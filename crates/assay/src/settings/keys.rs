@@ -13,9 +13,9 @@ pub(super) struct SettingKey {
     /// Such as `limits.rate.get_per_minute`.
     pub(super) path: String,
     pub(super) kind: SettingKind,
-    /// What is so unless it is set; `None` where not being set means something of its own.
+    /// The default value; `None` if an unset value has a meaning of its own.
     pub(super) default: Option<Value>,
-    /// What it may look like where there is no default.
+    /// An example value, if there is no default.
     pub(super) example: Option<Value>,
     /// The comment on the field.
     pub(super) about: String,
@@ -23,7 +23,7 @@ pub(super) struct SettingKey {
     pub(super) secret: bool,
 }
 
-/// What a setting may hold, as far as the form goes.
+/// The type of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SettingKind {
     Flag,
@@ -149,7 +149,7 @@ fn key(path: String, schema: &Json, default: Option<Value>) -> SettingKey {
     SettingKey { path, kind: kind(schema_of_value), default, example, about: text(schema), secret }
 }
 
-/// What an optional setting holds if it is set.
+/// Returns the schema of an optional setting's value.
 fn non_null(schema: &Json) -> &Json {
     let choices = schema["anyOf"].as_array().into_iter().flatten();
     choices.into_iter().find(|choice| choice["type"] != "null").unwrap_or(schema)

@@ -22,7 +22,7 @@ const OTHERS: [&str; 9] = [
 /// A name at most this much like a wrong one is offered instead of it.
 const ALIKE: f64 = 0.85;
 
-/// Who said so.
+/// The origin of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     Default,
@@ -182,7 +182,7 @@ fn put(table: &mut toml::Table, names: &[&str], value: &Value) {
     }
 }
 
-/// What may have been meant.
+/// Suggests what may have been meant.
 fn instead<'a>(wrong: &str, right: impl Iterator<Item = &'a String>) -> String {
     let scored = right.map(|name| (strsim::jaro_winkler(wrong, name), name));
     let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct LimitSettings {
     /// Requests of a key in a fixed window of 60 s.
     pub(crate) rate: RateLimits,
-    /// What an account may have at the same time, and in a day.
+    /// Limits of an account, at a time and per day.
     pub(crate) account: AccountLimits,
-    /// How large one job may be.
+    /// Limits of a single job.
     pub(crate) job: JobLimits,
     /// When the disk counts as full.
     pub(crate) disk: DiskLimits,

@@ -9,7 +9,7 @@ use super::{SettingSources, Settings, keys};
 #[derive(Debug)]
 pub(crate) struct Effective {
     pub(crate) settings: Settings,
-    /// What looks odd, but is no error.
+    /// Warnings about unusual settings.
     pub(crate) warnings: Vec<String>,
     pub(super) entries: Vec<EffectiveSetting>,
 }

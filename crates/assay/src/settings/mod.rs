@@ -37,15 +37,15 @@ pub(crate) use self::types::{LogFormat, LogLevel};
 pub(crate) struct Settings {
     /// Where the service listens, what it keeps where, and what it runs policies with.
     pub(crate) server: ServerSettings,
-    /// What clients send.
+    /// Uploads of clients.
     pub(crate) uploads: Uploads,
     /// Streams of what happens to jobs.
     pub(crate) events: EventSettings,
     /// Browsers: who signs in, and which pages may ask.
     pub(crate) browsers: BrowserSettings,
-    /// How much clients may ask for.
+    /// Limits for clients.
     pub(crate) limits: LimitSettings,
-    /// How long things are kept. What has not ended is never removed, and the records stay.
+    /// Retention periods. Unfinished jobs are never removed, and the records stay.
     pub(crate) retention: Retention,
     /// Webhooks: messages to the addresses that clients give with their jobs.
     pub(crate) webhooks: WebhookSettings,
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What no section's types can check.
+    /// Checks rules that no section's types can express.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;

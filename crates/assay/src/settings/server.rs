@@ -35,18 +35,18 @@ pub(crate) struct ServerSettings {
     /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left
     /// out.
     pub(crate) max_evidence_mib: u64,
-    /// Who may read /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
+    /// Access to /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
     pub(crate) metrics: MetricsAccess,
-    /// How the log is written to standard error.
+    /// Format of the log on standard error.
     pub(crate) log_format: LogFormat,
-    /// What is logged: error, warn, info, debug or trace; -v and ASSAY_LOG win.
+    /// Log level: error, warn, info, debug or trace; -v and ASSAY_LOG take precedence.
     pub(crate) log_level: LogLevel,
-    /// How long a client may take to send the head of a request, also of the next one on a connection that is kept
+    /// Time limit for the head of a request, also of the next one on a connection that is kept
     /// open: more than a proxy in front keeps connections that are idle.
     pub(crate) header_s: Seconds,
     /// Connections at the same time; more wait to be accepted.
     pub(crate) max_connections: usize,
-    /// How long a stopping server waits for requests that are under way.
+    /// Time limit for requests in progress when the server stops.
     pub(crate) drain_s: Seconds,
     /// Run policies with Landlock instead of namespaces where those don't work.
     pub(crate) accept_weaker_isolation: Option<WeakerIsolation>,
@@ -100,7 +100,7 @@ impl ServerSettings {
         self.data.as_ref().ok_or_else(|| InvalidSetting::new("server.data", "(not set)", allowed))
     }
 
-    /// What the operator puts up with where user namespaces do not work.
+    /// Returns the isolation that the operator accepts where user namespaces do not work.
     pub(crate) fn isolation(&self) -> IsolationOptions {
         IsolationOptions {
             accept_weaker_isolation: self.accept_weaker_isolation.map(|_| "landlock".to_owned()),

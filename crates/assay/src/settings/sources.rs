@@ -34,7 +34,7 @@ const FLAGS: [(&str, &str); 16] = [
     ("judge_tokens", "judge.tokens"),
 ];
 
-/// What was found, before anybody understood it.
+/// The settings as found, before validation.
 #[derive(Default)]
 pub(crate) struct SettingSources {
     /// The file and its text.

@@ -28,7 +28,7 @@ impl From<Network> for String {
     }
 }
 
-/// What may stand in for namespaces.
+/// An accepted substitute for namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WeakerIsolation {
@@ -72,7 +72,7 @@ impl JsonSchema for SecretText {
     }
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -84,7 +84,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// What is logged.
+/// The log level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

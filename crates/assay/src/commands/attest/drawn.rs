@@ -16,7 +16,7 @@ use crate::exit::{Code, Failure, OrFail};
 
 /// The folder of the episodes' folders.
 const EPISODES: &str = "episodes";
-/// How the names of statements end.
+/// Suffix of statements.
 const STATEMENT_END: &str = ".intoto.json";
 /// Files below a folder of evidence that are looked at: 10,000 episodes have fewer.
 const MAX_FILES: usize = 200_000;
@@ -70,7 +70,7 @@ fn named(name: &str, digest: &Digest) -> Evidence {
     Evidence { name: name.to_owned(), sha256: digest.get("sha256").cloned().unwrap_or_default() }
 }
 
-/// What lies in the episodes' folders beside the files that the job's statement lists.
+/// Files in the episodes' folders besides those that the job's statement lists.
 #[derive(Default)]
 pub(super) struct Beside {
     /// Drawings with a statement that holds.

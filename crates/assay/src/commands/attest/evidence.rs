@@ -17,7 +17,7 @@ const SHOWN_DIGITS: usize = 16;
 /// Missing files that are named.
 const SHOWN_FILES: usize = 3;
 
-/// What of the evidence lies in a folder, all of it unchanged.
+/// The evidence present in a folder, all of it unchanged.
 pub(super) struct PresentEvidence {
     pub(super) here: usize,
     /// Names of what does not.

@@ -8,10 +8,10 @@ use anyhow::{Context, anyhow, bail, ensure};
 const MAX_VALUES: usize = 1 << 27;
 /// Most columns.
 const MAX_COLUMNS: usize = 4096;
-/// How far a row's time may lie from its place among evenly spaced rows, as a share of the step: times are written with
+/// Largest deviation of a row's time from even spacing, as a share of the step: times are written with
 /// few digits.
 const JITTER: f64 = 0.01;
-/// How much shortening a period may change it, as a share: times are written with few digits.
+/// Largest change of a period by rounding, as a share: times are written with few digits.
 const SHORTENED: f64 = 1e-6;
 /// The period of a trace of one row, whose windows all hold just that row.
 const SINGLE_PERIOD_S: f64 = 0.001;
