@@ -26,7 +26,7 @@ const REQUESTS: usize = 500;
 /// A service with a key, and the runtime that it lives on.
 struct FuzzService {
     router: Router,
-    /// What stands at [`PLACES`].
+    /// Ids that exist, in the order of [`PLACES`].
     known: [String; 3],
     asked: usize,
     _app: app::TestApp,

@@ -1,4 +1,4 @@
-//! What the command line reads.
+//! Parsers of the command line.
 
 use crate::pieces::pair;
 use crate::text::with_text;

@@ -19,7 +19,7 @@ const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause that an endpoint may ask for.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// How often it is asked whether anybody still waits.
+/// Interval of checks whether the answer is still needed.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
@@ -42,7 +42,7 @@ pub struct Judge {
     pause: Duration,
 }
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeAnswer {
     /// The opinion, or why there is none.
@@ -82,7 +82,7 @@ impl Judge {
         Self { pause, ..self }
     }
 
-    /// What it was made with.
+    /// Returns the options of the judge.
     #[must_use]
     pub fn options(&self) -> &JudgeOptions {
         &self.options

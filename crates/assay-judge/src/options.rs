@@ -1,11 +1,11 @@
-//! What the operator sets.
+//! Settings of the judge.
 
 use std::time::Duration;
 
 use assay_model::Secret;
 use url::{Host, Url};
 
-/// How the judge is reached, and what it may cost.
+/// Address and limits of the judge.
 #[derive(Debug, Clone)]
 pub struct JudgeOptions {
     /// The endpoint's base address, as in `https://example.org/v1`; `/chat/completions` is added.

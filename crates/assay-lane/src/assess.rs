@@ -12,7 +12,7 @@ use crate::Trace;
 /// Longest name of a body or joint in a result.
 const MAX_NAME_BYTES: usize = 64;
 
-/// What the clauses say of an episode.
+/// The evaluation of an episode's clauses.
 #[derive(Debug)]
 pub(crate) struct Assessment {
     pub(crate) clauses: Vec<ClauseResult>,

@@ -1,4 +1,4 @@
-//! What is written into a frame: time, outcome, and the clause that is or was violated.
+//! Captions of video frames: time, outcome, and the clause that is or was violated.
 
 use assay_model::{EpisodeResult, Violation};
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X15_BOLD};

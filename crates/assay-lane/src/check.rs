@@ -61,7 +61,7 @@ fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Resu
     Ok(())
 }
 
-/// How the smoke episode went.
+/// Measurements of the smoke episode.
 struct Smoke {
     sim_s: f64,
     real_time_factor: f64,

@@ -8,7 +8,7 @@ use assay_model::{Comparison, Difference, DifferenceCause};
 
 use crate::{Places, Trace, TraceFileError};
 
-/// Why two recordings can't be compared.
+/// Two recordings that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// One of them can't be read.

@@ -27,7 +27,7 @@ pub(crate) trait EpisodeEvents: WaitEvents {
     fn violated(&mut self, violation: Violation) -> io::Result<()>;
 }
 
-/// How an episode ended.
+/// The end of an episode.
 #[derive(Debug)]
 enum Ending {
     Success,

@@ -1,5 +1,5 @@
-//! What a stepping lane leaves of an episode: the trace, and what anyone needs to run the same physics again without
-//! us (the model, the start state, every external input).
+//! The evidence that a stepping lane writes: the trace, and everything needed to run the same physics again without
+//! assay (the model, the start state, every external input).
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ use crate::plots::plots;
 /// large.
 const MAX_PLAIN_BYTES: usize = 48 << 20;
 
-/// Why an episode's evidence can't be written: our fault.
+/// Evidence that cannot be written: our fault.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// The worker asked for a folder that is no plain name in the scratch.

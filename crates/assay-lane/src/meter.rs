@@ -1,4 +1,4 @@
-//! What an episode costs, part by part.
+//! The cost of an episode, by activity.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use assay_model::lane::Cost;
 
 use crate::cpu_clock::CpuClock;
 
-/// What the lane does with its time.
+/// An activity of the lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     World,

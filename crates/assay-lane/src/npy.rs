@@ -7,7 +7,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// What the header's length is a multiple of.
+/// Alignment of the header's length.
 const ALIGNMENT: usize = 64;
 /// Magic, version and the header's own length.
 const PREFIX: usize = 10;

@@ -1,5 +1,5 @@
-//! What a policy saw: the images of its observations, drawn again from the recording, each at the moment at which it
-//! was looked at first.
+//! The images that a policy observed, rendered again from the recording, each at the moment at which
+//! it was first observed.
 
 use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
 use assay_sim::CompiledScenario;

@@ -1,4 +1,4 @@
-//! What the structures of a trace's Parquet look like in Thrift's compact protocol: the footer, and the headers of
+//! The structures of a trace's Parquet file in Thrift's compact protocol: the footer, and the headers of
 //! pages.
 //!
 //! Parquet's reader skips what it does not know, and a list of truth values takes no bytes there: six bytes that
@@ -95,7 +95,7 @@ pub(crate) fn is_page_header(bytes: &[u8]) -> bool {
     Input(bytes).structure(PAGE_HEADER).is_some()
 }
 
-/// What is still to be looked at.
+/// The remaining input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {

@@ -15,7 +15,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::cpu_clock::CpuClock;
 
-/// How often a waiting lane looks at the policy's clock.
+/// Interval at which a waiting lane reads the policy's clock.
 const TICK: Duration = WAIT_TICK;
 /// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server,
 /// so that it is the one to say what happened.
@@ -23,7 +23,7 @@ const RELAY_WATCHDOG: Duration = Duration::from_secs(30);
 /// Longest message and traceback kept of a policy's error, in bytes.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// How a policy ends an episode early.
+/// A premature end of an episode caused by its policy.
 #[derive(Debug)]
 pub(crate) enum PolicyTermination {
     /// It crashed or sent what is no action.
@@ -32,7 +32,7 @@ pub(crate) enum PolicyTermination {
     Timeout(EpisodeError),
 }
 
-/// Why there is no answer.
+/// A missing answer.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// The policy's fault.

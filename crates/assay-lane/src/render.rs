@@ -18,7 +18,7 @@ const MAX_SIDE: u32 = 1920;
 /// Most frames per simulated second.
 const MAX_FPS: u32 = 100;
 
-/// Why there is no video.
+/// A video that cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum EpisodeRenderError {
     /// The job's file can't be read, or the answer can't be written.
@@ -100,7 +100,7 @@ fn too_many(job: &RenderJob) -> String {
     format!("they would take more than the {} bytes left for them", job.max_image_bytes)
 }
 
-/// What the policy saw, if it has eyes, or why that is left out.
+/// Renders the policy's camera images, or returns the reason for omitting them.
 fn look(
     places: &Places,
     job: &RenderJob,

@@ -5,7 +5,7 @@ use assay_sim::{CompiledScenario, Simulation, WorldError};
 
 use crate::Trace;
 
-/// Why a recording can't be run again.
+/// A recording that cannot be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
     /// The trace has no input, or one that the world does not have.

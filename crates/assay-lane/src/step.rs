@@ -21,7 +21,7 @@ use crate::policy_link::{PolicyLink, WaitEvents};
 /// Least time between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a lane ends before the worker hangs up: our fault, never the policy's.
+/// A lane that ends before the worker hangs up: our fault, never the policy's.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// The control socket broke.

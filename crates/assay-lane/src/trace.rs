@@ -14,12 +14,12 @@ pub struct Trace {
     pub columns: Vec<Vec<f64>>,
     /// The control step of each row, from 0.
     pub control_step: Vec<i32>,
-    /// What acted on the physics from outside in each row.
+    /// External inputs of the physics in each row.
     pub inputs: Inputs,
-    /// How long the policy took for each control step's action, by the wall, in ms. The only thing in a trace that
+    /// Wall-clock latency of the policy for each control step's action, in ms. The only value in a trace that
     /// depends on the machine's load.
     pub latency_ms: Vec<f64>,
-    /// Whom each signal was about in each row ([`Simulation::involved`]). Not written to a file.
+    /// The bodies or joint behind each signal in each row ([`Simulation::involved`]). Not written to a file.
     pub(crate) involved: Vec<Vec<u32>>,
     /// The trace hash after each control step.
     pub hashes: Vec<[u8; 32]>,

@@ -24,14 +24,14 @@ const CONTROL_STEP: &str = "control_step";
 const TRACE_HASH: &str = "trace_hash";
 /// Name of the column with the policy's latency, present on the first row of each control step.
 const LATENCY: &str = "policy_latency_ms";
-/// What the names of a trace's own columns begin with; every other column of doubles is an external input.
+/// Prefixes of a trace's own columns; every other column of doubles is an external input.
 const OWN: [&str; 5] = ["time_s", "qpos", "qvel", "action", "signal"];
 /// Most rows that are read back.
 const MAX_ROWS: usize = 1_000_000;
 /// Most numbers that are read back (1 GiB of them).
 const MAX_VALUES: usize = 1 << 27;
 
-/// Why a trace can't be written or read.
+/// A trace that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
     /// The file system said no.

@@ -16,7 +16,7 @@ const QUANTISER: QpRange = QpRange::new(24, 28);
 /// Frames between two that a player can jump to.
 const KEYFRAME_INTERVAL: u32 = 25;
 
-/// Why a video can't be made.
+/// A video that cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum VideoError {
     /// The file system said no.

@@ -13,7 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use crate::parquet_shape::{is_footer, is_page_header};
 
-/// What a Parquet file ends with: the footer's length and a mark.
+/// Length of a Parquet file's tail: the footer's length and a magic number.
 const TAIL_BYTES: u64 = 8;
 /// Longest footer, in bytes: that of a trace has some hundred for each column.
 const MAX_FOOTER_BYTES: u64 = 64 << 20;

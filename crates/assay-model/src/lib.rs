@@ -60,7 +60,9 @@ pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudge
 pub use publication::{Grid, error_class, round3};
 pub use ranking::{Entrant, Place, Worlds, rank, rank_together};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
-pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PolicyIdentity, PublishedProgress, Record};
+pub use report::{
+    Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PolicyIdentity, PublishedProgress, Record,
+};
 pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};

@@ -29,7 +29,9 @@ pub(crate) fn reason(report: &JobReport) -> String {
         (Some(_), _) => "No reason was recorded.".to_owned(),
         (None, JobStatus::Failed) => report.error_message.as_deref().map_or_else(
             || "The evaluation failed because of an internal error; the policy is not to blame.".to_owned(),
-            |message| format!("The evaluation failed because of an internal error; the policy is not to blame: {message}"),
+            |message| {
+                format!("The evaluation failed because of an internal error; the policy is not to blame: {message}")
+            },
         ),
         (None, JobStatus::Cancelled) => "The job was cancelled, so there is no verdict.".to_owned(),
         (None, _) => report.waiting_for.as_deref().map_or_else(

@@ -41,7 +41,11 @@ fn of(statistics: &Statistics) -> Vec<String> {
 fn bound(statistics: &Statistics) -> String {
     let Statistics { episodes, violations, without_evidence, violation_probability_upper: upper, .. } = *statistics;
     let confidence = percent(statistics.confidence_level);
-    let needed = format!("{} clean episodes are needed to show < {}", statistics.episodes_needed, percent(reference(statistics)));
+    let needed = format!(
+        "{} clean episodes are needed to show < {}",
+        statistics.episodes_needed,
+        percent(reference(statistics))
+    );
     if violations + without_evidence == 0 {
         let (count, verb) = if episodes == 1 {
             ("1 clean episode".to_owned(), "bounds")

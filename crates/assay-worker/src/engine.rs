@@ -1,4 +1,4 @@
-//! What an installation can run: jails, the lane program, the pool of warm interpreters, the scenarios.
+//! The capabilities of an installation: jails, the lane program, the pool of warm interpreters, the scenarios.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::{Installation, fingerprint};
 /// Where a lane program stands in its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
 
-/// How much of the machine to use, and how.
+/// Resources of the machine that the engine uses.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
     /// Lanes that run at the same time.
@@ -70,13 +70,13 @@ impl EngineOptions {
     consent(.strongest)
 )]
 pub struct NotIsolated {
-    /// What works here.
+    /// The strongest tier that works on this machine.
     pub strongest: Isolation,
-    /// Why stronger tiers do not.
+    /// Reason why stronger tiers do not work.
     pub why: String,
 }
 
-/// How an operator says that less will do.
+/// Returns the flag with which an operator accepts a weaker tier.
 fn consent(strongest: &Isolation) -> &'static str {
     match strongest {
         Isolation::Namespaces => "",
@@ -116,7 +116,7 @@ pub(crate) struct Staged {
     pub(crate) robots: PathBuf,
 }
 
-/// Why nothing can be run here.
+/// An engine that cannot run anything on this machine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No jail.
@@ -240,7 +240,7 @@ impl Engine {
         &self.library
     }
 
-    /// What results depend on, on this machine.
+    /// Returns everything about this machine that results depend on.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
@@ -268,7 +268,7 @@ impl Engine {
         &self.jail
     }
 
-    /// How policies and simulators are kept apart from the machine.
+    /// Returns the isolation of policies and simulators.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.jail.isolation()
@@ -282,7 +282,7 @@ impl Engine {
         self.pools().map(|_| ())
     }
 
-    /// What the reader of a report has to know of the isolation; nothing where it is the strongest.
+    /// Returns a warning about weak isolation for the report; `None` if the isolation is the strongest.
     #[must_use]
     pub fn isolation_warning(&self) -> Option<String> {
         match self.isolation() {

@@ -12,7 +12,7 @@ use crate::episode::evidence;
 use crate::episode::session::{LaneSession, SessionEvents, platform};
 use crate::{Cancel, Engine, Job, SessionError};
 
-/// What an evaluation tells while it runs; called from several threads.
+/// Receiver of an evaluation's events; called from several threads.
 pub trait EvaluationEvents: Sync {
     /// `step` of `of` control steps of an episode are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
@@ -20,12 +20,12 @@ pub trait EvaluationEvents: Sync {
     fn finished(&self, result: &EpisodeResult);
 }
 
-/// What to run.
+/// An evaluation to run.
 #[derive(Debug)]
 pub struct Evaluation {
     /// Policy, scenario, seed.
     pub job: Job,
-    /// How many episodes, and what ends them.
+    /// Number of episodes, and the condition that ends them.
     pub plan: Plan,
     /// Lanes to spread them over; a policy server says itself how many it serves.
     pub lanes: usize,

@@ -1,4 +1,4 @@
-//! What a result depends on beside archive, scenario and seed.
+//! The fingerprint: everything that a result depends on besides archive, scenario and seed.
 
 use std::fs::{self, File};
 use std::io;

@@ -19,7 +19,7 @@ const SIZE: (u32, u32) = (512, 384);
 /// Largest frame in bytes.
 const MAX_FRAME_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why a judge saw nothing: our failure. The verdict stands without it.
+/// Frames that could not be rendered for the judge: our failure. The verdict stands without an opinion.
 #[derive(Debug, thiserror::Error)]
 enum FramesError {
     #[error("files for the jail")]

@@ -18,7 +18,7 @@ use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 /// Longest answer of a comparison, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
-/// Why an episode was not compared.
+/// An episode that was not compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The episode could not be run.

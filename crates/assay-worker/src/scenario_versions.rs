@@ -11,7 +11,7 @@ use assay_store::ScenarioFiles;
 /// Scenarios that are kept read. They are read again when they are needed again.
 const MAX_READ: usize = 64;
 
-/// Why a scenario can't be run in that version (any more).
+/// A version of a scenario that cannot be run (any more).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioGone {
     /// A built-in one, of a version whose files were not kept.
@@ -25,7 +25,7 @@ pub enum ScenarioGone {
     Unfit {
         /// Which.
         id: ScenarioId,
-        /// What changed.
+        /// The difference.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is written to an episode's log, and when.
+//! The messages of an episode's log, in the order of time.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) struct EpisodeLog<'a> {
     trace: &'a Trace,
     bodies: Vec<Body>,
     gather: Gather<'a>,
-    /// What is still to be told, the next line last.
+    /// Remaining lines, the next one last.
     story: Vec<Line>,
     transforms: Topic<FrameTransforms>,
     joints: Topic<JointStates>,

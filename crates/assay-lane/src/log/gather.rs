@@ -1,4 +1,4 @@
-//! What is gathered over the physics steps of a control step.
+//! Values gathered over the physics steps of a control step.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ pub(crate) struct Action {
 }
 encode!(Action, MessageShape { name: "Action", fields: &[("values", FieldKind::Doubles)], parts: &[] });
 
-/// How long the policy took for the action, by the wall.
+/// Wall-clock time that the policy took for the action.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Latency {
     #[prost(double, tag = "1")]
@@ -106,7 +106,7 @@ encode!(
     }
 );
 
-/// What touched during a control step: for each pair of geoms the moment of its greatest force.
+/// Contacts during a control step: for each pair of geoms the moment of the largest force.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Contacts {
     #[prost(message, repeated, tag = "1")]

@@ -12,7 +12,7 @@ use foxglove::messages::Timestamp;
 use mcap::records::{MessageHeader, Metadata};
 use mcap::{Attachment, Compression, WriteOptions, Writer};
 
-/// Why there is no log.
+/// A log that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file system said no.
@@ -26,7 +26,7 @@ pub enum LogError {
     Encode {
         /// Where.
         topic: String,
-        /// What the encoder says.
+        /// Message of the encoder.
         message: String,
     },
 }

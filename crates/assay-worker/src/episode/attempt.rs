@@ -20,14 +20,14 @@ use crate::episode::policy::{PendingPolicy, PolicyStart};
 use crate::episode::results::not_started;
 use crate::episode::session::{LaneSession, SessionEvents};
 
-/// How often an import that is under way is looked at: an episode begins at most this much later than it could.
+/// Interval of checks on a running import: an episode begins at most this much later than it could.
 const IMPORT_TICK: Duration = Duration::from_micros(100);
 /// A policy's process that is stopped from outside for this long is not waited for.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Least sleep of a policy that may count as one that sleeps.
 const SLEEPER: Duration = Duration::from_secs(1);
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 pub(crate) enum Attempted {
     /// The episode has a result.
     Finished(Box<Finished>),
@@ -37,7 +37,7 @@ pub(crate) enum Attempted {
     NotBegun(String),
 }
 
-/// Why a policy's process was ended in the middle of an episode.
+/// The external cause that ended a policy's process during an episode.
 #[derive(Debug)]
 enum EndedBy {
     /// It slept too long over one answer.

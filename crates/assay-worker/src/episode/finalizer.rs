@@ -1,5 +1,5 @@
-//! What is left to do when an episode has run: to end its policy and to take over its evidence. A thread of its own
-//! does it while the lane runs the next episode. Log and video are drawn after the verdict ([`crate::drawing`]).
+//! The completion of an episode: its policy is ended and its evidence is collected, in a separate thread
+//! while the lane runs the next episode. Log and video are rendered after the verdict ([`crate::rendering`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::{Cancel, Engine, Job, SessionError};
 pub(crate) struct Finished {
     pub(crate) result: EpisodeResult,
     pub(crate) world_seed: u64,
-    /// What the lane wrote, if evidence is kept.
+    /// Files written by the lane, if evidence is kept.
     pub(crate) written: Option<LaneOutput>,
     pub(crate) policy: PolicyState,
 }

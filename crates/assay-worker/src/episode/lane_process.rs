@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::engine::Staged;
 use crate::{Cancel, Engine};
 
-/// How often a waiting worker looks at its cancel flag.
+/// Interval at which a waiting worker checks its cancel flag.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Least time between two looks at a policy: the kernel takes a timeout of 0 for none.
 const LEAST_TICK: Duration = Duration::from_millis(1);
@@ -79,7 +79,7 @@ pub(crate) struct LaneProcess {
     has_landlock: bool,
 }
 
-/// Why a lane yields nothing.
+/// A lane that yields no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneError {
     /// It can't be started.
@@ -91,7 +91,7 @@ pub(crate) enum LaneError {
     /// It ended or had to be killed; `step` is the last control step it told of.
     #[error("a lane died ({exit}) after control step {step}: {log}")]
     Died {
-        /// How it ended.
+        /// Its exit status.
         exit: String,
         /// It was killed or stopped, not by us: by an operator, or by a system short of memory. That says nothing of
         /// the scenario.
@@ -256,7 +256,7 @@ impl LaneProcess {
     }
 }
 
-/// How long a lane has sent nothing, by its own CPU clock and by the wall's.
+/// Time since a lane's last message, by its own CPU clock and by the wall clock.
 struct Silence {
     began: Instant,
     cpu_at_start: Duration,

@@ -60,7 +60,7 @@ impl PolicySource {
     }
 }
 
-/// What a policy may use in an episode of the scenario.
+/// Returns the budget of a policy in an episode of the scenario.
 fn allowance(scenario: &Scenario) -> ProcessBudget {
     let budget = &scenario.budget;
     ProcessBudget {
@@ -77,7 +77,7 @@ pub(crate) enum PendingPolicy {
     Connecting(PendingConnection),
 }
 
-/// What became of it.
+/// The outcome of starting a policy.
 pub(crate) enum PolicyStart {
     Ready(Box<dyn PolicyConnection>),
     Failed(Box<PolicyFailure>),

@@ -6,7 +6,7 @@ use assay_model::{
 use assay_policy::PolicyFailure;
 use assay_scenario::Scenario;
 
-/// Why a policy could not be imported, or not be reached.
+/// Returns the error of a policy that could not be imported or reached.
 pub(crate) fn not_started_error(failure: PolicyFailure) -> EpisodeError {
     let log_tail = if failure.traceback.is_empty() { failure.log_tail } else { failure.traceback };
     EpisodeError { code: failure.code, message: failure.message, log_tail }
@@ -28,7 +28,7 @@ pub(crate) fn not_started(
     result
 }
 
-/// Why an episode has no end.
+/// Reason for an episode without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// Its simulator died in the same way twice: told to the scenario's author.

@@ -42,9 +42,9 @@ const SHORTAGES: [Errno; 9] = [
 /// A job as its lanes see it.
 #[derive(Debug)]
 pub struct Job {
-    /// What it is evaluated on.
+    /// The scenario.
     pub scenario: Arc<Scenario>,
-    /// What is evaluated.
+    /// The policy.
     pub policy: PolicySource,
     /// Where its episodes get their seeds from.
     pub seeds: SeedSource,
@@ -56,7 +56,7 @@ pub struct Job {
     pub max_episode_bytes: u64,
 }
 
-/// Why a job's episodes can't be run. Never the policy's fault.
+/// A session that cannot run a job's episodes. Never the policy's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The job was cancelled.
@@ -76,7 +76,7 @@ pub enum SessionError {
     Rejected(String),
 }
 
-/// What a session tells while it works.
+/// Receiver of a session's events.
 pub(crate) trait SessionEvents: Sync {
     /// `step` of `of` control steps are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
@@ -111,7 +111,7 @@ pub(crate) struct LaneSession<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) staged: Staged,
     pub(crate) lane: Option<LaneProcess>,
-    /// What outlives the attempts at episodes without a result.
+    /// Notes of replaced attempts at episodes that have no result yet.
     pub(crate) notes: Vec<AttemptNote>,
     /// An attempt is under way, and its policy may have received something.
     pub(crate) begun: bool,

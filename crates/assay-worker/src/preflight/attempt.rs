@@ -35,16 +35,16 @@ const LEAST_REPEAT: Duration = Duration::from_millis(300);
 /// A try whose steps take longer is not waited for either: one answer of it does, for a try takes no step after
 /// [`TRY_WALL_MS`].
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
-/// How often a policy that is being imported is looked at.
+/// Interval of checks on a policy that is being imported.
 const TICK: Duration = Duration::from_millis(1);
-/// How long a try is waited for, by the wall clock.
+/// Wall-clock limits of a trial run.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     import: Duration,
     answer: Duration,
 }
 
-/// What was seen.
+/// Observations of a trial run.
 #[derive(Debug, Default)]
 pub(super) struct Tried {
     pub(super) speaks: Option<String>,
@@ -69,7 +69,7 @@ impl Tried {
     }
 }
 
-/// What was seen of each try that was made.
+/// Observations of all trial runs.
 #[derive(Debug)]
 pub(super) struct Tries {
     pub(super) first: Tried,

@@ -1,4 +1,4 @@
-//! What a preflight shows beside its findings: tables of what is sent and what came back.
+//! Tables of a preflight: observations, actions and durations.
 
 use std::time::Duration;
 

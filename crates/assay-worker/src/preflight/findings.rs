@@ -1,4 +1,4 @@
-//! What a policy's author should know, with advice in words.
+//! Findings of a preflight for the policy's author, with advice.
 
 use assay_model::{Finding, FindingLevel};
 use assay_scenario::Scenario;
@@ -39,7 +39,7 @@ fn finding(level: FindingLevel, code: &str, message: impl Into<String>, advice: 
     Finding { level, code: code.to_owned(), message: message.into(), advice: advice.to_owned() }
 }
 
-/// What stopped it; the codes are those of an episode's error.
+/// Returns the error that stopped the policy; the codes are those of an episode's error.
 fn error(first: &Tried, second: Option<&Tried>) -> Option<Finding> {
     let error = first.error.as_ref().or_else(|| second?.error.as_ref())?;
     let step = first.probed.actions.len();
@@ -157,7 +157,7 @@ fn steps(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     Some(finding(FindingLevel::Warning, "slow_step", message, advice))
 }
 
-/// What only servers can do.
+/// Returns findings that apply to servers only.
 fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
     let Some(answers) = tried.answers.filter(|answers| answers.count > 0) else { return Vec::new() };
     let mut found = Vec::new();

@@ -20,10 +20,10 @@ use attempt::{Tries, try_out};
 
 /// It is given up after this long by the wall clock, whatever it waits for.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How often the limit is looked at.
+/// Interval of checks of the limit.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What to try.
+/// A preflight to run.
 #[derive(Debug)]
 pub struct PreflightJob {
     /// On this.

@@ -1,11 +1,11 @@
-//! What helps against the error that stopped a policy.
+//! Remedies for the errors that stop policies.
 
 use assay_model::EpisodeError;
 
 /// Frameworks that policies are often written with, and that are not in the jail.
 const FRAMEWORKS: [&str; 8] =
     ["torch", "tensorflow", "jax", "flax", "onnxruntime", "stable_baselines3", "transformers", "lerobot"];
-/// How Python names a module that is not there, and where it names a missing shared library or file.
+/// Texts in which Python names a missing module, shared library or file.
 const NO_MODULE: &str = "No module named '";
 const NO_LIBRARY: &str = ": cannot open shared object file";
 const NO_FILE: &str = "No such file or directory: '";
@@ -15,7 +15,7 @@ pub(super) fn of(error: &EpisodeError) -> String {
     specific(&error.message).or_else(|| specific(&error.log_tail)).unwrap_or_else(|| by_code(&error.code).to_owned())
 }
 
-/// What a text of Python's says more about than the code of the error.
+/// Returns advice for Python errors whose text says more than their code.
 fn specific(text: &str) -> Option<String> {
     if let Some(module) = quoted(text, NO_MODULE) {
         let package = module.split('.').next().unwrap_or(module);
@@ -40,7 +40,7 @@ fn specific(text: &str) -> Option<String> {
     ))
 }
 
-/// What stands in the text between `begin` and a quote.
+/// Returns the text between `begin` and the next quote.
 fn quoted<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
     text.split_once(begin)?.1.split('\'').next()
 }

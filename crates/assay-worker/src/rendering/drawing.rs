@@ -1,5 +1,5 @@
-//! What is drawn of an episode after the verdict: its log, and then its video. Each comes with a signed statement of
-//! its own, so that what was signed with the verdict stays as it is.
+//! Rendering of an episode after the verdict: its log, and then its video. Each has a separate signed statement,
+//! so that the statement signed with the verdict does not change.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::rendering::video::{self, Recording, RendererError, Urgency};
 use crate::signing::statement::sha256_of;
 use crate::{Cancel, Engine, Keyring, SignError};
 
-/// What it takes to draw.
+/// Resources for rendering.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawTools<'a> {
     /// Runs renderers.
@@ -46,11 +46,11 @@ pub struct DrawJob<'a> {
 pub struct Drawn {
     /// Empty where nothing could be drawn on this machine.
     pub files: Vec<Artifact>,
-    /// What is missing, and why.
+    /// Missing parts, with reasons.
     pub notes: Vec<String>,
 }
 
-/// Why a part was not drawn.
+/// A part that was not rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderingError {
     /// The recording is not the one that the result speaks of.
@@ -76,7 +76,7 @@ impl From<RendererError> for RenderingError {
     }
 }
 
-/// What is missing where a part was given up.
+/// Returns the note about a part that was given up.
 pub(crate) fn missing(part: RenderPart) -> &'static str {
     match part {
         RenderPart::Log => "the log is missing: it could not be written",
@@ -155,7 +155,7 @@ fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
     Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes, url: None })
 }
 
-/// What [`draw_all`] tells while it works; called from several threads.
+/// Receiver of the events of [`draw_all`]; called from several threads.
 pub trait DrawEvents: Sync {
     /// So many frames of an episode are drawn.
     fn frames(&self, episode: u32, frames: u32);
@@ -169,7 +169,7 @@ pub fn frames_of(result: &EpisodeResult) -> u32 {
     video::frames(result.sim_time_s).1
 }
 
-/// What was drawn of an episode into `folder` before, completely: its files, named relative to the report.
+/// Returns the files of an episode that were rendered completely into `folder` before, named relative to the report.
 ///
 /// # Errors
 /// A file can't be read.

@@ -30,12 +30,12 @@ const LAST: i32 = 19;
 const ANSWER_BYTES: u64 = 64 * 1024;
 /// Longest count of frames, in bytes.
 const COUNT_BYTES: u64 = 16;
-/// How often a waiting worker looks at its cancel flag.
+/// Interval at which a waiting worker checks its cancel flag.
 const TICK: Duration = Duration::from_millis(50);
 /// Longest part of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
 
-/// Why there is no log or video.
+/// A renderer without a result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RendererError {
     #[error("a renderer can't be started")]
@@ -141,16 +141,16 @@ fn wait(engine: &Engine, spec: JailSpec, cancel: &Cancel, limit: Duration) -> Re
     succeeded(&exit, &child)
 }
 
-/// What a renderer wrote.
+/// Output of a renderer.
 #[derive(Debug)]
 pub(crate) struct RenderOutput {
     /// Named by their files alone.
     pub(crate) files: Vec<Artifact>,
-    /// What is missing, and why.
+    /// Missing parts, with reasons.
     pub(crate) notes: Vec<String>,
 }
 
-/// What to draw.
+/// A recording to render.
 #[derive(Debug)]
 pub(crate) struct Recording<'a> {
     pub(crate) staged: &'a Staged,

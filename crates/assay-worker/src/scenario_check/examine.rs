@@ -26,12 +26,12 @@ const TICK: Duration = Duration::from_millis(20);
 const ANSWER_BYTES: u64 = 64 * 1024;
 /// Largest picture in bytes.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
-/// How the checker calls the compiled world.
+/// Name of the compiled world in the checker's messages.
 const WHOLE_WORLD: &str = "scene";
 /// Longest part of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
 
-/// How long one look at a scenario may take. None has more than 2 GiB.
+/// Limits of one examination of a scenario. Memory is limited to 2 GiB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExamineLimits {
     /// By the wall.
@@ -47,7 +47,7 @@ impl ExamineLimits {
     }
 }
 
-/// Why nothing can be said of a scenario. Never the scenario's fault.
+/// A scenario that could not be examined. Never the scenario's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ExamineError {
     /// Its files can't be handed to a jail.

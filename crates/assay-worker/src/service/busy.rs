@@ -1,4 +1,4 @@
-//! How many lanes are at work, for the metrics.
+//! The number of busy lanes, for the metrics.
 
 const BUSY: &str = "assay_lanes_busy";
 

@@ -1,4 +1,4 @@
-//! What this process holds a lease on.
+//! The leases that this process holds.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) enum Held {
     Render(RenderFence),
 }
 
-/// What is held, with the flags that stop work on it.
+/// Held leases, with the flags that stop work on them.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(Mutex<HashMap<Held, Cancel>>);
 

@@ -13,7 +13,7 @@ use crate::episode::session::platform;
 use crate::signing::statement::{STATEMENT_FILE, hex, state};
 use crate::{Cancel, SessionError};
 
-/// What the statement calls the report, as in the folder of the command line.
+/// Name of the report in the statement, as in the folder of the command line.
 const REPORT_FILE: &str = "report.json";
 
 /// A report that was not signed.

@@ -43,18 +43,18 @@ use warm_lane::WarmLane;
 
 /// A lease that is not prolonged runs out after this long.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// How often leases are prolonged. A beat also tells that a job was cancelled, and its owner should not have to wait.
+/// Interval of lease renewals. A renewal also reveals that a job was cancelled, and its owner should not have to wait.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// How often the records are put right.
+/// Interval of the reconciler.
 const RECONCILE: Duration = Duration::from_secs(3);
 /// An idle lane looks into the records at least this often.
 const POLL: Duration = Duration::from_secs(1);
-/// How often waiting threads look at the stop flag.
+/// Interval at which waiting threads check the stop flag.
 const TICK: Duration = Duration::from_millis(50);
 /// Hints published at the start for what is left from before.
 const MAX_PRIMED: u32 = 4096;
 
-/// What a service works with.
+/// Dependencies and options of the service.
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     /// Runs episodes.
@@ -77,7 +77,7 @@ pub struct ServiceOptions {
     pub max_job_bytes: u64,
     /// Where it says how far episodes are.
     pub live: Arc<dyn LiveProgress>,
-    /// How the policy servers of jobs are called.
+    /// Credentials of the jobs' policy servers.
     pub servers: PolicyServerCredentialsStore,
     /// Health of storage, told when files cannot be stored.
     pub health: StorageHealth,
@@ -92,7 +92,7 @@ pub struct WorkerService {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the worker's threads share.
+/// State shared by the worker's threads.
 #[derive(Debug)]
 pub(crate) struct WorkerShared {
     pub(crate) options: ServiceOptions,

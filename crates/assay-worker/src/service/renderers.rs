@@ -1,6 +1,6 @@
-//! What is drawn after the verdict. Threads of their own do it, one per lane, each with a renderer that everything else
-//! on the machine goes before: a shard that comes meanwhile finds its lane free. None starts while a lane has work:
-//! there are never more renderers than lanes that found nothing to claim.
+//! Rendering after the verdict, in separate threads, one per lane, each with a renderer of the lowest priority:
+//! a shard that arrives meanwhile finds its lane free. No renderer starts while a lane has work, and there are never
+//! more renderers than lanes that found nothing to claim.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::rendering::video::Urgency;
 use crate::signing::statement::hex;
 use crate::{Cancel, SessionError, episode_share};
 
-/// What the threads that draw share.
+/// State shared by the rendering threads.
 #[derive(Debug, Default)]
 pub(super) struct Renderers {
     /// One thread at a time looks for work.
@@ -49,7 +49,7 @@ struct RunningRenderer<'a> {
     hint: bool,
 }
 
-/// Why nothing was drawn.
+/// Reason why a part was not rendered.
 enum Undrawn {
     /// Files can't be stored, or the records not be asked. Counts as no failure.
     Outage(String),

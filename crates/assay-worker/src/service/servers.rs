@@ -24,7 +24,7 @@ const MAX_LANES: usize = 32;
 /// Episodes of a lane before the job is handed back, so that others who wait get their turn.
 const TURN_EPISODES: usize = 16;
 
-/// What the threads that work for policy servers share.
+/// State shared by the threads for policy servers.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
     /// One thread at a time looks for work.

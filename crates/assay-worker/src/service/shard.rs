@@ -31,14 +31,14 @@ const RECORD_TRIES: u32 = 5;
 const OUTAGE_STEP: SignedDuration = SignedDuration::from_secs(1);
 /// but at the latest after this long.
 const OUTAGE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-/// How long episodes take.
+/// Histogram of episode durations.
 const EPISODE_SECONDS: &str = "assay_episode_duration_seconds";
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
 /// Folder of an unpacked policy in a shard's work folder.
 const POLICY: &str = "policy";
 
-/// How work on a shard ended.
+/// The end of work on a shard.
 pub(super) enum ShardEnd {
     /// Every episode is recorded.
     Done,
@@ -54,7 +54,7 @@ pub(super) enum ShardEnd {
 
 /// Folders of the work on a shard, gone when it ends.
 pub(super) struct ShardWorkspace {
-    /// What jails read.
+    /// Folder that the jails read.
     work: TempDir,
     /// Evidence that is not kept yet, from where keeping takes no copy.
     evidence: TempDir,
@@ -169,7 +169,7 @@ impl<'a> ShardRecorder<'a> {
         }
     }
 
-    /// How the work on the shard ended.
+    /// Returns how the work on the shard ended.
     pub(super) fn ended(&self, outcome: Result<(), SessionError>) -> ShardEnd {
         match outcome {
             Ok(()) if self.shared.stopping.is_cancelled() => ShardEnd::HandBack,

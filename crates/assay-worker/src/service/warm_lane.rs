@@ -12,7 +12,7 @@ use crate::Engine;
 use crate::episode::lane_process::LaneProcess;
 use crate::episode::session::platform;
 
-/// What a worker thread keeps ready. The lane dies with the thread.
+/// A lane that a worker thread keeps ready. It dies with the thread.
 #[derive(Debug)]
 pub(super) struct WarmLane {
     core: usize,

@@ -37,7 +37,7 @@ pub enum KeyringError {
     Key {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: KeyError,
     },
@@ -46,7 +46,7 @@ pub enum KeyringError {
     List {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: serde_json::Error,
     },
