@@ -47,16 +47,16 @@ pub(crate) enum Command {
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<Verify>),
     /// Run an episode of a report again and compare it with its recording, to the bit
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Draw the logs and videos that are missing, of a folder of results or of a service's job
     Render(Render),
     /// List, describe, check and draw scenarios
     #[command(subcommand)]
-    Scenario(Scenario),
+    Scenario(ScenarioCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(Stl),
     /// Write a policy to start from
-    Init(Init),
+    Init(InitArgs),
     /// Check what this machine can run, and what to do about the rest
     Doctor(Doctor),
     /// Run the HTTP service
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Open, close and list the arena's seasons
     #[command(subcommand)]
-    Season(Season),
+    Season(SeasonCommand),
     /// Show a report, or convert it to HTML, Markdown, JUnit or SARIF
     Report(Report),
     /// Check signed statements; show or rotate the keys that sign them
@@ -213,7 +213,7 @@ Examples:
   assay replay out/run1/report.json
   assay replay out/run1/report.json --episode 2 --policy policy.zip --json"
 )]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The report.json of a folder of results
     pub(crate) report: PathBuf,
     /// Index of the episode
@@ -334,7 +334,7 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Scenario {
+pub(crate) enum ScenarioCommand {
     /// List the built-in scenarios
     List {
         /// Print JSON
@@ -410,7 +410,7 @@ pub(crate) struct Stl {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// Folder to create
     pub(crate) dir: PathBuf,
     /// The scenario that the policy is for
@@ -587,7 +587,7 @@ pub(crate) enum Keys {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Season {
+pub(crate) enum SeasonCommand {
     /// Open a scenario's next season: it takes submissions from now on
     #[command(after_help = "Example: assay season open cartpole_keepin --data ./data")]
     Open {

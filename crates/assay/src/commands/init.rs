@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context, anyhow};
 use assay_scenario::{Library, Scenario};
 
-use crate::cli::Init;
+use crate::cli::InitArgs;
 use crate::exit::{Code, Failure, OrFail};
 
-pub(crate) fn run(arguments: &Init) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &InitArgs) -> Result<Code, Failure> {
     let installation = super::installation()?;
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
     let scenario = library.find(&arguments.scenario).usage()?;

@@ -12,7 +12,7 @@ use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay};
 
-use crate::cli::Replay;
+use crate::cli::ReplayArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
@@ -20,7 +20,7 @@ use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::screen;
 
-pub(crate) fn run(arguments: &Replay) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let report = read(&arguments.report).usage()?;
     let recorded = episode(&report, arguments.episode).usage()?;
@@ -82,7 +82,7 @@ fn failure(error: ReplayError) -> Failure {
 }
 
 /// Where the report's episodes got their seeds from.
-fn seeds(arguments: &Replay, report: &JobReport) -> Result<SeedSource, Failure> {
+fn seeds(arguments: &ReplayArgs, report: &JobReport) -> Result<SeedSource, Failure> {
     let (episodes, policy_key) = (report.num_episodes, report.policy_key.clone());
     match (report.mode == JobMode::Arena, &arguments.season_secret) {
         (false, _) => Ok(SeedSource::Job { seed: report.seed, policy_key }),
@@ -105,7 +105,7 @@ fn episode(report: &JobReport, wanted: u32) -> anyhow::Result<&EpisodeResult> {
     })
 }
 
-fn policy(arguments: &Replay, folder: &Path) -> anyhow::Result<PathBuf> {
+fn policy(arguments: &ReplayArgs, folder: &Path) -> anyhow::Result<PathBuf> {
     if let Some(policy) = &arguments.policy {
         return Ok(policy.clone());
     }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use assay_scenario::{Clause, Library, Scenario};
 use serde_json::json;
 
-use crate::cli::Scenario as Command;
+use crate::cli::ScenarioCommand as Command;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 

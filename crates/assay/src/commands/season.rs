@@ -18,13 +18,13 @@ use crate::screen;
 /// Characters of a commitment that are shown.
 const COMMITMENT_SHOWN: usize = 16;
 
-pub(crate) fn run(command: &cli::Season) -> Result<Code, Failure> {
+pub(crate) fn run(command: &cli::SeasonCommand) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
     runtime.block_on(async {
         match command {
-            cli::Season::Open { data, scenario, json } => open(data, scenario, *json).await,
-            cli::Season::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
-            cli::Season::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
+            cli::SeasonCommand::Open { data, scenario, json } => open(data, scenario, *json).await,
+            cli::SeasonCommand::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
+            cli::SeasonCommand::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
         }
     })
 }
