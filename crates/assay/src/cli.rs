@@ -43,39 +43,39 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Try a policy for some seconds: what it observes, what it answers, what is wrong
-    Check(Box<Check>),
+    Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict
-    Verify(Box<Verify>),
+    Verify(Box<VerifyArgs>),
     /// Run an episode of a report again and compare it with its recording, to the bit
     Replay(ReplayArgs),
     /// Draw the logs and videos that are missing, of a folder of results or of a service's job
-    Render(Render),
+    Render(RenderArgs),
     /// List, describe, check and draw scenarios
     #[command(subcommand)]
     Scenario(ScenarioCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
-    Stl(Stl),
+    Stl(StlArgs),
     /// Write a policy to start from
     Init(InitArgs),
     /// Check what this machine can run, and what to do about the rest
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Run the HTTP service
-    Serve(Box<Serve>),
+    Serve(Box<ServeArgs>),
     /// Copy the service's data folder while it runs, or check such a copy
-    Backup(Backup),
+    Backup(BackupArgs),
     /// Restore a data folder from a backup
-    Restore(Restore),
+    Restore(RestoreArgs),
     /// Create, list and revoke a service's API keys
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Open, close and list the arena's seasons
     #[command(subcommand)]
     Season(SeasonCommand),
     /// Show a report, or convert it to HTML, Markdown, JUnit or SARIF
-    Report(Report),
+    Report(ReportArgs),
     /// Check signed statements; show or rotate the keys that sign them
     #[command(subcommand)]
-    Attest(Attest),
+    Attest(AttestCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example: assay completions bash > ~/.local/share/bash-completion/completions/assay")]
     Completions {
@@ -92,7 +92,7 @@ Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 intern
 Examples:
   assay check my_policy --scenario tabletop_reach
   assay check ws://localhost:8000 --scenario tabletop_reach --replan-steps 8 --json")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(crate) policy: PathBuf,
     /// The scenario: an id (see `assay scenario list`) or a scenario's folder
@@ -116,7 +116,7 @@ pub(crate) struct Check {
   assay verify ws://localhost:8000 --scenario tabletop_reach
 
 Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 internal error, 130 interrupted.")]
-pub(crate) struct Verify {
+pub(crate) struct VerifyArgs {
     /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(crate) policy: PathBuf,
     /// The scenario: an id (see `assay scenario list`) or a scenario's folder
@@ -163,7 +163,7 @@ pub(crate) struct Verify {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) signing: Signing,
+    pub(crate) signing: SigningArgs,
     #[command(flatten)]
     pub(crate) server: ServerOptions,
     #[command(flatten)]
@@ -199,7 +199,7 @@ impl IsolationOptions {
 
 /// Where the keys that sign statements lie.
 #[derive(Debug, Args)]
-pub(crate) struct Signing {
+pub(crate) struct SigningArgs {
     /// Folder of the keys that sign statements [default: assay/signing in the user's data folder]
     #[arg(long, value_name = "DIR", env = "ASSAY_SIGNING_KEYS", hide_env_values = true)]
     pub(crate) signing_keys: Option<PathBuf>,
@@ -245,7 +245,7 @@ Examples:
   assay render out/run1 --record all
   assay render 019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30 --data ./data"
 )]
-pub(crate) struct Render {
+pub(crate) struct RenderArgs {
     /// A folder of `assay verify --out`; with --data, the id of a job
     #[arg(value_name = "OUT|JOB")]
     pub(crate) what: String,
@@ -262,7 +262,7 @@ pub(crate) struct Render {
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
     #[command(flatten)]
-    pub(crate) signing: Signing,
+    pub(crate) signing: SigningArgs,
 }
 
 /// Options for a policy server.
@@ -397,7 +397,7 @@ Examples:
 
 Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong use or input."
 )]
-pub(crate) struct Stl {
+pub(crate) struct StlArgs {
     /// The formula, in the syntax of a scenario's clauses
     #[arg(short, long)]
     pub(crate) formula: String,
@@ -426,7 +426,7 @@ pub(crate) struct InitArgs {
   assay doctor --jail --isolation landlock
 
 Exit codes: 0 everything that is needed works, 1 something does not, 2 wrong use, 4 internal error.")]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Run every known hostile policy in the jail, and inspect the jail from outside
     #[arg(long)]
     pub(crate) jail: bool,
@@ -455,7 +455,7 @@ Examples:
   assay serve --config /etc/assay.toml --check
   assay serve --data ./data --set limits.rate.get_per_minute=600"
 )]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// File of settings [default: assay.toml in the current folder, if there is one]
     #[arg(long, value_name = "FILE", env = "ASSAY_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -512,7 +512,7 @@ Examples:
   assay backup /backups/monday --data /var/lib/assay
   assay backup --check /backups/monday"
 )]
-pub(crate) struct Backup {
+pub(crate) struct BackupArgs {
     /// Folder to create: new, or empty
     #[arg(value_name = "TO", required_unless_present = "check", requires = "data")]
     pub(crate) to: Option<PathBuf>,
@@ -538,7 +538,7 @@ Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 interna
 
 Example: assay restore /backups/monday --data /var/lib/assay"
 )]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     /// The backup
     #[arg(value_name = "FROM")]
     pub(crate) from: PathBuf,
@@ -551,7 +551,7 @@ pub(crate) struct Restore {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Keys {
+pub(crate) enum KeysCommand {
     /// Create an API key; it is printed once
     Create {
         /// The service's data folder
@@ -629,7 +629,7 @@ pub(crate) enum SeasonCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Attest {
+pub(crate) enum AttestCommand {
     /// Check a statement offline: signature, policy, and every file of evidence beside it
     #[command(
         after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: signed files are missing, 2 wrong \
@@ -639,11 +639,11 @@ Examples:
   assay attest verify out/run1/report.intoto.json --policy policy.zip
   assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a..."
     )]
-    Verify(AttestVerify),
+    Verify(AttestVerifyArgs),
     /// List the signing keys, newest first
     Keys {
         #[command(flatten)]
-        signing: Signing,
+        signing: SigningArgs,
         /// Print JSON, as a service publishes it
         #[arg(long)]
         json: bool,
@@ -651,12 +651,12 @@ Examples:
     /// Sign with a new key from now on; old signatures stay valid
     Rotate {
         #[command(flatten)]
-        signing: Signing,
+        signing: SigningArgs,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AttestVerify {
+pub(crate) struct AttestVerifyArgs {
     /// The statement: report.intoto.json
     pub(crate) file: PathBuf,
     /// The policy that it should be about: a zip archive, a folder, or a single .py file
@@ -675,7 +675,7 @@ pub(crate) struct AttestVerify {
     #[arg(long)]
     pub(crate) allow_missing: bool,
     #[command(flatten)]
-    pub(crate) signing: Signing,
+    pub(crate) signing: SigningArgs,
 }
 
 #[derive(Debug, Args)]
@@ -687,7 +687,7 @@ Examples:
   assay report out/run1/report.json --junit -o junit.xml
   assay report out/run1/report.json --markdown >> $GITHUB_STEP_SUMMARY"
 )]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     /// The report: report.json
     #[arg(required_unless_present = "schema")]
     pub(crate) file: Option<PathBuf>,

@@ -16,7 +16,7 @@ use assay_report::json;
 use assay_worker::{Keyring, sha256_of};
 use jiff::Timestamp;
 
-use crate::cli::{Attest, AttestVerify, Signing};
+use crate::cli::{AttestCommand, AttestVerifyArgs, SigningArgs};
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::REPORT_JSON;
 use crate::screen;
@@ -27,20 +27,20 @@ use evidence::evidence;
 /// Largest statement or list of keys that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-pub(crate) fn run(command: &Attest) -> Result<Code, Failure> {
+pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
     match command {
-        Attest::Verify(arguments) => verify(arguments),
-        Attest::Keys { signing, json } => keys(signing, *json),
-        Attest::Rotate { signing } => rotate(signing),
+        AttestCommand::Verify(arguments) => verify(arguments),
+        AttestCommand::Keys { signing, json } => keys(signing, *json),
+        AttestCommand::Rotate { signing } => rotate(signing),
     }
 }
 
 /// The keys of the folder that was named, or of this user.
-pub(crate) fn keyring(signing: &Signing) -> Result<Keyring, Failure> {
+pub(crate) fn keyring(signing: &SigningArgs) -> Result<Keyring, Failure> {
     Keyring::open(&folder(signing)?, &OsEntropy, SystemClock.now()).usage()
 }
 
-fn folder(signing: &Signing) -> Result<PathBuf, Failure> {
+fn folder(signing: &SigningArgs) -> Result<PathBuf, Failure> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     // The XDG base directory specification.
     let data = || absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
@@ -50,7 +50,7 @@ fn folder(signing: &Signing) -> Result<PathBuf, Failure> {
     })
 }
 
-fn keys(signing: &Signing, as_json: bool) -> Result<Code, Failure> {
+fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
     let published = keyring(signing)?.published().ours()?;
     if as_json {
         super::print(&serde_json::to_string_pretty(&published).ours()?);
@@ -66,7 +66,7 @@ fn keys(signing: &Signing, as_json: bool) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-fn rotate(signing: &Signing) -> Result<Code, Failure> {
+fn rotate(signing: &SigningArgs) -> Result<Code, Failure> {
     let keyring = keyring(signing)?;
     keyring.rotate(&OsEntropy, SystemClock.now()).ours()?;
     let published = keyring.published().ours()?;
@@ -75,7 +75,7 @@ fn rotate(signing: &Signing) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-fn verify(arguments: &AttestVerify) -> Result<Code, Failure> {
+fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     let file = read(&arguments.file).usage()?;
     let known = known_keys(arguments)?;
     let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
@@ -166,7 +166,7 @@ fn says(text: &mut String, checked: &VerifiedStatement) {
 }
 
 /// The keys to trust: a file of them, or one's own.
-fn known_keys(arguments: &AttestVerify) -> Result<PublishedKeys, Failure> {
+fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
     let Some(path) = &arguments.keys else { return keyring(&arguments.signing)?.published().ours() };
     let bytes = read(path).usage()?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is no list of keys", path.display())).usage()

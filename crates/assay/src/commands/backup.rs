@@ -10,7 +10,7 @@ use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
 use crate::backup::{BackupManifest, progress};
-use crate::cli::Backup;
+use crate::cli::BackupArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::screen;
@@ -19,7 +19,7 @@ use crate::screen;
 const SHOWN: usize = 20;
 const MIB: u64 = 1 << 20;
 
-pub(crate) fn run(arguments: &Backup) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &BackupArgs) -> Result<Code, Failure> {
     match (&arguments.check, &arguments.to, &arguments.data) {
         (Some(folder), _, _) => check_backup(arguments, folder),
         (None, Some(to), Some(data)) => make(arguments, data, to),
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Backup) -> Result<Code, Failure> {
     }
 }
 
-fn make(arguments: &Backup, data: &Path, to: &Path) -> Result<Code, Failure> {
+fn make(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let bar = progress("copying");
     let made = create(data, to, &bar, &cancel);
@@ -43,7 +43,7 @@ fn make(arguments: &Backup, data: &Path, to: &Path) -> Result<Code, Failure> {
     Ok(if manifest.missing.is_empty() { Code::Success } else { Code::Unsafe })
 }
 
-fn check_backup(arguments: &Backup, folder: &Path) -> Result<Code, Failure> {
+fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let bar = progress("checking");
     let found = check(folder, &bar, &cancel);
@@ -80,7 +80,12 @@ fn check_backup(arguments: &Backup, folder: &Path) -> Result<Code, Failure> {
 }
 
 /// Replays an episode, if the records can be read and there is one.
-fn replay(arguments: &Backup, folder: &Path, found: &Findings, runtime: &Runtime) -> Result<Option<Replayed>, Failure> {
+fn replay(
+    arguments: &BackupArgs,
+    folder: &Path,
+    found: &Findings,
+    runtime: &Runtime,
+) -> Result<Option<Replayed>, Failure> {
     let Some(open) = &found.records else { return Ok(None) };
     let Some(replayable) = Replayable::newest(&open.records, runtime).ours()? else { return Ok(None) };
     let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;

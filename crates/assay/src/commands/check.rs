@@ -6,7 +6,7 @@ use std::sync::Arc;
 use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
 use assay_worker::{PolicySource, PreflightJob, SessionError, preflight};
 
-use crate::cli::Check;
+use crate::cli::CheckArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::{screen, source};
@@ -18,7 +18,7 @@ const MILLISECONDS: &str = "\u{a0}ms";
 /// Longest end of a log that is shown, in lines.
 const LOG_LINES: usize = 12;
 
-pub(crate) fn run(arguments: &Check) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let engine = super::engine(&installation, Some(1), arguments.isolation.accepted())?

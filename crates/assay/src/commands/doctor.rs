@@ -7,11 +7,11 @@ use assay_policy::Runtime;
 use assay_worker::{Engine, EngineOptions, Installation};
 use serde_json::json;
 
-use crate::cli::Doctor;
+use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
-pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     if arguments.jail {
         return super::doctor_jail::run(arguments);
     }

@@ -8,7 +8,7 @@ use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
-use crate::cli::Doctor;
+use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
@@ -17,7 +17,7 @@ const NAME_COLUMNS: usize = 44;
 /// The name under which the fences are chosen.
 const FENCES: &str = "fences";
 
-pub(crate) fn run(arguments: &Doctor) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     let kinds = kinds()?;
     let only = arguments.only.as_deref();
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {

@@ -10,17 +10,19 @@ use assay_store::{KeyId, KeyRecord, KeyRecords, SqliteRecords};
 use jiff::ToSpan;
 use serde_json::json;
 
-use crate::cli::Keys;
+use crate::cli::KeysCommand;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
-pub(crate) fn run(command: &Keys) -> Result<Code, Failure> {
+pub(crate) fn run(command: &KeysCommand) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
     runtime.block_on(async {
         match command {
-            Keys::Create { data, account, scopes, expires_in } => create(data, account, scopes, *expires_in).await,
-            Keys::List { data, json } => list(data, *json).await,
-            Keys::Revoke { data, id } => revoke(data, id).await,
+            KeysCommand::Create { data, account, scopes, expires_in } => {
+                create(data, account, scopes, *expires_in).await
+            }
+            KeysCommand::List { data, json } => list(data, *json).await,
+            KeysCommand::Revoke { data, id } => revoke(data, id).await,
         }
     })
 }

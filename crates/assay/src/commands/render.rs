@@ -10,14 +10,14 @@ use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
 use assay_worker::STATEMENT_FILE;
 
 use super::draw::{Folder, RenderEnd};
-use crate::cli::Render;
+use crate::cli::RenderArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::output::REPORT_JSON;
 
 const MIB: u64 = 1024 * 1024;
 
-pub(crate) fn run(arguments: &Render) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &RenderArgs) -> Result<Code, Failure> {
     match (&arguments.data, arguments.what.parse::<JobId>()) {
         (Some(data), Ok(job)) => of_job(arguments, data, job),
         (Some(_), Err(_)) => Err(Failure::Usage(anyhow!("{:?} is no id of a job, which --data needs", arguments.what))),
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Render) -> Result<Code, Failure> {
     }
 }
 
-fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
+fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let file = out.join(REPORT_JSON);
     let text = fs::read_to_string(&file)
@@ -66,7 +66,7 @@ fn in_folder(arguments: &Render, out: &Path) -> Result<Code, Failure> {
 }
 
 /// Queues what is missing; the service draws it when its lanes have nothing else to do.
-fn of_job(arguments: &Render, data: &Path, job: JobId) -> Result<Code, Failure> {
+fn of_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<Code, Failure> {
     if !data.is_dir() {
         return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
     }

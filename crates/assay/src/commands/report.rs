@@ -10,7 +10,7 @@ use assay_report::{html, json, junit, markdown, sarif, schema, terminal};
 
 use assay_worker::drawn_in;
 
-use crate::cli::Report;
+use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::EPISODES;
 use crate::screen;
@@ -22,7 +22,7 @@ const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 /// This program, as pages name it.
 const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
 
-pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &ReportArgs) -> Result<Code, Failure> {
     let Some(file) = &arguments.file else {
         write(arguments, &schema::render().ours()?)?;
         return Ok(Code::Success);
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Report) -> Result<Code, Failure> {
     report.verdict.map(Code::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
 }
 
-fn write(arguments: &Report, text: &str) -> Result<(), Failure> {
+fn write(arguments: &ReportArgs, text: &str) -> Result<(), Failure> {
     match &arguments.output {
         Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage(),
         None => {

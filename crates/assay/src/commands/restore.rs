@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::backup::{about, line, problems, text};
 use crate::backup::progress;
 use crate::backup::restore::restore;
-use crate::cli::Restore;
+use crate::cli::RestoreArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 
-pub(crate) fn run(arguments: &Restore) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &RestoreArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let bar = progress("restoring");
     let restored = restore(&arguments.from, &arguments.data, &bar, &cancel);

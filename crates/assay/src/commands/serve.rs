@@ -4,12 +4,12 @@ use assay_policy::remote::AddressGuard;
 use assay_worker::WallBudget;
 use clap::ArgMatches;
 
-use crate::cli::Serve;
+use crate::cli::ServeArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::settings::{Effective, SettingSources, Settings, example};
 use crate::{judge, screen, service};
 
-pub(crate) fn run(arguments: &Serve, matches: &ArgMatches) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, Failure> {
     if arguments.example_settings {
         super::print(&example());
         return Ok(Code::Success);

@@ -8,12 +8,12 @@ use anyhow::anyhow;
 use assay_stl::{BindError, Formula, ParseError, Status, TraceEvaluation};
 use serde_json::json;
 
-use crate::cli::Stl;
+use crate::cli::StlArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 use trace::CsvTrace;
 
-pub(crate) fn run(arguments: &Stl) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &StlArgs) -> Result<Code, Failure> {
     let formula = parse(&arguments.formula).usage()?;
     let trace = CsvTrace::read(&arguments.trace).usage()?;
     let outcome = evaluate(&formula, &trace).usage()?;

@@ -22,7 +22,7 @@ use assay_worker::{
 };
 
 use super::draw::{self, Folder};
-use crate::cli::{MAX_EPISODES, Verify};
+use crate::cli::{MAX_EPISODES, VerifyArgs};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::judge;
@@ -45,7 +45,7 @@ fn wall_budget(asked_s: Option<u32>) -> WallBudget {
     })
 }
 
-pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<Code, Failure> {
 
 /// Keeps a copy of the policy for `assay replay`. It is not evidence: the statement names its hash. Without it
 /// everything else holds.
-fn keep_policy(arguments: &Verify, policy: &PolicySource, report: &JobReport, out: &Path) {
+fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report: &JobReport, out: &Path) {
     let (PolicySource::Folder(unpacked), Some(sha256), false) =
         (policy, &report.policy_sha256, arguments.no_keep_policy)
     else {
@@ -132,7 +132,7 @@ fn keep_policy(arguments: &Verify, policy: &PolicySource, report: &JobReport, ou
 
 /// Draws logs and videos, now that the verdict is told.
 fn film(
-    arguments: &Verify,
+    arguments: &VerifyArgs,
     (out, report): (&Path, &JobReport),
     job: &Job,
     (engine, keyring, cancel): (&Engine, &Keyring, &Cancel),
@@ -174,7 +174,7 @@ pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
 }
 
 /// Fixed before the first episode: what a certification needs, unless its author asks for another number.
-fn plan(arguments: &Verify, scenario: &Scenario) -> Result<Plan, Failure> {
+fn plan(arguments: &VerifyArgs, scenario: &Scenario) -> Result<Plan, Failure> {
     let (target, confidence_level) = (arguments.max_violation_probability, arguments.confidence);
     let episodes =
         arguments.episodes.unwrap_or_else(|| Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES));
@@ -186,7 +186,7 @@ fn plan(arguments: &Verify, scenario: &Scenario) -> Result<Plan, Failure> {
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
-fn header(arguments: &Verify, plan: Plan, scenario: &Scenario, policy: &ResolvedPolicy) -> JobHeader {
+fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, policy: &ResolvedPolicy) -> JobHeader {
     let mut random = [0; 10];
     OsEntropy.fill(&mut random);
     let created_at = SystemClock.now();
@@ -277,7 +277,7 @@ fn announced(report: &JobReport, record: Record) -> JobReport {
     report
 }
 
-fn show(arguments: &Verify, report: &JobReport, again: RunAgain) -> Result<(), Failure> {
+fn show(arguments: &VerifyArgs, report: &JobReport, again: RunAgain) -> Result<(), Failure> {
     if arguments.json {
         super::print(&json::render(report).ours()?);
         return Ok(());

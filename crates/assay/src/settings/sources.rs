@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::Serve;
+use crate::cli::ServeArgs;
 
 /// The file that is read if no other is named and it exists.
 const DEFAULT_FILE: &str = "assay.toml";
@@ -60,7 +60,7 @@ impl SettingSources {
     }
 
     /// Of this process.
-    pub(crate) fn gather(arguments: &Serve, matches: &ArgMatches) -> anyhow::Result<Self> {
+    pub(crate) fn gather(arguments: &ServeArgs, matches: &ArgMatches) -> anyhow::Result<Self> {
         let file = match &arguments.config {
             Some(path) => Some((path.clone(), read(path)?)),
             None => match Path::new(DEFAULT_FILE) {
@@ -83,7 +83,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Those that stand on the command line; clap also knows defaults and variables, which are not flags.
-fn flags(arguments: &Serve, matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
+fn flags(arguments: &ServeArgs, matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
     let mut found = Vec::new();
     for (id, path) in FLAGS {
         if matches.value_source(id) != Some(ValueSource::CommandLine) {

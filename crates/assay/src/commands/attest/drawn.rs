@@ -11,7 +11,7 @@ use assay_worker::STATEMENT_FILE;
 
 use super::evidence::{PresentEvidence, evidence};
 use super::{line, read, refuse, signer};
-use crate::cli::AttestVerify;
+use crate::cli::AttestVerifyArgs;
 use crate::exit::{Code, Failure, OrFail};
 
 /// The folder of the episodes' folders.
@@ -23,7 +23,7 @@ const MAX_FILES: usize = 200_000;
 
 /// A statement about what was drawn of an episode: `episodes/NNN/video.intoto.json`. It says nothing of numbers; the
 /// job's own statement does, which it names.
-pub(super) fn rendering(arguments: &AttestVerify, file: &[u8], known: &PublishedKeys) -> Result<Code, Failure> {
+pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &PublishedKeys) -> Result<Code, Failure> {
     let (statement, key) = match attest::check_rendering(file, known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
         Err(error) => return refuse("signature", &error),
