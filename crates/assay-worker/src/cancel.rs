@@ -1,31 +1,31 @@
-//! The wish to stop, seen by every thread that works on a job.
+//! Cancellation, visible to every thread that works on a job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that is raised once.
+/// A flag that is set once.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A flag that is down.
+    /// Creates a flag that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The flag itself, for signal handlers.
+    /// Returns the underlying flag, for signal handlers.
     #[must_use]
     pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }
 
-    /// Raises it.
+    /// Sets the flag.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it is up.
+    /// True if the flag is set.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)

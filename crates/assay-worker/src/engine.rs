@@ -1,4 +1,4 @@
-//! The capabilities of an installation: jails, the lane program, the pool of warm interpreters, the scenarios.
+//! The machinery that runs evaluations: jails, the lane program, the pool of warm interpreters, the scenarios.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,30 +18,30 @@ use crate::scenario_versions::{ScenarioGone, ScenarioVersions};
 use crate::scratch::Scratch;
 use crate::{Installation, fingerprint};
 
-/// Where a lane program stands in its jail.
+/// Path of the lane program inside its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
 
 /// Resources of the machine that the engine uses.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
-    /// Lanes that run at the same time.
+    /// Number of lanes that run at the same time.
     pub lanes: usize,
-    /// The weakest isolation in which policies may be run. The strongest that works is always the one used.
+    /// The weakest isolation in which policies may run. The strongest available is always used.
     pub accepted: Isolation,
 }
 
-/// Most time of an episode in which no thread of its policy is ready to run while the simulator waits for an answer.
-/// Policy servers are timed by other limits.
+/// Maximum time in an episode during which no thread of its policy is ready to run while the simulator waits for an
+/// action. Other limits apply to policy servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WallBudget {
-    /// For every episode.
+    /// The same for every episode.
     pub base: Duration,
-    /// Seconds for each simulated second of the scenario's time limit.
+    /// Additional seconds for each simulated second of the scenario's time limit.
     pub per_simulated_s: f64,
 }
 
 impl WallBudget {
-    /// For an episode of `scenario`.
+    /// Returns the budget for an episode of `scenario`.
     #[must_use]
     pub fn of(&self, scenario: &Scenario) -> Duration {
         self.base + Duration::from_secs_f64(self.per_simulated_s * f64::from(scenario.time_limit_s))
@@ -55,14 +55,14 @@ impl Default for WallBudget {
 }
 
 impl EngineOptions {
-    /// So many lanes, and no weaker isolation than the strongest.
+    /// Creates options for that many lanes, accepting only the strongest isolation.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         Self { lanes, accepted: Isolation::Namespaces }
     }
 }
 
-/// Policies are not run here, because they can't be kept apart well enough.
+/// Policies cannot run on this machine because their isolation is too weak.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this machine can't isolate policies with user namespaces ({why}), so policies are not run here; `assay doctor` says \
@@ -70,13 +70,13 @@ impl EngineOptions {
     consent(.strongest)
 )]
 pub struct NotIsolated {
-    /// The strongest tier that works on this machine.
+    /// The strongest isolation available.
     pub strongest: Isolation,
-    /// Reason why stronger tiers do not work.
+    /// The reason why stronger tiers are not available.
     pub why: String,
 }
 
-/// Returns the flag with which an operator accepts a weaker tier.
+/// Returns the hint for operators who want to accept weaker isolation.
 fn consent(strongest: &Isolation) -> &'static str {
     match strongest {
         Isolation::Namespaces => "",
@@ -88,7 +88,7 @@ fn consent(strongest: &Isolation) -> &'static str {
     }
 }
 
-/// Everything that lanes share.
+/// State shared by all lanes.
 #[derive(Debug)]
 pub struct Engine {
     jail: Jail,
@@ -97,7 +97,7 @@ pub struct Engine {
     remote: ServerConnector,
     /// The pool's folder; dropped after the pool.
     _work: TempDir,
-    /// Dropped after everything that lies in it.
+    /// Dropped after everything inside it.
     scratch: Scratch,
     library: Library,
     versions: Option<ScenarioVersions>,
@@ -107,49 +107,49 @@ pub struct Engine {
     wall_budget: WallBudget,
 }
 
-/// The files of a scenario where jails can read them.
+/// The files of a scenario in a place that jails can read.
 #[derive(Debug, Clone)]
 pub(crate) struct Staged {
-    /// Its folder.
+    /// The scenario's folder.
     pub(crate) scenario: PathBuf,
-    /// The folder with a folder for each of its robots.
+    /// The folder that contains a folder for each of its robots.
     pub(crate) robots: PathBuf,
 }
 
-/// An engine that cannot run anything on this machine.
+/// An error that prevents the engine from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// No jail.
+    /// No jail is available.
     #[error("policies and simulators can't be isolated here; see `assay doctor`")]
     Jail(#[from] assay_jail::JailError),
-    /// The lane program can't be put into a jail.
+    /// The lane program cannot run in a jail.
     #[error("the lane program")]
     Lane(#[from] assay_jail::ProgramError),
-    /// Files that the jail's user can't reach.
+    /// Files could not be made accessible to the jail's user.
     #[error("files for the jail")]
     Stage(#[from] assay_jail::StageError),
-    /// No Python for policies.
+    /// The Python for policies is missing or unusable.
     #[error("the Python that runs policies")]
     Runtime(#[from] assay_policy::RuntimeError),
     /// The pool of interpreters did not start.
     #[error("the pool of interpreters")]
     Pool(#[from] assay_policy::PoolError),
-    /// No threads to talk to policy servers.
+    /// The threads for policy servers could not be started.
     #[error("the threads that talk to policy servers")]
     Remote(#[source] io::Error),
-    /// A broken scenario in the library.
+    /// A scenario in the library is invalid.
     #[error("the scenario library")]
     Library(#[from] assay_scenario::LibraryError),
-    /// No folder for temporary files.
+    /// A temporary folder could not be created.
     #[error("a temporary folder")]
     Scratch(#[source] io::Error),
-    /// A file that the fingerprint needs.
+    /// A file needed for the fingerprint is missing or unreadable.
     #[error("the fingerprint: {0}")]
     Fingerprint(String, #[source] io::Error),
 }
 
 impl Engine {
-    /// Prepares everything that does not depend on a job; the pool begins to warm up.
+    /// Prepares everything that does not depend on a job, and starts warming up the pool.
     ///
     /// # Errors
     /// [`EngineError`] names the missing piece.
@@ -158,7 +158,7 @@ impl Engine {
         let StrongestJail { jail, missing } = Jail::strongest()?;
         let isolation = jail.isolation();
         if isolation != Isolation::Namespaces {
-            // Simulators are our own code: they run in what there is.
+            // Simulators are trusted code, so they run in the isolation available.
             tracing::warn!(%isolation, why = %reasons(&missing), "jails are weaker than they should be");
         }
         // The installation's own MuJoCo, wherever the programs were built.
@@ -166,8 +166,8 @@ impl Engine {
         let lane = native_program(&installation.lane, libmujoco.parent(), inside, &cache_root)?;
         let runtime = Runtime::at(&installation.python(), &cache_root)?;
         let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy, isolation)?;
-        // One is warm for each lane while another acts there; two more, because the first episodes of a job may be over
-        // before an interpreter has started.
+        // One warm interpreter for each lane, plus two, because the first episodes of a job may end before another
+        // interpreter has started.
         let members = options.lanes + 2;
         let scratch = Scratch::new().map_err(EngineError::Scratch)?;
         let jail = jail.with_links_in(scratch.path());
@@ -197,31 +197,31 @@ impl Engine {
         })
     }
 
-    /// Lets `guard` decide which policy servers may be talked to; without this only public addresses are.
+    /// Sets the guard that decides which policy servers may be contacted; by default only public addresses are.
     ///
     /// # Errors
-    /// The system gives no threads.
+    /// The system cannot create threads.
     pub fn guarded_by(self, guard: AddressGuard) -> Result<Self, EngineError> {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
     }
 
-    /// Lets policies sleep for as long as `wall_budget` says; the default without this.
+    /// Sets the budget for sleeping policies instead of the default.
     #[must_use]
     pub fn with_wall_budget(self, wall_budget: WallBudget) -> Self {
         Self { wall_budget, ..self }
     }
 
-    /// Finds scenarios that accounts published, and earlier versions of the built-in ones, in `files`; without this
+    /// Adds the scenarios that accounts published, and earlier versions of the built-in ones, from `files`; by default
     /// only the built-in ones are known.
     #[must_use]
     pub fn with_versions(self, files: ScenarioFiles) -> Self {
         Self { versions: Some(ScenarioVersions::new(files)), ..self }
     }
 
-    /// The version of a scenario that a job was accepted for.
+    /// Returns the version of a scenario that a job was accepted for.
     ///
     /// # Errors
-    /// [`ScenarioGone`] says why it can't be run (any more).
+    /// [`ScenarioGone`]: this version cannot be run (any more).
     pub fn scenario(&self, id: &ScenarioId, digest: &str) -> Result<Arc<Scenario>, ScenarioGone> {
         let installed = self.library.get(id).ok();
         if let Some(scenario) = installed.filter(|scenario| scenario.digest == digest) {
@@ -234,19 +234,19 @@ impl Engine {
         }
     }
 
-    /// The built-in scenarios.
+    /// Returns the built-in scenarios.
     #[must_use]
     pub fn library(&self) -> &Library {
         &self.library
     }
 
-    /// Returns everything about this machine that results depend on.
+    /// Returns the fingerprint of this machine.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
-    /// Lanes that may run at the same time.
+    /// Returns the number of lanes that may run at the same time.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.lanes
@@ -256,10 +256,10 @@ impl Engine {
         self.wall_budget
     }
 
-    /// A new folder for temporary files; gone when dropped, at the latest with the engine.
+    /// Creates a folder for temporary files; it is removed when dropped, at the latest with the engine.
     ///
     /// # Errors
-    /// It can't be made.
+    /// The folder cannot be created.
     pub fn scratch(&self, what: &str) -> io::Result<TempDir> {
         self.scratch.folder(what)
     }
@@ -268,21 +268,21 @@ impl Engine {
         &self.jail
     }
 
-    /// Returns the isolation of policies and simulators.
+    /// Returns the isolation of policies and simulators from the machine.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.jail.isolation()
     }
 
-    /// Whether policies are run here; policy servers are talked to in any case.
+    /// Checks that policies can run here; policy servers can be used in any case.
     ///
     /// # Errors
-    /// [`NotIsolated`] says why not, and what an operator can do.
+    /// [`NotIsolated`] names the reason and the operator's remedy.
     pub fn runs_policies(&self) -> Result<(), NotIsolated> {
         self.pools().map(|_| ())
     }
 
-    /// Returns a warning about weak isolation for the report; `None` if the isolation is the strongest.
+    /// Returns the notes on isolation for a report; empty with the strongest isolation.
     #[must_use]
     pub fn isolation_warning(&self) -> Option<String> {
         match self.isolation() {
@@ -300,7 +300,7 @@ impl Engine {
         self.pools.as_ref().map_err(Clone::clone)
     }
 
-    /// Talks to policy servers.
+    /// Returns the client for policy servers.
     #[must_use]
     pub fn remote(&self) -> &ServerConnector {
         &self.remote
@@ -310,7 +310,7 @@ impl Engine {
         &self.lane
     }
 
-    /// The scenario's files where jails can read them.
+    /// Returns the scenario's files in a place that jails can read.
     pub(crate) fn staged(&self, scenario: &Scenario) -> Result<Staged, assay_jail::StageError> {
         let staged = |folder: &Path| stage_readable(folder, &self.cache_root);
         Ok(Staged { scenario: staged(&scenario.folder)?, robots: staged(&scenario.robots_folder)? })
@@ -325,7 +325,7 @@ fn remote(guard: AddressGuard) -> io::Result<ServerConnector> {
     ServerConnector::new(guard, RemoteLimits::default())
 }
 
-/// The processor that lane number `lane` is pinned to.
+/// Returns the processor that lane number `lane` is pinned to.
 pub(crate) fn core_of(lane: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     lane % cores

@@ -1,4 +1,4 @@
-//! One job from start to end, without records: the command line's way.
+//! Evaluation of one job from start to end without records, for the command line.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::episode::evidence;
 use crate::episode::session::{LaneSession, SessionEvents, platform};
 use crate::{Cancel, Engine, Job, SessionError};
 
-/// Receiver of an evaluation's events; called from several threads.
+/// Receives the events of an evaluation; called from several threads.
 pub trait EvaluationEvents: Sync {
     /// `step` of `of` control steps of an episode are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
@@ -23,18 +23,18 @@ pub trait EvaluationEvents: Sync {
 /// An evaluation to run.
 #[derive(Debug)]
 pub struct Evaluation {
-    /// Policy, scenario, seed.
+    /// Policy, scenario and seed.
     pub job: Job,
-    /// Number of episodes, and the condition that ends them.
+    /// Number of episodes, and the conditions that end the job.
     pub plan: Plan,
-    /// Lanes to spread them over; a policy server says itself how many it serves.
+    /// Number of lanes to distribute the episodes over; a policy server limits it to its own concurrency.
     pub lanes: usize,
 }
 
 struct Collector<'a> {
     results: Mutex<BTreeMap<u32, EpisodeResult>>,
     plan: &'a Plan,
-    /// Episodes from here on are not wanted.
+    /// Episodes from this index on are not wanted.
     end: &'a AtomicU32,
     events: &'a dyn EvaluationEvents,
 }
@@ -59,11 +59,11 @@ impl SessionEvents for Collector<'_> {
     }
 }
 
-/// Runs the plan's episodes and returns those that count ([`Plan::counted`]) in order of index: the same whatever the
-/// number of lanes. Evidence of others is removed.
+/// Runs the plan's episodes and returns those that count ([`Plan::counted`]) in order of index, independent of the
+/// number of lanes. Evidence of the others is removed.
 ///
 /// # Errors
-/// [`SessionError`]: cancelled, or our own or the scenario's fault. What the policy does wrong is in the results.
+/// [`SessionError`]: cancelled, or an internal or a scenario error. The policy's failures are in the results.
 pub fn evaluate(
     engine: &Engine,
     evaluation: &Evaluation,
@@ -86,7 +86,7 @@ pub fn evaluate(
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)
     });
     if cancel.is_cancelled() {
-        // Whatever else went wrong meanwhile.
+        // Cancellation takes precedence over other errors.
         return Err(SessionError::Cancelled);
     }
     outcome?;

@@ -1,4 +1,4 @@
-//! The fingerprint: everything that a result depends on besides archive, scenario and seed.
+//! The fingerprint of a machine: the conditions besides archive, scenario and seed that a result depends on.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use crate::EngineError;
 
-/// CPU features that numeric libraries choose their code by, as `/proc/cpuinfo` spells them: the C library's
-/// mathematics (avx2, fma; switched off in lanes) and numpy's loops (the others too).
+/// CPU features by which numeric libraries select their code, as spelled in `/proc/cpuinfo`: the C library's
+/// mathematics (avx2, fma; disabled in lanes) and numpy's loops (the others too).
 const FEATURES: [&str; 12] = [
     "sse4_2",
     "avx",
@@ -70,7 +70,7 @@ fn cpu_features() -> Vec<String> {
     FEATURES.iter().filter(|feature| has(feature)).map(|feature| (*feature).to_owned()).collect()
 }
 
-/// The C library tells its version in the name of its own file's package: ask the loader.
+/// Returns the version of the C library, from the first line of the loader's `--version`.
 fn glibc_version() -> String {
     let output = std::process::Command::new("/lib64/ld-linux-x86-64.so.2").arg("--version").output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();

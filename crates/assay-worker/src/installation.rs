@@ -1,4 +1,4 @@
-//! Where the pieces of an installation lie.
+//! Locations of an installation's files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ pub struct Installation {
     pub lane: PathBuf,
 }
 
-/// A piece that is missing.
+/// An error while locating an installation.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
-    /// Nothing that looks like an installation.
+    /// No installation was found.
     #[error("no scenarios were found beside the program or here; set ASSAY_HOME to the folder that holds scenarios/")]
     NoHome,
-    /// The lane program is not beside ours.
+    /// The lane program is not next to the current one.
     #[error("{} is missing: run `make build`", .0.display())]
     NoLane(PathBuf),
-    /// Our own path can't be told.
+    /// The path of the current program is unknown.
     #[error("the program's own path")]
     OwnPath(#[source] std::io::Error),
 }
@@ -30,7 +30,7 @@ impl Installation {
     /// folder, `/usr/share/assay`, or the source tree that the program was built from.
     ///
     /// # Errors
-    /// [`InstallationError`] says what is missing.
+    /// [`InstallationError`] names the missing file.
     pub fn find(home: Option<PathBuf>) -> Result<Self, InstallationError> {
         let program = std::env::current_exe().map_err(InstallationError::OwnPath)?;
         let home = match home {
@@ -44,7 +44,7 @@ impl Installation {
         Ok(Self { home, lane })
     }
 
-    /// Whether it is found without `ASSAY_HOME` from whatever folder the program is started in.
+    /// True if it is found without `ASSAY_HOME`, whatever folder the program is started in.
     #[must_use]
     pub fn is_found_from_anywhere(&self) -> bool {
         let found = std::env::current_exe().ok().and_then(|program| Self::nearest(&program, None));
@@ -66,31 +66,31 @@ impl Installation {
             .and_then(|path| path.canonicalize().ok())
     }
 
-    /// Folder of the built-in scenarios.
+    /// Returns the folder of the built-in scenarios.
     #[must_use]
     pub fn scenarios(&self) -> PathBuf {
         self.home.join("scenarios")
     }
 
-    /// Folder of the robots.
+    /// Returns the folder of the robots.
     #[must_use]
     pub fn robots(&self) -> PathBuf {
         self.home.join("robots")
     }
 
-    /// The physics library, pinned by the set-up.
+    /// Returns the path of the physics library, pinned by the set-up.
     #[must_use]
     pub fn libmujoco(&self) -> PathBuf {
         self.home.join("vendor/mujoco/lib/libmujoco.so.3.17.0")
     }
 
-    /// The Python that runs policies.
+    /// Returns the path of the Python that runs policies.
     #[must_use]
     pub fn python(&self) -> PathBuf {
         self.home.join("vendor/python")
     }
 
-    /// The program that speaks for a policy.
+    /// Returns the path of the runner.
     #[must_use]
     pub fn runner(&self) -> PathBuf {
         self.home.join("python/runner")

@@ -1,4 +1,4 @@
-//! The second judge's look at an episode: frames from its recording, a question, an opinion.
+//! The second judge's review of an episode: frames from its recording, a question, an opinion.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::episode::session::platform;
 use crate::rendering::video;
 use crate::{Cancel, Engine};
 
-/// Pixels of a frame.
+/// Width and height of a frame in pixels.
 const SIZE: (u32, u32) = (512, 384);
 /// Largest frame in bytes.
 const MAX_FRAME_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Frames that could not be rendered for the judge: our failure. The verdict stands without an opinion.
+/// An internal error that prevented the judge's review. The verdict stands without it.
 #[derive(Debug, thiserror::Error)]
 enum FramesError {
     #[error("files for the jail")]
@@ -34,19 +34,19 @@ enum FramesError {
     Draw(#[from] video::RendererError),
 }
 
-/// A judge at work on the episodes of one job.
+/// A judge that reviews the episodes of one job.
 #[derive(Debug)]
 pub struct Judging<'a> {
     engine: &'a Engine,
     judge: &'a Judge,
     scenario: &'a Scenario,
     seeds: SeedSource,
-    /// Tokens that the job may still use.
+    /// Number of tokens that the job may still use.
     tokens: u64,
 }
 
 impl<'a> Judging<'a> {
-    /// For a job of that scenario and seeds.
+    /// Creates a judge for a job on that scenario and those seeds.
     #[must_use]
     pub fn new(engine: &'a Engine, judge: &'a Judge, scenario: &'a Scenario, seeds: SeedSource) -> Self {
         Self { engine, judge, scenario, seeds, tokens: judge.options().tokens }
@@ -57,8 +57,8 @@ impl<'a> Judging<'a> {
         self.tokens = self.tokens.saturating_sub(judgement.tokens);
     }
 
-    /// Shows the judge `episode`, whose recording is the file `trace`; the frames that it saw are put into `folder`,
-    /// and named as evidence of the episode.
+    /// Asks the judge about `episode`, whose recording is the file `trace`. The frames shown are written to `folder`
+    /// and added to the episode's evidence.
     pub fn judge(
         &mut self,
         episode: &EpisodeResult,
@@ -72,7 +72,7 @@ impl<'a> Judging<'a> {
         let (frames, artifacts) = match self.frames(episode, &judgement.frames_s, trace, folder, cancel) {
             Ok(drawn) => drawn,
             Err(error) => {
-                // What went wrong is for the operator; it may speak of this machine.
+                // The details are for the operator only, since they may describe this machine.
                 tracing::warn!(episode = episode.episode, "no frames for the judge: {}", platform(&error));
                 judgement.error = Some("the frames could not be drawn".to_owned());
                 return (judgement, Vec::new());

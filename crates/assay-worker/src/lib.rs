@@ -1,6 +1,6 @@
 //! Runs evaluations: lanes and policies in their jails, results recorded, jobs concluded.
 //!
-//! Two ways in share everything below them: [`evaluate`] runs one job to its end for the command line;
+//! Both entry points share everything below them: [`evaluate`] runs one job to its end for the command line;
 //! [`WorkerService`] leases shards from the records, episode by episode, for the server.
 //!
 //! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one

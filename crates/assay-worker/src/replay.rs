@@ -1,4 +1,4 @@
-//! An episode run again, and compared with its recording.
+//! Replay of an episode and comparison with its recording.
 
 use std::fs;
 use std::io;
@@ -15,37 +15,37 @@ use crate::episode::session::{LaneSession, SessionEvents, platform};
 use crate::rendering::video;
 use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 
-/// Longest answer of a comparison, in bytes.
+/// Maximum size of a comparison's answer, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
-/// An episode that was not compared.
+/// The reason why an episode could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The episode could not be run.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The recording is not the one that the report speaks of.
+    /// The recording is not the one that the report refers to.
     #[error("the recording is not the report's: its SHA-256 is {found}, the report says {expected}")]
     OtherRecording {
-        /// In the report.
+        /// The hash in the report.
         expected: String,
-        /// Of the file.
+        /// The hash of the file.
         found: String,
     },
-    /// The recording is no trace that can be read.
+    /// The recording is not a readable trace.
     #[error("the recording can't be compared: {0}")]
     Unreadable(String),
-    /// A file of ours.
+    /// A file of the replay could not be read or written.
     #[error("the replay's files")]
     Io(#[from] io::Error),
 }
 
-/// An episode that was run again.
+/// An episode that was replayed.
 #[derive(Debug)]
 pub struct Replay {
-    /// Its result this time.
+    /// Its result in the replay.
     pub result: EpisodeResult,
-    /// The two recordings.
+    /// The comparison of the two recordings.
     pub comparison: Comparison,
 }
 
@@ -66,11 +66,11 @@ impl SessionEvents for One<'_> {
     }
 }
 
-/// Runs `recorded` again as an episode of `job` (whose folder and record do not matter) and compares it with its trace
-/// in the file `recording`. The calling thread must live as long as the lane.
+/// Runs `recorded` again as an episode of `job` (whose folder and record are ignored) and compares it with its trace in
+/// the file `recording`. The calling thread must outlive the lane.
 ///
 /// # Errors
-/// [`ReplayError`]; a difference is no error.
+/// [`ReplayError`]; a difference is not an error.
 pub fn replay(
     engine: &Engine,
     job: Job,
@@ -102,7 +102,7 @@ pub fn replay(
     Ok(Replay { result, comparison })
 }
 
-/// Takes the recording into `inputs`, if it is what the report says.
+/// Copies the recording into `inputs`, if its hash is the report's.
 fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<(), ReplayError> {
     let (folder, name) = (recording.parent().unwrap_or(Path::new(".")), recording.file_name().unwrap_or_default());
     let copy = evidence::take(folder, ".", &name.to_string_lossy(), inputs)?;

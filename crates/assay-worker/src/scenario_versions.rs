@@ -1,4 +1,4 @@
-//! Scenarios by id and digest whose files lie in the data folder: those that accounts published, and earlier versions
+//! Scenarios by id and digest whose files are in the data folder: those that accounts published, and earlier versions
 //! of the built-in ones.
 
 use std::collections::HashMap;
@@ -8,24 +8,24 @@ use assay_model::ScenarioId;
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
 
-/// Scenarios that are kept read. They are read again when they are needed again.
+/// Maximum number of scenarios kept in memory; others are read again when needed.
 const MAX_READ: usize = 64;
 
-/// A version of a scenario that cannot be run (any more).
+/// The reason why a scenario cannot be run in that version (any more).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioGone {
-    /// A built-in one, of a version whose files were not kept.
+    /// A version of a built-in scenario whose files were not kept.
     #[error("{0} was changed after the job was accepted, and its files of then are not on this machine")]
     Changed(ScenarioId),
-    /// It was published elsewhere, or its files are gone.
+    /// It was published on another machine, or its files are gone.
     #[error("the files of {0} are not on this machine")]
     Missing(ScenarioId),
-    /// Its files can't be used with this installation.
+    /// Its files cannot be used with this installation.
     #[error("{id} can't be run with this installation any more: {why}; only a new version of it can")]
     Unfit {
-        /// Which.
+        /// The scenario's id.
         id: ScenarioId,
-        /// The difference.
+        /// The change that makes it unusable.
         why: String,
     },
 }

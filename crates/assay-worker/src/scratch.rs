@@ -1,8 +1,8 @@
-//! Folders for temporary files. All of an engine's lie in one folder that it holds locked, so that the next start
-//! recognises and removes what an engine that was killed has left.
+//! Folders for temporary files. All those of an engine are in one folder that it keeps locked, so that the next start
+//! recognises and removes the files of an engine that was killed.
 //!
-//! The lock is on the folder itself. A mark inside could be missing: where an engine was killed before it made one, or
-//! where one was killed while it removed another's folder, the rest would stay for ever.
+//! The lock is on the folder itself. A lock file inside could be missing if an engine was killed before creating it, or
+//! while removing another's folder; the remaining files would then stay forever.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -15,23 +15,23 @@ use tempfile::TempDir;
 const PREFIX: &str = "assay-run-";
 /// A file that version 0.1.0 held locked instead of the folder.
 const OLD_LOCK: &str = "lock";
-/// Others (the jail's user) can enter a folder but not list it.
+/// Permissions with which others (the jail's user) can enter a folder but not list it.
 const ENTER_ONLY: u32 = 0o711;
-/// Entries of the system's folder for temporary files that are looked at.
+/// Maximum number of entries of the system's temporary folder to inspect.
 const MAX_ENTRIES: usize = 100_000;
-/// A new folder may be taken for one that was left, before it is locked; then another one is made.
+/// Maximum number of tries: another engine may remove a new folder as abandoned before it is locked.
 const MAX_TRIES: u32 = 16;
 
-/// The folder that holds all others; gone when dropped.
+/// The folder that contains all others; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
-    /// The folder, held for as long as it is in use: a lock ends with its process, however that ends.
+    /// The open folder, locked as long as it is in use: the lock ends with its process, however that ends.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes the folder, and removes those of engines that are no more.
+    /// Creates the folder, and removes those of engines that no longer run.
     pub(crate) fn new() -> io::Result<Self> {
         let parent = std::env::temp_dir();
         sweep(&parent);
@@ -49,12 +49,12 @@ impl Scratch {
         Err(io::Error::other(format!("{MAX_TRIES} new folders for temporary files were removed by others")))
     }
 
-    /// The folder itself, for what is removed with it at the latest.
+    /// Returns the folder itself, for files that may stay until it is removed.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A new folder that disappears when it is dropped.
+    /// Creates a folder that is removed when dropped.
     pub(crate) fn folder(&self, what: &str) -> io::Result<TempDir> {
         make(&format!("{what}-"), self.folder.path())
     }
@@ -69,16 +69,16 @@ fn sweep(parent: &Path) {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        // Held until it is gone, so that only one engine removes it.
+        // Locked until it is removed, so that only one engine removes it.
         if let Some(_lock) = locked(&entry.path()) {
             tracing::info!(folder = %entry.path().display(), "removing what a killed process left");
-            // What can't be removed only costs space, and is found again.
+            // A folder that cannot be removed only costs space, and is found again.
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// The folder, locked, if it is ours and nobody uses it.
+/// Locks and returns the folder, if it is ours and not in use.
 fn locked(folder: &Path) -> Option<File> {
     let safe = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = File::from(openat(rustix::fs::CWD, folder, safe | OFlags::DIRECTORY, Mode::empty()).ok()?);

@@ -1,8 +1,9 @@
-//! One attempt at an episode: its policy, its lane, and what is seen of the policy from outside while the lane waits.
+//! One attempt at an episode: its policy, its lane, and the policy's activity as observed from outside while the lane
+//! waits.
 //!
-//! An attempt ends with a result, or is replaced on evidence that the policy cannot make up: another process stopped or
-//! killed it, or the lane died. A policy that only waits for a processor is waited for; one that sleeps uses up a
-//! budget.
+//! An attempt ends with a result, or is replaced if evidence that the policy cannot fake shows interference: another
+//! process stopped or killed it, or the lane died. A policy that is only starved of CPU is given more time; one that
+//! sleeps uses up a budget.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,35 +21,35 @@ use crate::episode::policy::{PendingPolicy, PolicyStart};
 use crate::episode::results::not_started;
 use crate::episode::session::{LaneSession, SessionEvents};
 
-/// Interval of checks on a running import: an episode begins at most this much later than it could.
+/// Interval for polling a running import, and thus the maximum delay of an episode's start.
 const IMPORT_TICK: Duration = Duration::from_micros(100);
-/// A policy's process that is stopped from outside for this long is not waited for.
+/// Maximum time for which a policy's process may be stopped from outside.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
-/// Least sleep of a policy that may count as one that sleeps.
+/// Minimum time asleep before a policy counts as sleeping.
 const SLEEPER: Duration = Duration::from_secs(1);
 
 /// The outcome of an attempt.
 pub(crate) enum Attempted {
     /// The episode has a result.
     Finished(Box<Finished>),
-    /// It is to be begun again.
+    /// The episode must be started again.
     Replaced(ReplacedAttempt),
-    /// The policy was disturbed from outside before it had received anything.
+    /// The policy was disturbed from outside before it received anything.
     NotBegun(String),
 }
 
-/// The external cause that ended a policy's process during an episode.
+/// Reason for ending a policy's process during an episode.
 #[derive(Debug)]
 enum EndedBy {
-    /// It slept too long over one answer.
+    /// It slept too long before one action.
     LongSleep,
-    /// Its sleep in the episode is over the budget.
+    /// Its total sleep in the episode exceeds the budget.
     WallBudget,
     /// It was stopped from outside.
     Stop,
 }
 
-/// The worker's view of an episode that runs.
+/// The worker's view of a running episode.
 struct Supervisor<'a> {
     episode: u32,
     policy: &'a mut dyn PolicyConnection,
@@ -56,7 +57,7 @@ struct Supervisor<'a> {
     notes: &'a mut Vec<AttemptNote>,
     sleep: SleepWatch,
     began: Instant,
-    /// Most sleep in the episode.
+    /// Maximum total sleep in the episode.
     wall_budget: Duration,
     ended_by: Option<EndedBy>,
 }
@@ -98,7 +99,7 @@ impl Supervisor<'_> {
             return;
         }
         let (asleep, asleep_in_all) = (self.sleep.asleep_in_this_wait(), self.sleep.asleep());
-        // One that sleeps for most of its episode does not need the processor of its lane.
+        // A policy that sleeps for most of its episode does not need its lane's processor.
         let mostly = asleep_in_all > SLEEPER && asleep_in_all * 2 > self.began.elapsed();
         self.events.sleeping(self.episode, mostly);
         self.ended_by = if self.sleep.stopped() > STOP_LIMIT {
@@ -117,7 +118,7 @@ impl Supervisor<'_> {
 }
 
 impl LaneSession<'_> {
-    /// Begins `episode` with `prepared` and runs it to its end, or until it has to be replaced.
+    /// Starts `episode` with `prepared` and runs it until it ends or must be replaced.
     pub(crate) fn attempt(
         &mut self,
         episode: u32,
@@ -125,7 +126,7 @@ impl LaneSession<'_> {
         events: &dyn SessionEvents,
     ) -> Result<Attempted, LaneError> {
         let (job, seeds) = (self.job, self.job.seeds.episode(episode));
-        // It compiles its scenario while the policy is imported.
+        // The lane compiles its scenario while the policy is imported.
         let mut lane = match self.lane.take() {
             Some(lane) => lane,
             None => LaneProcess::start(self.engine, &job.scenario, &self.staged, self.core)?,
@@ -195,7 +196,7 @@ impl LaneSession<'_> {
         Ok(ended.judge(ended_by, self.engine.wall_budget().of(&job.scenario)))
     }
 
-    /// Waits until the policy is imported or reached; cancelling does not have to wait for it.
+    /// Waits until the policy is imported or connected; cancellation interrupts the wait.
     fn import(&self, prepared: PendingPolicy) -> Result<PolicyStart, LaneError> {
         let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
         while !prepared.is_done() {
@@ -218,9 +219,9 @@ struct EndedEpisode {
 }
 
 impl EndedEpisode {
-    /// The result, or the evidence on which the attempt is replaced. `wall_budget` is the episode's.
+    /// Returns the result, or the evidence for which the attempt is replaced. `wall_budget` is the episode's.
     fn judge(mut self, ended_by: Option<EndedBy>, wall_budget: Duration) -> Attempted {
-        // A policy that ended well before its process was killed is not touched by the reason for that.
+        // The reason for killing the process does not apply to a policy that exited before.
         let exited = self.result.error.as_ref().is_some_and(|error| error.code == "exited");
         if !exited {
             return self.finished(PolicyState::Running);
@@ -277,7 +278,7 @@ fn replaced(episode: u32, reason: ReplacementReason, written: Option<LaneOutput>
     Attempted::Replaced(ReplacedAttempt::new(episode, reason, evidence))
 }
 
-/// A result of a policy whose process was ended because it slept.
+/// Sets the result of a policy whose process was ended because it slept.
 fn time_out(result: &mut EpisodeResult, code: &str, message: String) {
     (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
     result.error = Some(EpisodeError { code: code.to_owned(), message, log_tail: String::new() });

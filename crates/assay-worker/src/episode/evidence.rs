@@ -1,5 +1,5 @@
-//! Taking evidence out of a jail's scratch folder. What lies there was written by a process that is not trusted: a link
-//! or a pipe in the place of a file must not lead us elsewhere.
+//! Copying evidence out of a jail's scratch folder. Its contents were written by an untrusted process: a link or a pipe
+//! in place of a file must not redirect or block the copy.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -13,29 +13,30 @@ use crate::signing::statement::hex;
 
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
-/// Most bytes that an episode's evidence takes before its images are left out.
+/// Maximum size of an episode's evidence before its images are left out.
 const MAX_EPISODE_BYTES: u64 = 256 * 1024 * 1024;
-/// The same of a job, unless it asks for another number.
+/// Default of the same limit for a job.
 pub const DEFAULT_JOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
-/// Largest file that is taken, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
-/// Bytes that are copied at once.
+/// Number of bytes copied at once.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Never follow a link, never wait for a pipe's other end.
+/// Flags that never follow a link and never block on a pipe.
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Each episode's share of a job's room for evidence: the same for all, whatever order they run in.
+/// Returns each episode's share of a job's space for evidence, independent of the order in which episodes run.
 #[must_use]
 pub fn episode_share(job_bytes: u64, episodes: u32) -> u64 {
     (job_bytes / u64::from(episodes.max(1))).min(MAX_EPISODE_BYTES)
 }
 
-/// Path of an episode's folder, relative to its job's.
+/// Returns the path of an episode's folder, relative to its job's.
 pub(crate) fn folder_of(episode: u32) -> String {
     format!("{EPISODES}/{episode:03}")
 }
 
-/// Copies the regular file `scratch/folder/name` to `to/name` (`folder` may be `.`) and makes `to`. Tells what it is.
+/// Copies the regular file `scratch/folder/name` to `to/name` (`folder` may be `.`), creates `to`, and returns the
+/// artifact.
 ///
 /// # Errors
 /// Anything but a regular file of at most [`MAX_FILE_BYTES`].
@@ -48,10 +49,10 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
 }
 
-/// Removes an episode's folder from `job`, if it is there.
+/// Removes an episode's folder from `job`, if it exists.
 ///
 /// # Errors
-/// It can't be removed.
+/// The folder cannot be removed.
 pub(crate) fn forget(job: &Path, episode: u32) -> io::Result<()> {
     match fs::remove_dir_all(job.join(folder_of(episode))) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -66,7 +67,7 @@ pub(crate) fn read(scratch: &Path, name: &str, limit: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Writes a file and hashes what goes into it.
+/// A writer that also hashes the content.
 struct Copy {
     file: File,
     hash: Sha256,

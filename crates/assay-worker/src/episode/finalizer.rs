@@ -1,5 +1,5 @@
-//! The completion of an episode: its policy is ended and its evidence is collected, in a separate thread
-//! while the lane runs the next episode. Log and video are rendered after the verdict ([`crate::rendering`]).
+//! Completion of an episode after its last step: its policy is ended and its evidence is collected, on a separate
+//! thread while the lane runs the next episode. Log and video are rendered after the verdict ([`crate::drawing`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,33 +23,33 @@ use crate::{Cancel, Engine, Job, SessionError};
 pub(crate) struct Finished {
     pub(crate) result: EpisodeResult,
     pub(crate) world_seed: u64,
-    /// Files written by the lane, if evidence is kept.
+    /// The lane's output, if evidence is kept.
     pub(crate) written: Option<LaneOutput>,
     pub(crate) policy: PolicyState,
 }
 
-/// The policy of an episode that has run.
+/// The state of the policy after its episode.
 pub(crate) enum PolicyState {
-    /// There was none.
+    /// There was no policy.
     None,
-    /// Its process, or its connection, is to be ended.
+    /// Its process or connection is still open.
     Running(Box<dyn PolicyConnection>),
     /// It has ended.
     Ended(PolicyEnd),
 }
 
-/// Evidence as the lane wrote it. It is not to be trusted: see [`evidence`].
+/// Evidence as written by the lane; untrusted, see [`evidence`].
 pub(crate) struct LaneOutput {
     /// The lane's folder, which may outlive the lane.
     pub(crate) scratch: Arc<TempDir>,
     /// The episode's folder in it.
     pub(crate) inside: String,
-    /// Where it goes.
+    /// The destination folder.
     pub(crate) destination: PathBuf,
 }
 
 impl LaneOutput {
-    /// Copies the files and has them kept, side by side: the disk works on one while others are copied.
+    /// Copies and stores the files concurrently: the disk works on one while others are copied.
     fn take(&self, result: &mut EpisodeResult, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let episode = result.episode;
         let take = |name| {
@@ -67,13 +67,13 @@ impl LaneOutput {
         })
     }
 
-    /// Removes the lane's files. What can't be removed goes with the lane.
+    /// Removes the lane's files. Any that cannot be removed are deleted with the lane's folder.
     pub(crate) fn forget(&self) {
         drop(std::fs::remove_dir_all(self.scratch.path().join(&self.inside)));
     }
 }
 
-/// Completes episodes and hands their results on, in order, until the lane is done.
+/// Completes episodes and passes on their results, in order, until the lane is done.
 pub(crate) struct EpisodeFinalizer<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) job: &'a Job,
@@ -87,7 +87,7 @@ impl EpisodeFinalizer<'_> {
             let Finished { result, world_seed, written, policy } = finished;
             let result = self.finish((result, world_seed), written.as_ref(), policy, events)?;
             if self.cancel.is_cancelled() {
-                // Nobody waits for it any more, and its video may be missing.
+                // The result is no longer wanted, and its video may be missing.
                 return Ok(());
             }
             events.finished(result).map_err(SessionError::Rejected)?;
@@ -96,7 +96,7 @@ impl EpisodeFinalizer<'_> {
         Ok(())
     }
 
-    /// The complete result. The policy's process ends while the evidence is taken over and kept.
+    /// Completes the result. The policy's process ends while the evidence is copied and stored.
     fn finish(
         &self,
         (mut result, world_seed): (EpisodeResult, u64),
@@ -114,7 +114,7 @@ impl EpisodeFinalizer<'_> {
             if let Some(written) = written {
                 written.take(&mut result, events)?;
             }
-            // What is drawn of a failure tells how the process ended.
+            // The rendering of a failure shows how the process ended.
             if result.error.is_some() {
                 ended(ending.take(), &mut result)?;
             }
@@ -126,8 +126,8 @@ impl EpisodeFinalizer<'_> {
         })
     }
 
-    /// Names the episode's evidence. Log and video follow the verdict ([`crate::drawing`]), but for those of a
-    /// submission's showcase, which its verdict comes with.
+    /// Adds the episode's evidence to the result. Log and video follow after the verdict ([`crate::drawing`]), except
+    /// those of a submission's showcase, which are published with the verdict.
     fn complete(
         &self,
         result: &mut EpisodeResult,
@@ -169,7 +169,7 @@ impl EpisodeFinalizer<'_> {
                 written.files
             }
             Err(error) => {
-                // What went wrong is for the operator; it may speak of this machine.
+                // The details are for the operator only, since they may describe this machine.
                 tracing::warn!(episode = result.episode, "a showcase is not drawn: {}", platform(&error));
                 result.evidence_notes.push(drawing::missing(part).to_owned());
                 Vec::new()
@@ -191,7 +191,7 @@ fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {
     if timed_out { policy.abort() } else { policy.finish() }
 }
 
-/// Waits for an end, and tells of it.
+/// Waits for the policy's end, and adds it to the result.
 fn ended(ending: Option<ScopedJoinHandle<'_, PolicyEnd>>, result: &mut EpisodeResult) -> Result<(), SessionError> {
     let Some(ending) = ending else { return Ok(()) };
     let end = ending.join().map_err(|_| SessionError::Platform("ending a policy panicked".to_owned()))?;

@@ -21,34 +21,34 @@ use crate::{Cancel, Engine};
 
 /// Interval at which a waiting worker checks its cancel flag.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// Least time between two looks at a policy: the kernel takes a timeout of 0 for none.
+/// Minimum interval between two checks of a policy: the kernel takes a timeout of 0 for none.
 const LEAST_TICK: Duration = Duration::from_millis(1);
 /// CPU time after which a lane that compiles a scenario, or sends nothing, is killed.
 const SILENCE_CPU: Duration = Duration::from_secs(60);
-/// The same by wall-clock time, far above: a busy machine delays a lane, and does not end it.
+/// The same limit in wall-clock time, much larger: a busy machine may delay a lane, but must not end it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(600);
-/// A lane that uses no CPU time for this long is stopped from outside, or waits for something that does not come.
+/// A lane that uses no CPU time for this long is stopped from outside or hangs.
 const HANG_LIMIT: Duration = Duration::from_secs(120);
-/// Time for a killed lane to be gone.
+/// Time for a killed lane to exit.
 const EXIT_LIMIT: Duration = Duration::from_secs(2);
-/// Longest part of a lane's log that is kept in an error, in bytes.
+/// Maximum length of the lane's log in an error, in bytes.
 const LOG_BYTES: usize = 2000;
 
-/// Receives what a lane reports of an episode.
+/// Receives a lane's events during an episode.
 pub(crate) trait LaneEvents {
     /// `step` of `of` control steps are done.
     fn progress(&mut self, step: u32, of: u32);
-    /// The lane waits for the policy.
+    /// The lane is waiting for the policy.
     fn waiting(&mut self);
     /// The policy has answered.
     fn answered(&mut self);
-    /// Called while nothing arrives; returns when to be called again, at the latest.
+    /// Called while no message arrives; returns the maximum time until the next call.
     fn tick(&mut self) -> Duration;
-    /// A critical clause was violated; returns when that is on record. An error ends the attempt.
+    /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
     fn violated(&mut self, violation: Violation) -> Result<(), String>;
 }
 
-/// For episodes of which only the end matters.
+/// Ignores all events, for episodes of which only the end matters.
 pub(crate) struct IgnoredEvents;
 
 impl LaneEvents for IgnoredEvents {
@@ -73,55 +73,54 @@ pub(crate) struct LaneProcess {
     child: Child,
     control: UnixStream,
     scratch: Arc<TempDir>,
-    /// It has compiled its scenario.
+    /// The lane has compiled its scenario.
     ready: bool,
-    /// It was given a Landlock ruleset to put on itself.
+    /// The lane was given a Landlock ruleset to apply to itself.
     has_landlock: bool,
 }
 
-/// A lane that yields no result.
+/// An error of a lane.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneError {
-    /// It can't be started.
+    /// The lane cannot be started.
     #[error("a lane can't be started")]
     Spawn(#[from] assay_jail::SpawnError),
-    /// The scenario can't be run.
+    /// The scenario cannot be run.
     #[error("the scenario can't be run: {0}")]
     Refused(String),
-    /// It ended or had to be killed; `step` is the last control step it told of.
+    /// The lane exited or had to be killed; `step` is the last control step that it reported.
     #[error("a lane died ({exit}) after control step {step}: {log}")]
     Died {
-        /// Its exit status.
+        /// The exit of the process.
         exit: String,
-        /// It was killed or stopped, not by us: by an operator, or by a system short of memory. That says nothing of
-        /// the scenario.
+        /// It was killed or stopped by another process, such as an operator's command, or by the kernel when memory ran
+        /// out. This is not evidence against the scenario.
         by_others: bool,
         /// Last known control step.
         step: u32,
         /// The end of its log.
         log: String,
     },
-    /// It could not do its part.
+    /// The lane failed.
     #[error("a lane failed: {0}")]
     Failed(String),
     /// A violation could not be recorded.
     #[error("{0}")]
     Unrecorded(String),
-    /// There was no room on the disk for what it had to write. Passes by itself, and says nothing of scenario and
-    /// policy.
+    /// The disk was full. This is temporary, and not evidence against scenario or policy.
     #[error("the disk is full: {0}")]
     DiskFull(String),
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// A socket or folder of ours.
+    /// A socket or folder of the worker failed.
     #[error("the lane's socket or folder")]
     Io(#[from] io::Error),
 }
 
 impl LaneProcess {
-    /// Starts a lane for `scenario`, whose files jails find where `staged` says, on processor `core`; it compiles them
-    /// while the caller goes on. The calling thread must outlive the lane.
+    /// Starts a lane for `scenario`, whose files are in `staged`, on processor `core`; it compiles the scenario in the
+    /// background. The calling thread must outlive the lane.
     pub(crate) fn start(engine: &Engine, scenario: &Scenario, staged: &Staged, core: usize) -> Result<Self, LaneError> {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
@@ -151,7 +150,7 @@ impl LaneProcess {
         Ok(())
     }
 
-    /// Runs an episode with the policy behind `policy` (what is written to it, what is read from it).
+    /// Runs an episode with the policy behind `policy` (the stream written to it, the stream read from it).
     pub(crate) fn run(
         &mut self,
         run: RunEpisode,
@@ -181,13 +180,13 @@ impl LaneProcess {
         }
     }
 
-    /// The folder that the lane writes to; it stays for as long as somebody holds it. It is not to be trusted: see
-    /// [`crate::evidence`].
+    /// Returns the folder that the lane writes to; it exists as long as a reference is held. Its contents are
+    /// untrusted: see [`crate::evidence`].
     pub(crate) fn scratch(&self) -> Arc<TempDir> {
         Arc::clone(&self.scratch)
     }
 
-    /// Sends a command, with descriptors beside it if there are any.
+    /// Sends a command, with descriptors attached if there are any.
     fn send(&self, command: &LaneCommand, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = serde_json::to_vec(command)?;
         let mut message = u32::try_from(body.len()).map_err(io::Error::other)?.to_le_bytes().to_vec();
@@ -243,7 +242,7 @@ impl LaneProcess {
     }
 
     fn died(&mut self, step: u32) -> LaneError {
-        // One that another process stopped, or froze, is as little to blame as one that was killed.
+        // A lane that another process stopped or froze is no more to blame than one that was killed.
         let stopped = self.child.activity() == Some(Activity::Stopped);
         let exit = self.child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| self.child.kill());
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
@@ -256,11 +255,11 @@ impl LaneProcess {
     }
 }
 
-/// Time since a lane's last message, by its own CPU clock and by the wall clock.
+/// Time since the lane's last message, in the lane's CPU time and in wall-clock time.
 struct Silence {
     began: Instant,
     cpu_at_start: Duration,
-    /// Its last known CPU time, and when that grew.
+    /// Its last known CPU time, and when it last increased.
     cpu: Duration,
     moved: Instant,
 }
@@ -282,17 +281,17 @@ impl Silence {
     }
 }
 
-/// A duration as a lane reads it, in nanoseconds.
+/// Returns a duration in nanoseconds, as a lane expects it.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The jail of a process that steps this scenario: a policy's cameras are drawn while it does.
+/// Returns the jail's profile for stepping this scenario: a policy's cameras are rendered while stepping.
 pub(crate) fn stepping(scenario: &Scenario) -> Profile {
     if scenario.has_images() { Profile::StepWithCameras } else { Profile::Step }
 }
 
-/// Binds that every lane has, beside its own program.
+/// Returns the binds of every lane, in addition to its program.
 pub(crate) fn places(staged: &Staged, scratch: &Path) -> [Bind; 3] {
     [
         Bind::read_only(&staged.scenario, "/scenario"),
@@ -301,13 +300,13 @@ pub(crate) fn places(staged: &Staged, scratch: &Path) -> [Bind; 3] {
     ]
 }
 
-/// Arguments of a lane in mode `mode`, for [`places`].
+/// Returns a lane's arguments in mode `mode`, for [`places`].
 pub(crate) fn arguments(program: &Path, mode: &str) -> [String; 5] {
     [program.display().to_string(), mode.into(), "/scenario".into(), "/robots".into(), "/scratch".into()]
 }
 
 impl Engine {
-    /// The jail of a lane program in mode `mode` (`step` or `render`).
+    /// Returns the jail of a lane program in mode `mode` (`step` or `render`).
     pub(crate) fn lane_spec(&self, profile: Profile, mode: &str, staged: &Staged, scratch: &Path) -> JailSpec {
         let program = self.lane_program();
         let mut spec = JailSpec::new(profile, arguments(&program.path, mode));
@@ -319,7 +318,7 @@ impl Engine {
         spec.env.push(("GLIBC_TUNABLES".into(), "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4".into()));
         spec.env.push(("MESA_SHADER_CACHE_DISABLE".into(), "true".into()));
         if profile == Profile::StepWithCameras {
-            // A stepping lane has one processor: threads of the rasteriser would only wait for each other.
+            // A stepping lane has one processor, so additional rasteriser threads would only wait for each other.
             spec.env.push(("LP_NUM_THREADS".into(), "0".into()));
         }
         spec

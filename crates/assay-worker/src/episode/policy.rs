@@ -1,4 +1,4 @@
-//! Where a job's policy is, and how it gets ready for an episode.
+//! The location of a job's policy, and its preparation for an episode.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use assay_scenario::Scenario;
 use crate::Engine;
 use crate::episode::session::{SessionError, platform};
 
-/// Where a job's policy is.
+/// The location of a job's policy.
 #[derive(Debug, Clone)]
 pub enum PolicySource {
     /// An unpacked policy, to be run in a jail.
     Folder(PathBuf),
-    /// A policy server, which may talk to so many episodes at the same time.
+    /// A policy server that may serve a limited number of episodes at the same time.
     Server {
-        /// Where, and how it wants to be asked.
+        /// Address and protocol of the server.
         server: PolicyServer,
-        /// At least 1.
+        /// Maximum number of simultaneous episodes, at least 1.
         concurrency: u32,
     },
 }
 
 impl PolicySource {
-    /// Lanes for `episodes` episodes, where `lanes` could run: as many as a server allows, since they mostly wait for
-    /// it.
+    /// Returns the number of lanes for `episodes` episodes if `lanes` could run: as many as a server allows, since they
+    /// mostly wait for it.
     pub(crate) fn lanes(&self, lanes: usize, episodes: usize) -> usize {
         let wanted = match self {
             Self::Folder(_) => lanes,
@@ -37,9 +37,9 @@ impl PolicySource {
         wanted.clamp(1, episodes.max(1))
     }
 
-    /// Begins what can be done before the episode's turn: an import, but no connection. A server may take only one, and
-    /// the episode before may still have it. With `patience` an import that takes longer is given up. What is secret
-    /// has interpreters of its own.
+    /// Starts the preparation that is possible before the episode's turn: an import, but no connection, since a server
+    /// may accept only one and the previous episode may still hold it. With `patience`, an import that takes longer is
+    /// given up. Secret worlds have separate interpreters.
     pub(crate) fn prepare(
         &self,
         engine: &Engine,
@@ -60,7 +60,7 @@ impl PolicySource {
     }
 }
 
-/// Returns the budget of a policy in an episode of the scenario.
+/// Returns a policy's resource limits in an episode of the scenario.
 fn allowance(scenario: &Scenario) -> ProcessBudget {
     let budget = &scenario.budget;
     ProcessBudget {
@@ -70,25 +70,25 @@ fn allowance(scenario: &Scenario) -> ProcessBudget {
     }
 }
 
-/// A policy on its way to its episode.
+/// A policy being prepared for its episode.
 pub(crate) enum PendingPolicy {
     Jailed(PreparingPolicy),
     Server(PolicyServer),
     Connecting(PendingConnection),
 }
 
-/// The outcome of starting a policy.
+/// The outcome of preparing a policy.
 pub(crate) enum PolicyStart {
     Ready(Box<dyn PolicyConnection>),
     Failed(Box<PolicyFailure>),
-    /// Another process stopped or killed it before it was imported: to be tried again.
+    /// Another process stopped or killed it before it was imported; the caller should try again.
     Disturbed(String),
-    /// Its import took longer than the caller's patience, and so much CPU time until then.
+    /// Its import exceeded the caller's patience; contains the CPU time used until then.
     GivenUp(Duration),
 }
 
 impl PendingPolicy {
-    /// The episode's turn has come.
+    /// Begins the episode's turn.
     pub(crate) fn begin(self, engine: &Engine) -> Result<Self, SessionError> {
         match self {
             Self::Server(server) => engine.remote().connect(&server).map(Self::Connecting).map_err(|e| platform(&e)),
@@ -104,7 +104,7 @@ impl PendingPolicy {
         }
     }
 
-    /// To be called after [`Self::begin`].
+    /// Waits for the policy; call [`Self::begin`] first.
     pub(crate) fn wait(self) -> Result<PolicyStart, SessionError> {
         match self {
             Self::Jailed(prepared) => match prepared.wait() {

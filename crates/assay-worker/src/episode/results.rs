@@ -1,4 +1,4 @@
-//! Results of episodes that no simulator has seen to their end.
+//! Results of episodes that no simulator completed.
 
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, StageResult, Termination,
@@ -12,7 +12,7 @@ pub(crate) fn not_started_error(failure: PolicyFailure) -> EpisodeError {
     EpisodeError { code: failure.code, message: failure.message, log_tail }
 }
 
-/// An episode whose policy could not be imported, or not be reached.
+/// Returns the result of an episode whose policy could not be imported or reached.
 pub(crate) fn not_started(
     scenario: &Scenario,
     episode: u32,
@@ -28,16 +28,16 @@ pub(crate) fn not_started(
     result
 }
 
-/// Reason for an episode without an end.
+/// The reason why an episode has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// Its simulator died in the same way twice: told to the scenario's author.
+    /// Its simulator died in the same way twice; reported to the scenario's author.
     SimulatorDied,
-    /// Others kept it from being seen to its end, as often as it is tried.
+    /// Every allowed attempt was interrupted from outside.
     CutOff,
 }
 
-/// An episode without an end, with `message` about how it was lost.
+/// Returns the result of an episode without an end; `message` describes the loss.
 pub(crate) fn without_end(
     scenario: &Scenario,
     episode: u32,
@@ -54,7 +54,7 @@ pub(crate) fn without_end(
     result
 }
 
-/// An episode without a single step.
+/// Returns the result of an episode without a single step.
 fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeError) -> EpisodeResult {
     let clause = |clause: &assay_scenario::Clause| ClauseResult {
         id: clause.id.clone(),

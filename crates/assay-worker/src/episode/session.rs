@@ -1,5 +1,5 @@
-//! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is taken over
-//! and drawn while the next episodes do.
+//! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is collected
+//! and rendered while the next ones run.
 
 use std::error::Error;
 use std::io;
@@ -21,12 +21,12 @@ use crate::episode::policy::{PendingPolicy, PolicySource};
 use crate::episode::results::{self, Loss};
 use crate::{Cancel, Engine};
 
-/// Times that an episode is begun again on evidence from outside the policy.
+/// Maximum number of times an episode is restarted on evidence from outside the policy.
 const MAX_RETRIES: u32 = 3;
-/// Episodes that may wait to be completed; a lane that is faster waits.
+/// Maximum number of episodes that wait to be completed; a faster lane waits.
 const MAX_WAITING: usize = 4;
 
-/// Errors of the system that pass when it has room again, or its storage is back.
+/// System errors that are resolved when space is freed or storage is available again.
 const SHORTAGES: [Errno; 9] = [
     Errno::IO,
     Errno::NOSPC,
@@ -42,62 +42,62 @@ const SHORTAGES: [Errno; 9] = [
 /// A job as its lanes see it.
 #[derive(Debug)]
 pub struct Job {
-    /// The scenario.
+    /// The scenario that the policy is evaluated on.
     pub scenario: Arc<Scenario>,
-    /// The policy.
+    /// The policy under test.
     pub policy: PolicySource,
-    /// Where its episodes get their seeds from.
+    /// The source of the episodes' seeds.
     pub seeds: SeedSource,
-    /// Which episodes get a video.
+    /// The episodes that get a video.
     pub record: Record,
-    /// Where evidence goes, `episodes/NNN/...` below it; `None` keeps none.
+    /// Destination of the evidence, in `episodes/NNN/...`; `None` keeps none.
     pub folder: Option<PathBuf>,
-    /// Most bytes of an episode's evidence; over it images are left out ([`crate::episode_share`]).
+    /// Maximum size of an episode's evidence in bytes; beyond it images are left out ([`crate::episode_share`]).
     pub max_episode_bytes: u64,
 }
 
-/// A session that cannot run a job's episodes. Never the policy's fault.
+/// An error that prevents a job's episodes from running. Never the policy's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The scenario can't be run: its author's fault.
+    /// The scenario cannot be run; its author's fault.
     #[error("the scenario can't be run: {0}")]
     Scenario(String),
-    /// Storage can't be reached, or has no room; to be tried again later.
+    /// Storage is unavailable or full; try again later.
     #[error("{0}")]
     Outage(String),
     /// The lane or a jail does not work.
     #[error("{0}")]
     Platform(String),
-    /// The receiver of results gave up.
+    /// The receiver of results failed.
     #[error("{0}")]
     Rejected(String),
 }
 
-/// Receiver of a session's events.
+/// Receives a session's events.
 pub(crate) trait SessionEvents: Sync {
     /// `step` of `of` control steps are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
-    /// Whether an episode still matters; asked before it begins. The later ones of the lane do not either then.
+    /// True if an episode is still wanted; called before it begins. If not, the lane's later episodes are not wanted
+    /// either.
     fn wanted(&self, _episode: u32) -> bool {
         true
     }
-    /// Whether [`Self::keep`] packs files, so that the trace is better written plainly.
+    /// True if [`Self::keep`] packs files, so that the trace should be written uncompressed.
     fn packs(&self) -> bool {
         false
     }
-    /// A file of an episode's evidence is where it goes, under its plain name. An error stops the session.
+    /// A file of an episode's evidence is at its destination, under its plain name. An error stops the session.
     fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), String> {
         Ok(())
     }
-    /// A fact about an episode that outlives the attempt in which it was seen. Returns when it is on record; an error
-    /// stops the session.
+    /// Records a fact about an episode that outlives the attempt in which it was observed. An error stops the session.
     fn note(&self, _note: &AttemptNote) -> Result<(), String> {
         Ok(())
     }
-    /// Tells that the policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
+    /// The policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
     fn sleeping(&self, _episode: u32, _asleep: bool) {}
     /// An episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
@@ -111,13 +111,13 @@ pub(crate) struct LaneSession<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) staged: Staged,
     pub(crate) lane: Option<LaneProcess>,
-    /// Notes of replaced attempts at episodes that have no result yet.
+    /// Facts that outlive the attempts at episodes without a result.
     pub(crate) notes: Vec<AttemptNote>,
     /// An attempt is under way, and its policy may have received something.
     pub(crate) begun: bool,
-    /// No other worker will try its episodes again.
+    /// No other worker will retry its episodes.
     is_last_try: bool,
-    /// Raised when no further episode is to be begun.
+    /// Set when no further episode should begin.
     stopping: Cancel,
 }
 
@@ -128,17 +128,17 @@ impl<'a> LaneSession<'a> {
         Ok(Self { engine, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
     }
 
-    /// Begins with a lane that was started before there was anything to do.
+    /// Uses a lane that was started in advance.
     pub(crate) fn with(self, lane: Option<LaneProcess>) -> Self {
         Self { lane, ..self }
     }
 
-    /// Begins with what earlier sessions left of its episodes.
+    /// Adds the notes of earlier sessions on its episodes.
     pub(crate) fn with_earlier_notes(self, notes: Vec<AttemptNote>) -> Self {
         Self { notes, ..self }
     }
 
-    /// Whether a job of which an episode can't be run is to be given up now.
+    /// Sets whether the job is given up if an episode cannot be run.
     pub(crate) fn last_try(self, is_last_try: bool) -> Self {
         Self { is_last_try, ..self }
     }
@@ -148,7 +148,7 @@ impl<'a> LaneSession<'a> {
         Self { stopping, ..self }
     }
 
-    /// Runs the episodes that `next` hands out. The calling thread must live as long as its lanes and policies.
+    /// Runs the episodes that `next` returns. The calling thread must outlive its lanes and policies.
     pub(crate) fn run(
         &mut self,
         mut next: impl FnMut() -> Option<u32>,
@@ -166,7 +166,7 @@ impl<'a> LaneSession<'a> {
         })
     }
 
-    /// Its lane, to be ended when there is time for it.
+    /// Returns the lane, which the caller can end at a convenient time.
     pub(crate) fn into_lane(self) -> Option<LaneProcess> {
         self.lane
     }
@@ -179,8 +179,8 @@ impl<'a> LaneSession<'a> {
     ) -> Result<(), SessionError> {
         let mut upcoming = self.upcoming(next)?;
         while let Some((episode, prepared)) = upcoming.take() {
-            // The next policy is imported while this one acts. For a server there is nothing to do ahead, and another
-            // lane may be free to take the episode.
+            // The next policy is imported while this one acts. A server needs no preparation, and another lane may be
+            // free for the episode.
             let ahead = matches!(self.job.policy, PolicySource::Folder(_));
             if ahead {
                 upcoming = self.upcoming(next)?;
@@ -190,7 +190,7 @@ impl<'a> LaneSession<'a> {
             }
             let finished = self.episode(episode, prepared, events)?;
             if sender.send(finished).is_err() {
-                // The finisher stopped: its error is the reason.
+                // The finalizer stopped: its error is the reason.
                 return Ok(());
             }
             if !ahead {
@@ -210,7 +210,7 @@ impl<'a> LaneSession<'a> {
         self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core, is_secret), None)
     }
 
-    /// One episode, begun again where evidence from outside the policy says so.
+    /// Runs one episode, restarting it where evidence from outside the policy requires it.
     fn episode(
         &mut self,
         episode: u32,
@@ -247,17 +247,17 @@ impl<'a> LaneSession<'a> {
             }
         }
         let tries = MAX_RETRIES + 1;
-        // A worker that can hand the episode on leaves it to the next; the last one makes do with what was seen.
+        // A worker leaves the episode to the next one if there is one; the last uses the observations made so far.
         let seen = |note: &AttemptNote| matches!(note, AttemptNote::Violated { episode: of, .. } if *of == episode);
         if self.is_last_try && self.notes.iter().any(seen) {
-            // What was seen stands, whatever kept the rest from being seen.
+            // Recorded violations stay valid, whatever prevented the rest of the episode.
             let message = format!("the episode was cut off in {tries} tries; the last: {last}");
             return Ok(self.without_end(episode, Loss::CutOff, &message));
         }
         Err(SessionError::Platform(format!("episode {episode} could not be run in {tries} tries; the last: {last}")))
     }
 
-    /// Puts a replaced attempt on record.
+    /// Records a replaced attempt.
     fn replace(&mut self, replaced: ReplacedAttempt, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let (episode, reason) = (replaced.episode, replaced.reason);
         tracing::warn!(episode, reason = reason.words(), evidence = replaced.evidence, "the episode is run again");
@@ -267,14 +267,14 @@ impl<'a> LaneSession<'a> {
         Ok(())
     }
 
-    /// The end of an attempt that nothing replaces here: somebody else may begin the episode again.
+    /// Ends an attempt that is not replaced here; another worker may restart the episode.
     fn stopped(&mut self, episode: u32, error: LaneError, events: &dyn SessionEvents) -> SessionError {
         match error {
             LaneError::Cancelled => {
                 if std::mem::take(&mut self.begun) {
                     let evidence = "the worker stopped, or its job was cancelled, in the middle of the episode";
                     let replaced = ReplacedAttempt::new(episode, ReplacementReason::ServiceStopped, evidence);
-                    // Refused where the job has ended or is another worker's by now, which is as good.
+                    // Refused if the job has ended or another worker holds it by now; neither is a problem.
                     drop(events.note(&AttemptNote::Replaced(replaced)));
                 }
                 SessionError::Cancelled
@@ -296,7 +296,7 @@ impl<'a> LaneSession<'a> {
         }
     }
 
-    /// A result with what earlier attempts at its episode left.
+    /// Adds the notes of earlier attempts at the episode to its result.
     fn with_notes(&self, mut finished: Finished) -> Finished {
         if !self.notes.is_empty() {
             let clauses = &self.job.scenario.clauses;
@@ -307,7 +307,7 @@ impl<'a> LaneSession<'a> {
         finished
     }
 
-    /// An episode without an end: nothing can be said but what earlier attempts showed.
+    /// Returns an episode without an end, with the findings of earlier attempts only.
     fn without_end(&self, episode: u32, loss: Loss, message: &str) -> Finished {
         let seeds = self.job.seeds.episode(episode);
         let result = results::without_end(&self.job.scenario, episode, seeds, (loss, message));
@@ -315,17 +315,17 @@ impl<'a> LaneSession<'a> {
     }
 }
 
-/// An error with all its causes, as our own fault; as an outage where storage is the cause.
+/// Returns an error with all its causes as an internal error, or as an outage if storage is the cause.
 pub(crate) fn platform(error: &(dyn Error + 'static)) -> SessionError {
     if is_storage(error) { outage(error) } else { SessionError::Platform(with_causes(error)) }
 }
 
-/// An error with all its causes, as an outage of storage.
+/// Returns an error with all its causes as an outage of storage.
 pub(crate) fn outage(error: &dyn Error) -> SessionError {
     SessionError::Outage(with_causes(error))
 }
 
-/// Whether the file system, or something else that is short for everybody, is at the root of an error.
+/// True if the file system, or another shared resource in short supply, is the root of an error.
 pub(crate) fn is_storage(error: &(dyn Error + 'static)) -> bool {
     if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
         return true;

@@ -1,4 +1,4 @@
-//! The first steps of an episode: once, once more with a fresh policy, and, where there are images, once without them.
+//! The first steps of an episode: once, again with a fresh policy, and, if there are images, once without them.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -19,39 +19,38 @@ use crate::episode::results::not_started_error;
 use crate::episode::session::{SessionError, platform};
 use crate::{Cancel, Engine};
 
-/// Steps of a try.
+/// Number of control steps of a try.
 pub(super) const STEPS: u32 = 25;
-/// A try takes no further step after this long.
+/// Wall-clock time after which a try takes no further step.
 const TRY_WALL_MS: u32 = 700;
-/// An import that takes longer, whatever keeps it, is not waited for: the answer is due within 3 s, and an episode may
-/// spend more on it.
+/// Maximum wall-clock time of an import: the preflight's result is due within 3 s, while an episode may spend more.
 pub(super) const IMPORT_PATIENCE: Duration = Duration::from_millis(1500);
-/// CPU time of an import that is not repeated.
+/// Maximum CPU time of an import that is repeated.
 const REPEAT_CPU: Duration = Duration::from_millis(300);
-/// The tries after the first end when the preflight has taken this long.
+/// No further try is started once the preflight has taken this long.
 const REPEATS_END: Duration = Duration::from_secs(5);
-/// With less time left, no further try is begun.
+/// Minimum remaining time for another try.
 const LEAST_REPEAT: Duration = Duration::from_millis(300);
-/// A try whose steps take longer is not waited for either: one answer of it does, for a try takes no step after
+/// Maximum wall-clock time of a try's steps. Only a single slow answer can exceed it, as a try takes no step after
 /// [`TRY_WALL_MS`].
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
-/// Interval of checks on a policy that is being imported.
+/// Interval for polling a policy that is being imported.
 const TICK: Duration = Duration::from_millis(1);
-/// Wall-clock limits of a trial run.
+/// Maximum wall-clock time of a try.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     import: Duration,
     answer: Duration,
 }
 
-/// Observations of a trial run.
+/// The observations of one try.
 #[derive(Debug, Default)]
 pub(super) struct Tried {
     pub(super) speaks: Option<String>,
     pub(super) import_cpu: Option<Duration>,
-    /// The import was given up, after so much CPU time.
+    /// The import was given up after this much CPU time.
     pub(super) given_up: Option<Duration>,
-    /// An answer, or a server's first word, was not waited for.
+    /// An answer, or a server's first message, took too long.
     pub(super) silent: bool,
     pub(super) probed: Probed,
     pub(super) answers: Option<AnswerCounts>,
@@ -59,7 +58,7 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    /// It did what it was to do.
+    /// True if the try was completed.
     fn is_whole(&self) -> bool {
         self.error.is_none() && self.given_up.is_none() && !self.silent
     }
@@ -69,13 +68,13 @@ impl Tried {
     }
 }
 
-/// Observations of all trial runs.
+/// The observations of all tries.
 #[derive(Debug)]
 pub(super) struct Tries {
     pub(super) first: Tried,
-    /// The same again; left out where the first failed, or where the import takes long.
+    /// A repetition; omitted if the first try failed or the import takes long.
     pub(super) second: Option<Tried>,
-    /// With black images; left out where there are none, or nothing could be concluded.
+    /// A try with black images; omitted if there are no images or the result would prove nothing.
     pub(super) blind: Option<Tried>,
 }
 
@@ -87,9 +86,9 @@ impl Tries {
 
 pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {
     let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
-    // As `assay verify --seed 0` begins, so that what was found can be looked into.
+    // The same start as `assay verify --seed 0`, so that findings can be reproduced.
     let seeds = EpisodeSeeds::with_key(PUBLIC_SEED, &PolicyKey::public(), 0);
-    // The last lane of a service is the least likely to be busy.
+    // A service's last lane is the least likely to be busy.
     let core = core_of(engine.lanes().saturating_sub(1));
     let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(|e| platform(&e))?;
     let began = Instant::now();
@@ -99,7 +98,7 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
         let prepared = prepare(patience.import)?;
         try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(|error| told(&error))
     };
-    // It is imported while the lane compiles its scenario.
+    // The policy is imported while the lane compiles its scenario.
     let first = attempt(Patience { import: IMPORT_PATIENCE, answer: ANSWER_PATIENCE }, false)?;
     let mut repeat = |black_images| -> Result<Option<Tried>, SessionError> {
         let left = REPEATS_END.saturating_sub(began.elapsed());
@@ -136,7 +135,7 @@ fn try_once(
         if limit.is_cancelled() {
             return Err(LaneError::Cancelled);
         }
-        // The pool itself is as patient as it was told to be.
+        // The pool applies its own configured limit.
         if connects && began.elapsed() > answer {
             return Ok(Tried { silent: true, ..Tried::default() });
         }

@@ -1,4 +1,4 @@
-//! Tables of a preflight: observations, actions and durations.
+//! The facts that a preflight reports besides its findings: tables of the data sent and received.
 
 use std::time::Duration;
 
@@ -45,11 +45,11 @@ pub(super) fn preflight(job: &PreflightJob, tries: &Tries, findings: Vec<Finding
     }
 }
 
-/// Whether both tries answered alike, as far as both went; `None` when one of them has no answer.
+/// Returns whether both tries gave the same actions as far as both went; `None` if one of them has none.
 pub(super) fn is_deterministic(first: &Tried, second: &Tried) -> Option<bool> {
     let (first, second) = (&first.probed.actions, &second.probed.actions);
     let both = first.len().min(second.len());
-    // The same bits: -0.0 is not 0.0.
+    // Compares bits: -0.0 is not 0.0.
     let bits = |actions: &[Vec<f64>]| actions.iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>();
     (both > 0).then(|| bits(&first[..both]) == bits(&second[..both]))
 }
@@ -102,7 +102,7 @@ fn action(scenario: &Scenario, actions: &[Vec<f64>]) -> Vec<ActionTerm> {
     scenario.control.action.iter().enumerate().map(term).collect()
 }
 
-/// Nearest-rank percentiles; `None` of nothing.
+/// Returns nearest-rank percentiles; `None` if there are no values.
 pub(super) fn percentiles(values: &[f64]) -> Option<LatencyMs> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Findings of a preflight for the policy's author, with advice.
+//! Findings for a policy's author, with advice.
 
 use assay_model::{Finding, FindingLevel};
 use assay_scenario::Scenario;
@@ -8,14 +8,14 @@ use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE, Tried, Tries};
 use super::facts::{budget, is_deterministic, percentiles};
 use super::remedy;
 
-/// Over this share of a budget, its author is told.
+/// Share of a budget above which the author is warned.
 const NEAR: f64 = 0.7;
-/// Fewer equal actions than this may be chance.
+/// Fewer equal actions than this may be a coincidence.
 const MIN_CONSTANT: usize = 10;
-/// A step over this may be somebody else's doing; its share of all steps must be larger to be told.
+/// Share of slow steps above which the author is warned; fewer may be caused by other processes.
 const RARE: f64 = 0.05;
 
-/// The worst first.
+/// Returns the findings, the most severe first.
 pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
     let Tries { first, second, blind } = tries;
     let (scenario, second) = (&*job.scenario, second.as_ref());
@@ -39,7 +39,7 @@ fn finding(level: FindingLevel, code: &str, message: impl Into<String>, advice: 
     Finding { level, code: code.to_owned(), message: message.into(), advice: advice.to_owned() }
 }
 
-/// Returns the error that stopped the policy; the codes are those of an episode's error.
+/// Returns the finding for the error that stopped the policy; the codes are those of an episode's error.
 fn error(first: &Tried, second: Option<&Tried>) -> Option<Finding> {
     let error = first.error.as_ref().or_else(|| second?.error.as_ref())?;
     let step = first.probed.actions.len();
@@ -95,7 +95,7 @@ fn nondeterministic(first: &Tried, second: &Tried) -> Option<Finding> {
 
 fn unused_images(first: &Tried, blind: &Tried) -> Option<Finding> {
     let steps = first.probed.actions.len().min(blind.probed.actions.len());
-    // A policy may look only later; of a few steps nothing can be said.
+    // A policy may use its images only later; a few steps prove nothing.
     if steps < MIN_CONSTANT || blind.error.is_some() || is_deterministic(first, blind) != Some(true) {
         return None;
     }
@@ -111,7 +111,7 @@ fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 
-/// Where the import alone takes longer than a preflight may, nothing else was tried.
+/// Returns the finding for an import that exceeds the preflight's limit; nothing else was tried then.
 fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let (cpu, patience, limit) = (tried.given_up?, IMPORT_PATIENCE.as_secs_f64(), budget(scenario).import_cpu_ms / 1e3);
     let message = format!(
@@ -124,7 +124,7 @@ fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     Some(finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 
-/// Where an answer takes longer than a preflight may, nothing more was tried.
+/// Returns the finding for an answer that exceeds the preflight's limit; nothing more was tried then.
 fn silent(tried: &Tried) -> Option<Finding> {
     let message = format!("no answer came within {} s, so that nothing more was tried", ANSWER_PATIENCE.as_secs_f64());
     let advice = "an evaluation waits longer, but every episode would begin so: do the work of the first call at the import or \
@@ -157,7 +157,7 @@ fn steps(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     Some(finding(FindingLevel::Warning, "slow_step", message, advice))
 }
 
-/// Returns findings that apply to servers only.
+/// Returns the findings that apply to servers only.
 fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
     let Some(answers) = tried.answers.filter(|answers| answers.count > 0) else { return Vec::new() };
     let mut found = Vec::new();
@@ -186,7 +186,7 @@ fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
         None => {}
     }
     let waits: Vec<f64> = tried.probed.latency_ms.iter().copied().skip(1).collect();
-    // Mean over control steps: a chunk's answer pays for the steps that it covers.
+    // Mean over control steps: a chunk's latency is spread over the steps that it covers.
     let mean_ms = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     let period_ms = 1e3 / job.scenario.world.control_hz;
     if mean_ms > period_ms {

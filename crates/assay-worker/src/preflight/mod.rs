@@ -1,5 +1,5 @@
-//! A preflight: the first steps of an episode, twice, in the real lane and the real jail (or with the real server), for
-//! an author who wants to know in seconds what a scenario sends, what it expects, and what is wrong.
+//! A preflight: the first steps of an episode, twice, in the real lane and jail (or with the real server), to show an
+//! author within seconds the data that a scenario sends and expects, and the errors in the policy.
 
 mod attempt;
 mod facts;
@@ -18,17 +18,17 @@ use crate::episode::session::SessionError;
 use crate::{Cancel, Engine, PolicySource};
 use attempt::{Tries, try_out};
 
-/// It is given up after this long by the wall clock, whatever it waits for.
+/// Maximum wall-clock time of a preflight.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Interval of checks of the limit.
+/// Interval for checking the limit.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A preflight to run.
 #[derive(Debug)]
 pub struct PreflightJob {
-    /// On this.
+    /// The scenario to try the policy on.
     pub scenario: Arc<Scenario>,
-    /// Where the policy is.
+    /// The location of the policy.
     pub policy: PolicySource,
     /// The author's name for it.
     pub policy_name: String,
@@ -52,11 +52,11 @@ impl PreflightJob {
     }
 }
 
-/// Tries the policy. What it does wrong is in the answer. Takes well under 3 s on a machine that is not busy, however
-/// long the policy's import and its answers take; never much longer than 10 s.
+/// Tries the policy; its failures are in the result. Takes well under 3 s on an idle machine, however long the policy's
+/// import and its answers take; never much longer than 10 s.
 ///
 /// # Errors
-/// [`SessionError`]: cancelled, or the scenario's or our own fault.
+/// [`SessionError`]: cancelled, or a scenario error or an internal error.
 pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result<Preflight, SessionError> {
     let began = Instant::now();
     let limit = Cancel::new();
@@ -75,7 +75,7 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
     Ok(facts::preflight(job, &tries, findings, began.elapsed()))
 }
 
-/// Raises `limit` after so long, or when the caller gives up; until the sender of `running` is gone.
+/// Sets `limit` after that time, or when the caller cancels; ends when the sender of `running` is dropped.
 fn watch(running: Receiver<()>, after: Duration, cancel: &Cancel, limit: &Cancel) {
     let began = Instant::now();
     while running.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {

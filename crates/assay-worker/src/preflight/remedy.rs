@@ -1,21 +1,21 @@
-//! Remedies for the errors that stop policies.
+//! Advice for the error that stopped a policy.
 
 use assay_model::EpisodeError;
 
-/// Frameworks that policies are often written with, and that are not in the jail.
+/// Common frameworks that are not available in the jail.
 const FRAMEWORKS: [&str; 8] =
     ["torch", "tensorflow", "jax", "flax", "onnxruntime", "stable_baselines3", "transformers", "lerobot"];
-/// Texts in which Python names a missing module, shared library or file.
+/// Python's messages for a missing module, and for a missing shared library or file.
 const NO_MODULE: &str = "No module named '";
 const NO_LIBRARY: &str = ": cannot open shared object file";
 const NO_FILE: &str = "No such file or directory: '";
 
-/// Advice against `error`.
+/// Returns advice for `error`.
 pub(super) fn of(error: &EpisodeError) -> String {
     specific(&error.message).or_else(|| specific(&error.log_tail)).unwrap_or_else(|| by_code(&error.code).to_owned())
 }
 
-/// Returns advice for Python errors whose text says more than their code.
+/// Returns advice for messages of Python that are more specific than the error's code.
 fn specific(text: &str) -> Option<String> {
     if let Some(module) = quoted(text, NO_MODULE) {
         let package = module.split('.').next().unwrap_or(module);

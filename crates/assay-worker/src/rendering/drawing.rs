@@ -1,5 +1,5 @@
-//! Rendering of an episode after the verdict: its log, and then its video. Each has a separate signed statement,
-//! so that the statement signed with the verdict does not change.
+//! Rendering of an episode after the verdict: its log, then its video. Each has a signed statement of its own, so that
+//! the files signed with the verdict stay unchanged.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,23 +17,23 @@ use crate::rendering::video::{self, Recording, RendererError, Urgency};
 use crate::signing::statement::sha256_of;
 use crate::{Cancel, Engine, Keyring, SignError};
 
-/// Resources for rendering.
+/// The context for rendering.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawTools<'a> {
     /// Runs renderers.
     pub engine: &'a Engine,
-    /// Signs what was drawn.
+    /// Signs the rendered files.
     pub keyring: &'a Keyring,
 }
 
-/// A job whose episodes are drawn.
+/// A job whose episodes are rendered.
 #[derive(Debug)]
 pub struct DrawJob<'a> {
     /// The job.
     pub job_id: JobId,
     /// Its scenario, in the version that was run.
     pub scenario: &'a Scenario,
-    /// Draws its worlds again.
+    /// The source from which its worlds are drawn again.
     pub seeds: SeedSource,
     /// SHA-256 of the job's signed statement.
     pub statement_sha256: &'a str,
@@ -41,31 +41,31 @@ pub struct DrawJob<'a> {
     pub max_episode_bytes: u64,
 }
 
-/// Files of a part, named relative to the report, and what is missing of it.
+/// The files of a part, named relative to the report, and notes on missing ones.
 #[derive(Debug, Default)]
 pub struct Drawn {
-    /// Empty where nothing could be drawn on this machine.
+    /// Empty if nothing could be rendered on this machine.
     pub files: Vec<Artifact>,
-    /// Missing parts, with reasons.
+    /// The missing files, with reasons.
     pub notes: Vec<String>,
 }
 
-/// A part that was not rendered.
+/// The reason why a part was not rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderingError {
-    /// The recording is not the one that the result speaks of.
+    /// The recording is not the one that the result refers to.
     #[error("the recording is not the one of the result")]
     OtherRecording,
-    /// The renderer.
+    /// The renderer failed.
     #[error("{0}")]
     Render(String),
-    /// A file of ours.
+    /// An input or output file could not be read or written.
     #[error("a file to draw from, or to write")]
     Io(#[from] std::io::Error),
-    /// The scenario can't be handed to a jail.
+    /// The scenario's files could not be made available to a jail.
     #[error("files for the jail")]
     Stage(#[from] assay_jail::StageError),
-    /// No signature.
+    /// The files could not be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
 }
@@ -76,7 +76,7 @@ impl From<RendererError> for RenderingError {
     }
 }
 
-/// Returns the note about a part that was given up.
+/// Returns the note for a part that was given up.
 pub(crate) fn missing(part: RenderPart) -> &'static str {
     match part {
         RenderPart::Log => "the log is missing: it could not be written",
@@ -91,9 +91,9 @@ fn statement_of(part: RenderPart) -> &'static str {
     }
 }
 
-/// Draws `part` of the episode whose recording lies in `folder`, signs what was drawn, and puts all of it there.
-/// `drawn_bytes` is what was drawn of it before; `frames` hears how many frames there are. The calling thread must live
-/// as long as the renderer.
+/// Renders `part` of the episode whose recording is in `folder`, signs the files, and stores them there. `drawn_bytes`
+/// is the size of the files rendered before; `frames` receives the number of frames. The calling thread must outlive
+/// the renderer.
 pub(crate) fn draw(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,
@@ -128,7 +128,7 @@ pub(crate) fn draw(
     Ok(drawn)
 }
 
-/// Writes the statement about `files`, in place at once: whoever sees it sees complete files beside it.
+/// Writes the statement about `files` atomically, after the files are complete.
 fn sign(
     tools: DrawTools<'_>,
     about: (JobId, u32),
@@ -155,21 +155,21 @@ fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
     Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes, url: None })
 }
 
-/// Receiver of the events of [`draw_all`]; called from several threads.
+/// Receives the events of [`draw_all`]; called from several threads.
 pub trait DrawEvents: Sync {
-    /// So many frames of an episode are drawn.
+    /// That many frames of an episode are rendered.
     fn frames(&self, episode: u32, frames: u32);
-    /// A part of an episode is there, or given up.
+    /// A part of an episode is complete, or was given up.
     fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>);
 }
 
-/// Most frames of an episode's video.
+/// Returns the maximum number of frames of an episode's video.
 #[must_use]
 pub fn frames_of(result: &EpisodeResult) -> u32 {
     video::frames(result.sim_time_s).1
 }
 
-/// Returns the files of an episode that were rendered completely into `folder` before, named relative to the report.
+/// Returns the files of all parts of an episode that are complete in `folder`, named relative to the report.
 ///
 /// # Errors
 /// A file can't be read.
@@ -192,8 +192,8 @@ pub fn drawn_in(folder: &Path, episode: u32) -> std::io::Result<Vec<Artifact>> {
     Ok(found)
 }
 
-/// Parts to draw of `results`, whose recordings lie below `folder`: those that `record` names and that are not there
-/// yet. Logs first, and episodes with a violation before others.
+/// Returns the parts to render of `results`, whose recordings are below `folder`: those that `record` names and that do
+/// not exist yet. Logs come first, and episodes with a violation before others.
 ///
 /// # Errors
 /// A file can't be read.
@@ -214,7 +214,8 @@ pub fn undrawn(folder: &Path, results: &[EpisodeResult], record: Record) -> std:
     Ok(parts.into_iter().map(|(part, _, episode)| (episode, part)).collect())
 }
 
-/// Draws `parts` of `results` into `folder`, on `lanes` threads, until it is cancelled. Whether everything was drawn.
+/// Renders `parts` of `results` into `folder` on `lanes` threads until cancelled. Returns true if everything was
+/// rendered.
 pub fn draw_all(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,
@@ -224,7 +225,7 @@ pub fn draw_all(
     events: &dyn DrawEvents,
 ) -> bool {
     let failed = Cancel::new();
-    // A video's room is what its log leaves.
+    // A video may use the space that its log leaves.
     let (logs, videos): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, part)| *part == RenderPart::Log);
     for parts in [logs, videos] {
         let queue = Mutex::new(VecDeque::from(parts));

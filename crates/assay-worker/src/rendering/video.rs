@@ -1,4 +1,4 @@
-//! Log and video of a recorded episode: a short-lived renderer in a jail of its own.
+//! Log and video of a recorded episode, written by a short-lived renderer in a separate jail.
 
 use std::fs;
 use std::path::Path;
@@ -15,27 +15,28 @@ use crate::{Cancel, Engine};
 
 /// Frames per simulated second.
 const FPS: u32 = 25;
-/// Pixels.
+/// Width and height of a frame in pixels.
 const SIZE: (u32, u32) = (640, 480);
-/// Most frames of a video: 200 s at [`FPS`]. A longer episode has fewer a second, so that its end is shown too.
+/// Maximum number of frames of a video: 200 s at [`FPS`]. A longer episode has a lower frame rate, so that its end is
+/// shown too.
 const MAX_FRAMES: u32 = 5001;
-/// A process that looks at a scenario or a recording for a moment is killed after this.
+/// Maximum wall-clock time of a short process that examines a scenario or a recording.
 const LIMIT: Duration = Duration::from_secs(300);
-/// A renderer may take as long as it likes by the wall, since it comes after everything else; one that used no CPU time
-/// for this long hangs. How much it may use in all, its jail limits ([`assay_jail::ProcessLimits`]).
+/// A renderer has no wall-clock limit, since it has the lowest priority; it is killed as hung after using no CPU time
+/// for this long. Its total CPU time is limited by its jail ([`assay_jail::ProcessLimits`]).
 const HANGS: Duration = Duration::from_secs(600);
-/// Niceness of a renderer that nobody waits for.
+/// Niceness of a background renderer.
 const LAST: i32 = 19;
-/// Longest answer of a renderer, in bytes.
+/// Maximum size of a renderer's answer, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
-/// Longest count of frames, in bytes.
+/// Maximum size of the frame count, in bytes.
 const COUNT_BYTES: u64 = 16;
 /// Interval at which a waiting worker checks its cancel flag.
 const TICK: Duration = Duration::from_millis(50);
-/// Longest part of the renderer's log in an error, in bytes.
+/// Maximum length of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
 
-/// A renderer without a result.
+/// An error of a renderer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RendererError {
     #[error("a renderer can't be started")]
@@ -54,16 +55,17 @@ pub(crate) enum RendererError {
     Cancelled,
 }
 
-/// Whether anything waits for what is drawn.
+/// The urgency of a rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// A verdict, or a person.
+    /// A verdict or a user waits for it.
     Awaited,
-    /// Nothing: everything else goes first.
+    /// Nothing waits for it: everything else has priority.
     Background,
 }
 
-/// Frames per simulated second and in all of an episode of that many simulated seconds.
+/// Returns the frames per simulated second and the total number of frames for an episode of that many simulated
+/// seconds.
 pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
     let seconds = (sim_time_s.max(0.0).ceil() as u32).max(1);
@@ -73,14 +75,14 @@ pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
     (fps, count.saturating_add(1).min(MAX_FRAMES))
 }
 
-/// Draws one frame of a built-in scenario in the jail, to see whether this machine can.
+/// Renders one frame of a built-in scenario in the jail, to test whether this machine can render.
 ///
 /// # Errors
-/// What is missing.
+/// Names the missing component.
 pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = engine.library().scenarios().first().ok_or("there is no scenario")?;
     let staged = engine.staged(scenario)?;
-    // As a renderer draws videos, and as a stepping lane draws what its cameras see.
+    // Both kinds of rendering: videos by a renderer, camera images by a stepping lane.
     for profile in [Profile::Render, Profile::StepWithCameras] {
         let scratch = engine.scratch("draw")?;
         give_to_jail(scratch.path())?;
@@ -90,7 +92,7 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
     Ok(())
 }
 
-/// Runs a lane program in mode `mode` to its end, or until nobody wants its work any more.
+/// Runs a lane program in mode `mode` to its end, or until its result is no longer wanted.
 pub(crate) fn finish(
     engine: &Engine,
     mode: &str,
@@ -101,7 +103,7 @@ pub(crate) fn finish(
     finish_in(engine, Profile::Render, mode, (staged, scratch), cancel)
 }
 
-/// As [`finish`], with limits of the caller's.
+/// Like [`finish`], with the caller's limits.
 pub(crate) fn finish_within(
     engine: &Engine,
     mode: &str,
@@ -141,16 +143,16 @@ fn wait(engine: &Engine, spec: JailSpec, cancel: &Cancel, limit: Duration) -> Re
     succeeded(&exit, &child)
 }
 
-/// Output of a renderer.
+/// The output of a renderer.
 #[derive(Debug)]
 pub(crate) struct RenderOutput {
-    /// Named by their files alone.
+    /// File names without folders.
     pub(crate) files: Vec<Artifact>,
-    /// Missing parts, with reasons.
+    /// The missing files, with reasons.
     pub(crate) notes: Vec<String>,
 }
 
-/// A recording to render.
+/// A rendering to run.
 #[derive(Debug)]
 pub(crate) struct Recording<'a> {
     pub(crate) staged: &'a Staged,
@@ -158,12 +160,11 @@ pub(crate) struct Recording<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) result: &'a EpisodeResult,
     pub(crate) world_seed: u64,
-    /// Most bytes of images.
+    /// Maximum size of the images in bytes.
     pub(crate) max_image_bytes: u64,
 }
 
-/// Writes a part of what is drawn into `folder`, from `folder/trace.parquet`. The calling thread waits for the
-/// renderer.
+/// Renders a part into `folder`, from `folder/trace.parquet`. The calling thread waits for the renderer.
 pub(crate) fn render(
     engine: &Engine,
     recording: &Recording<'_>,
@@ -192,7 +193,7 @@ pub(crate) fn render(
     }
     let mut child = engine.jail().spawn(spec)?;
     if urgency == Urgency::Background {
-        // Where the kernel has groups for it; niceness alone has to do elsewhere.
+        // Uses a control group where the kernel offers one, in addition to niceness.
         child.give_way();
     }
     watch(child, cancel, &|| drawn(read_count(inside)))?;
@@ -210,13 +211,13 @@ pub(crate) fn render(
     Ok(RenderOutput { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
 }
 
-/// Frames that the renderer says it has drawn.
+/// Returns the number of frames rendered so far, as reported by the renderer.
 fn read_count(inside: &Path) -> u32 {
     let text = evidence::read(inside, files::FRAMES, COUNT_BYTES).unwrap_or_default();
     String::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Waits for a renderer's end, or kills it when it is not wanted any more, or hangs.
+/// Waits for a renderer's end, or kills it when it is no longer wanted or hangs.
 fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), RendererError> {
     let mut busy = (Instant::now(), Duration::ZERO);
     let exit = loop {

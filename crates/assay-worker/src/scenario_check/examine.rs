@@ -1,4 +1,4 @@
-//! Looking at a scenario itself, in a jail: whether it is usable, and what its worlds look like.
+//! Examination of a scenario in a jail: its validity, and pictures of its worlds.
 
 use std::fs;
 use std::path::Path;
@@ -16,25 +16,25 @@ use crate::episode::lane_process::stepping;
 use crate::rendering::video::{RendererError, finish, finish_within};
 use crate::{Cancel, Engine};
 
-/// A scenario that needs more to be compiled and tried is refused.
+/// Limits of compiling and trying a scenario; one that needs more is rejected.
 const LIMITS: ExamineLimits = ExamineLimits { wall: Duration::from_secs(18), cpu_s: 15 };
-/// Address space of a process that looks at a scenario.
+/// Address space of a process that examines a scenario.
 const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
-/// Time for a killed process to be gone.
+/// Time for a killed process to exit.
 const TICK: Duration = Duration::from_millis(20);
-/// Longest answer in bytes.
+/// Maximum size of an answer in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
-/// Largest picture in bytes.
+/// Maximum size of a picture in bytes.
 const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
-/// Name of the compiled world in the checker's messages.
+/// The checker's name for the compiled world.
 const WHOLE_WORLD: &str = "scene";
-/// Longest part of the process's log in a fault, in bytes.
+/// Maximum length of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
 
-/// Limits of one examination of a scenario. Memory is limited to 2 GiB.
+/// Limits of one examination. All have a memory limit of 2 GiB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExamineLimits {
-    /// By the wall.
+    /// Wall-clock time.
     pub(crate) wall: Duration,
     /// CPU time in s.
     pub(crate) cpu_s: u64,
@@ -47,34 +47,34 @@ impl ExamineLimits {
     }
 }
 
-/// A scenario that could not be examined. Never the scenario's fault.
+/// The reason why a scenario could not be examined. Never the scenario's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ExamineError {
-    /// Its files can't be handed to a jail.
+    /// Its files could not be made available to a jail.
     #[error("files for the jail")]
     Stage(#[from] StageError),
-    /// A jail can't be started.
+    /// A jail could not be started.
     #[error("a jail can't be started")]
     Spawn(#[from] SpawnError),
-    /// A folder of ours.
+    /// A folder for the answer could not be created.
     #[error("a folder for the answer")]
     Io(#[from] std::io::Error),
-    /// An answer that is none.
+    /// The answer is not valid.
     #[error("the answer makes no sense")]
     Json(#[from] serde_json::Error),
-    /// Nothing can be drawn.
+    /// The machine cannot render.
     #[error("{0}")]
     Draw(String),
-    /// It had CPU time left when its time by the wall was over, or when somebody killed it.
+    /// It had CPU time left when its wall-clock limit expired or when it was killed from outside.
     #[error("this machine is too busy to look at the scenario in time")]
     Busy,
 }
 
-/// Checks the scenario in `folder`, which its author names: its files here, its worlds in a jail with 2 GiB and a limit
-/// on its CPU time.
+/// Checks the scenario in `folder`, a path that its author knows: its files here, its worlds in a jail with 2 GiB and a
+/// CPU time limit.
 ///
 /// # Errors
-/// [`ExamineError`]: it could not be checked. What is wrong with the scenario is in the answer.
+/// [`ExamineError`]: it could not be checked. The scenario's faults are in the returned check.
 pub fn check(engine: &Engine, folder: &Path, robots: &Path) -> Result<ScenarioCheck, ExamineError> {
     match Scenario::load_named(folder, robots) {
         Ok(scenario) => check_worlds(engine, &scenario, LIMITS),
@@ -105,7 +105,7 @@ pub(crate) fn check_worlds(
     if exit.is_success() {
         let mut checked: ScenarioCheck =
             serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?;
-        // What is wrong with the compiled world as a whole is wrong with the scene.
+        // A fault of the compiled world as a whole is a fault of the scene.
         if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
             fault.file.clone_from(&scenario.world.scene);
         }
@@ -129,26 +129,25 @@ pub(crate) fn check_worlds(
     })
 }
 
-/// Whether a process ended before it had what it may use: it only computes, so its time by the wall passes only where
-/// the machine gives it no processor, and the kernel kills it with SIGKILL for its CPU time or for the machine's lack
-/// of memory.
+/// True if a process ended before it used its CPU limit. It only computes, so its wall-clock limit expires only when it
+/// is starved of CPU; the kernel kills it with SIGKILL for its CPU time or when the machine runs out of memory.
 fn was_kept_from_it(exit: &Exit, limits: ExamineLimits) -> bool {
-    // The kernel counts by ticks.
+    // The kernel counts CPU time in ticks.
     let had_all = exit.cpu.as_secs_f64() > 0.9 * Duration::from_secs(limits.cpu_s).as_secs_f64();
     exit.reason == ExitReason::Killed || exit.signal == Some(Signal::KILL.as_raw()) && !had_all
 }
 
-/// Draws the starts of the first `episodes` episodes of a job with that seed, `size` pixels each: a PNG.
+/// Renders the starts of the first `episodes` episodes of a job with that seed, `size` pixels each, as a PNG.
 ///
 /// # Errors
-/// [`ExamineError`]: no picture.
+/// [`ExamineError`]: no picture could be rendered.
 pub fn draw(
     engine: &Engine,
     scenario: &Scenario,
     (seed, episodes): (u64, u32),
     size: (u32, u32),
 ) -> Result<Vec<u8>, ExamineError> {
-    // As many rows as columns, or one more column.
+    // A square grid, or one with one more column.
     let columns = (1..).find(|n| n * n >= episodes).unwrap_or(1);
     let worlds = (0..episodes).map(|episode| EpisodeSeeds::derive(seed, episode).world).collect();
     let job = SheetJob { worlds, columns, width: size.0, height: size.1 };
@@ -156,7 +155,7 @@ pub fn draw(
     picture(engine, scenario, &job, finish)
 }
 
-/// The scenario's picture: the start of its first world.
+/// Renders the scenario's picture: the start of its first world.
 pub(crate) fn thumbnail(
     engine: &Engine,
     scenario: &Scenario,

@@ -2,7 +2,7 @@
 
 const BUSY: &str = "assay_lanes_busy";
 
-/// Lanes at work, until dropped.
+/// Counts lanes as busy until dropped.
 #[derive(Debug)]
 pub(super) struct Busy(u32);
 

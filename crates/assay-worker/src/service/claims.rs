@@ -1,4 +1,4 @@
-//! The leases that this process holds.
+//! The leases held by this process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use assay_store::{ConclusionFence, Fence, RenderFence};
 
 use crate::Cancel;
 
-/// Something that is held.
+/// Something that this process holds a lease on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Held {
     /// Episodes to run.
     Shard(Fence),
-    /// A verdict to draw.
+    /// A conclusion to draw.
     Conclusion(ConclusionFence),
-    /// A log or a video to draw.
+    /// A log or a video to render.
     Render(RenderFence),
 }
 
-/// Held leases, with the flags that stop work on them.
+/// The leases held, each with the flag that stops work on it.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(Mutex<HashMap<Held, Cancel>>);
 
@@ -45,7 +45,7 @@ impl Claims {
         self.lock().values().for_each(Cancel::cancel);
     }
 
-    /// Stops what is drawn.
+    /// Stops all rendering.
     pub(crate) fn cancel_renders(&self) {
         self.lock().iter().filter(|(held, _)| matches!(held, Held::Render(_))).for_each(|(_, cancel)| cancel.cancel());
     }

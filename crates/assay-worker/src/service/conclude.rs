@@ -13,10 +13,10 @@ use crate::episode::session::platform;
 use crate::signing::statement::{STATEMENT_FILE, hex, state};
 use crate::{Cancel, SessionError};
 
-/// Name of the report in the statement, as in the folder of the command line.
+/// The report's name in the statement, the same as in the command line's folder.
 const REPORT_FILE: &str = "report.json";
 
-/// A report that was not signed.
+/// An error that prevented the signing of a report.
 #[derive(Debug, thiserror::Error)]
 enum ReportSigningError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ impl WorkerShared {
                     Ok(Some(verdict)) => {
                         let (scenario, episodes) = (&claim.header.scenario, claim.episodes.len());
                         tracing::info!(job.id = %id, %verdict, scenario.id = %scenario, episodes, "concluded");
-                        // Also what a service that was killed left unpacked.
+                        // Also packs evidence that a killed service left unpacked.
                         self.pack(id, &claim.episodes);
                     }
                     Ok(None) => tracing::info!("the conclusion was drawn elsewhere"),
@@ -61,8 +61,8 @@ impl WorkerShared {
         }
     }
 
-    /// The verdict, if this worker drew the conclusion. `cancel` tells that the lease was lost, or that the service
-    /// stops.
+    /// Draws the conclusion; returns the verdict if this worker drew it. `cancel` is set when the lease is lost or the
+    /// service stops.
     fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<Option<Verdict>, StoreError> {
         self.forget_dropped(&claim.header, &claim.episodes);
         self.judge(claim, cancel)?;
@@ -113,14 +113,14 @@ impl WorkerShared {
         };
         let JobState::Judging { started_at } = record.state else { return Err(ReportSigningError::JobEnded) };
         record.state = JobState::Completed { started_at, completed_at: now, outcome: Box::new(outcome.clone()) };
-        // What is drawn follows the verdict, and has statements of its own.
+        // Renders follow the verdict, and have statements of their own.
         record.renders = RenderCounts::default();
         let mut report = record.report(&claim.episodes);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
         let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
         let text = json::render(&report)?.into_bytes();
-        // Files were hashed when they were taken over; nobody else has been able to write there since.
+        // Files were hashed when they were copied; no other process could write there since.
         let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
         let mut evidence: Vec<_> =
             files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();

@@ -1,21 +1,21 @@
-//! Evidence that no result speaks of: of episodes behind the end of a certification, and of attempts that were not
-//! recorded. Lanes may be further than the first failure, so it is removed twice: what is there when the job is
-//! concluded, and what a lane that was still at it leaves when it stops.
+//! Evidence that no result refers to: of episodes after the end of a certification, and of attempts that were not
+//! recorded. Lanes may be ahead of the first failure, so it is removed twice: once when the job is concluded, and again
+//! when a lane that was still running stops.
 
 use assay_model::{EpisodeResult, JobHeader};
 
 use super::WorkerShared;
 
 impl WorkerShared {
-    /// Removes what `recorded`, the job's results, do not speak of, once they are complete: before that, somebody may
-    /// be about to record what is already kept. Failing to is no reason to hold a verdict back.
+    /// Removes evidence that `recorded`, the job's results, do not refer to, once they are complete: before that,
+    /// another worker may be about to record evidence that is already kept. A failure does not delay the verdict.
     pub(super) fn forget_dropped(&self, header: &JobHeader, recorded: &[EpisodeResult]) {
         let end = recorded.last().filter(|last| header.plan.ends_with(last));
         let wanted = end.map_or(header.episodes_to_run(), |last| last.episode + 1);
         if recorded.len() < wanted as usize {
             return;
         }
-        // A lane may be so far behind that there are videos.
+        // A lane may be so late that there are videos already.
         let drawn = match self.wait(self.options.records.renders(header.job_id)) {
             Ok(drawn) => drawn,
             Err(error) => {

@@ -11,12 +11,12 @@ use crate::episode::session::platform;
 use crate::{Cancel, Judging};
 
 impl WorkerShared {
-    /// Lets the judge, if there is one, see what is worth it. What it said already, in an earlier try, stays said. That
-    /// it can't be asked holds no verdict back.
+    /// Lets the judge, if there is one, review the episodes worth reviewing. Opinions from an earlier try are kept. An
+    /// unavailable judge does not delay the verdict.
     pub(super) fn judge(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<(), StoreError> {
         let Some(judge) = &self.options.judge else { return Ok(()) };
         let engine = &self.options.engine;
-        // A job on a scenario that changed since can't be drawn any more.
+        // A job on a scenario that has changed since cannot be rendered any more.
         let Ok(scenario) = engine.scenario(&claim.header.scenario, &claim.header.scenario_digest) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Scenario versions whose files this machine does not have: their jobs wait, and the operator is told once of each.
+//! Scenario versions whose files this machine does not have: their jobs wait, and each version is logged once.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use assay_model::JobHeader;
 
 use crate::ScenarioGone;
 
-/// Versions that are remembered; one beyond them is told of at every try.
+/// Maximum number of versions remembered; others are logged at every try.
 const MOST: usize = 256;
 
 /// Digests of versions that are missing.
@@ -15,7 +15,7 @@ const MOST: usize = 256;
 pub(super) struct Missing(Mutex<BTreeSet<String>>);
 
 impl Missing {
-    /// The scenario of `header` was looked for, and not found because of `gone`.
+    /// Records the outcome of loading the scenario of `header`: `gone` is the reason if it was not found.
     pub(super) fn note(&self, header: &JobHeader, gone: Option<&ScenarioGone>) {
         let mut digests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (digest, version) = (&header.scenario_digest, &header.scenario_version);

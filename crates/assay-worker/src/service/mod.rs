@@ -1,9 +1,9 @@
 //! The server's worker: leases shards from the records, runs them on its lanes, concludes jobs.
 //!
-//! One long-lived thread per lane (children die with the thread that spawned them), one per lane for what is drawn
-//! after the verdict, some more for jobs whose policy is a server, one that prolongs leases, one that puts right what
-//! dead workers left. The records are the truth: whatever this process forgets when it is killed is found again when a
-//! lease runs out.
+//! One long-lived thread per lane (children die with the thread that spawned them), one per lane for rendering after
+//! the verdict, some more for jobs whose policy is a server, one that renews leases, and one that reconciles the work
+//! of dead workers. The records are authoritative: work that a killed process forgets is found again when its lease
+//! expires.
 
 mod busy;
 mod claims;
@@ -41,43 +41,43 @@ use servers::Servers;
 use sleepers::Sleepers;
 use warm_lane::WarmLane;
 
-/// A lease that is not prolonged runs out after this long.
+/// Duration of a lease without renewal.
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
-/// Interval of lease renewals. A renewal also reveals that a job was cancelled, and its owner should not have to wait.
+/// Interval for renewing leases. A heartbeat also reports cancelled jobs, so it determines how long their owners wait.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// Interval of the reconciler.
 const RECONCILE: Duration = Duration::from_secs(3);
-/// An idle lane looks into the records at least this often.
+/// Maximum interval at which an idle lane checks the records.
 const POLL: Duration = Duration::from_secs(1);
 /// Interval at which waiting threads check the stop flag.
 const TICK: Duration = Duration::from_millis(50);
-/// Hints published at the start for what is left from before.
+/// Maximum number of hints published at the start for work left from before.
 const MAX_PRIMED: u32 = 4096;
 
-/// Dependencies and options of the service.
+/// The dependencies and settings of a service.
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
     /// Runs episodes.
     pub engine: Arc<Engine>,
-    /// The truth.
+    /// The durable source of truth.
     pub records: Arc<dyn Records>,
     /// Wakes lanes.
     pub queue: Arc<dyn Queue>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The data folder: `policies/` is read.
     pub data: PathBuf,
-    /// Signs what was found.
+    /// Signs the results.
     pub keyring: Keyring,
-    /// Where evidence goes.
+    /// Storage for evidence.
     pub blobs: Blobs,
-    /// Looks at episodes before a job is concluded, if there is one.
+    /// Reviews episodes before a job is concluded, if configured.
     pub judge: Option<Judge>,
-    /// Most evidence of a job, in bytes; over it images are left out.
+    /// Maximum size of a job's evidence in bytes; beyond it images are left out.
     pub max_job_bytes: u64,
-    /// Where it says how far episodes are.
+    /// Receives the progress of episodes.
     pub live: Arc<dyn LiveProgress>,
-    /// Credentials of the jobs' policy servers.
+    /// Credentials for the policy servers of jobs.
     pub servers: PolicyServerCredentialsStore,
     /// Health of storage, told when files cannot be stored.
     pub health: StorageHealth,
@@ -103,17 +103,17 @@ pub(crate) struct WorkerShared {
     renderers: Renderers,
     /// Scenario versions whose files are missing.
     missing: Missing,
-    /// No new work is taken.
+    /// Set when no new work is accepted.
     pub(crate) stopping: Cancel,
     /// The worker's name in the records.
     pub(crate) name: String,
 }
 
 impl WorkerService {
-    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for upkeep.
+    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for maintenance.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot create a thread.
     pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
         let name = format!("worker-{}", std::process::id());
         let lanes = options.engine.lanes();
@@ -144,11 +144,11 @@ impl WorkerService {
         Ok(service)
     }
 
-    /// Takes no new work; episodes that run may end within `limit`, then they are handed back. Returns when all is
-    /// quiet.
+    /// Stops taking new work; running episodes may end within `limit`, then they are handed back. Returns when all
+    /// threads are idle.
     pub fn drain(self, limit: Duration) {
         self.shared.stopping.cancel();
-        // What is drawn goes on after the next start.
+        // Rendering continues after the next start.
         self.shared.claims.cancel_renders();
         let until = Instant::now() + limit;
         while !self.shared.claims.is_empty() && Instant::now() < until {
@@ -170,7 +170,7 @@ impl WorkerService {
 }
 
 impl WorkerShared {
-    /// Waits for an answer of the records.
+    /// Blocks until the records answer.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.options.runtime.block_on(future)
     }
@@ -182,12 +182,12 @@ impl WorkerShared {
             if !worked && !self.stopping.is_cancelled() {
                 spare.start(&self.options.engine);
                 if !quiet.is_over(self.options.clock.now()) {
-                    // A hint is for a lane that may run whatever it is about.
+                    // A hint is meant for a lane that may run any work.
                     self.sleep(POLL);
                     continue;
                 }
                 let _idle = self.renderers.idle();
-                // The hint's content does not matter: the records say what there is to do.
+                // The hint's content does not matter: the records contain the work.
                 if self.wait(self.options.queue.next(POLL)).is_some() {
                     self.servers.wake();
                 }
@@ -196,7 +196,7 @@ impl WorkerShared {
     }
 
     fn beat(&self) {
-        // Leases are prolonged until the last claim is gone, also while the service drains.
+        // Leases are renewed until the last claim is released, also while the service drains.
         while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
             self.sleep(HEARTBEAT);
             for (held, cancel) in self.claims.all() {
@@ -231,7 +231,7 @@ impl WorkerShared {
                 }
                 Err(error) => error.log("the records could not be put right"),
             }
-            // The log is to tell of a disk that is full, or has room again, also when nothing is asked for.
+            // A full disk, and its recovery, must appear in the log even if no request uses the disk.
             if let Err(error) = self.options.health.free_bytes() {
                 tracing::debug!(%error, "the free space of the disk is not known");
             }
@@ -247,7 +247,7 @@ impl WorkerShared {
         }
     }
 
-    /// Sleeps, but not much longer than the service lives.
+    /// Sleeps for that time, or until shortly after the service stops.
     fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until && !(self.stopping.is_cancelled() && self.claims.is_empty()) {

@@ -1,5 +1,5 @@
-//! Makes kept evidence smaller when nobody waits for it: each episode's once it is recorded, but the last one's, which
-//! the verdict follows, after that.
+//! Compresses kept evidence when no verdict is waiting: each episode's once it is recorded, except the last one's,
+//! which is packed after the verdict.
 
 use assay_model::{EpisodeResult, JobId};
 
@@ -8,7 +8,7 @@ use crate::SessionError;
 use crate::episode::session::platform;
 
 impl WorkerShared {
-    /// Has the evidence of recorded episodes made smaller. What is packed already, or gone, is left alone.
+    /// Packs the evidence of recorded episodes. Evidence that is already packed or gone is skipped.
     pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
         let (blobs, health) = (self.options.blobs.clone(), self.options.health.clone());
         let files = results.into_iter().flat_map(|result| &result.evidence);

@@ -1,25 +1,25 @@
-//! When a lane that ran secret worlds may run others.
+//! The time at which a lane that ran secret worlds may run others.
 //!
-//! A verification shows when it was begun, and its policy has a clock. If it were begun as soon as a submission leaves
-//! a lane, it would reveal how long that took, and with it what the submission's policy observed. So a lane goes from
-//! secret worlds to others only at a point of the submission's grid, where that may be known; from secret worlds to
+//! A verification shows when it began, and its policy has a clock. If it began as soon as a submission leaves a lane,
+//! it would reveal how long that took, and thus something about the submission's observations. So a lane switches from
+//! secret worlds to others only at a point of the submission's grid, where that time is public; from secret worlds to
 //! secret worlds at once.
 
 use assay_model::Grid;
 use assay_store::Claim;
 use jiff::Timestamp;
 
-/// Until when a lane runs secret worlds only.
+/// The time until which a lane runs secret worlds only.
 #[derive(Debug, Default)]
 pub(super) struct Quiet(Option<Timestamp>);
 
 impl Quiet {
-    /// Whether the lane may run any shard at `now`.
+    /// True if the lane may run any shard at `now`.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         self.0.is_none_or(|until| until <= now)
     }
 
-    /// The lane has left this shard at `now`.
+    /// Records that the lane has left this shard at `now`.
     pub(super) fn after(&mut self, claim: &Claim, now: Timestamp) {
         if claim.is_secret() {
             let published = Grid::of(claim.header.created_at).published(now);

@@ -1,6 +1,6 @@
-//! Rendering after the verdict, in separate threads, one per lane, each with a renderer of the lowest priority:
-//! a shard that arrives meanwhile finds its lane free. No renderer starts while a lane has work, and there are never
-//! more renderers than lanes that found nothing to claim.
+//! Rendering after the verdict, on separate threads, one per lane, each with a renderer that has the lowest priority on
+//! the machine: a shard that arrives meanwhile finds its lane free. None starts while a lane has work: there are never
+//! more renderers than idle lanes.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ use crate::{Cancel, SessionError, episode_share};
 /// State shared by the rendering threads.
 #[derive(Debug, Default)]
 pub(super) struct Renderers {
-    /// One thread at a time looks for work.
+    /// Lets one thread at a time look for work.
     turn: Mutex<()>,
     count: Mutex<Count>,
     changed: Condvar,
@@ -31,36 +31,36 @@ pub(super) struct Renderers {
 
 #[derive(Debug, Default)]
 struct Count {
-    /// Lanes that found nothing to claim, and wait.
+    /// Number of lanes that found nothing to claim, and wait.
     idle_lanes: usize,
-    /// Renderers that run.
+    /// Number of running renderers.
     running: usize,
-    /// There may be something to draw.
+    /// There may be something to render.
     hint: bool,
 }
 
-/// A lane that waits, until dropped.
+/// Counts a lane as idle until dropped.
 pub(super) struct IdleLane<'a>(&'a Renderers);
 
-/// A renderer that runs, until dropped.
+/// Counts a renderer as running until dropped.
 struct RunningRenderer<'a> {
     renderers: &'a Renderers,
-    /// Whether there may be more to draw after it.
+    /// True if there may be more to render after it.
     hint: bool,
 }
 
-/// Reason why a part was not rendered.
+/// The reason why nothing was rendered.
 enum Undrawn {
-    /// Files can't be stored, or the records not be asked. Counts as no failure.
+    /// Files cannot be stored, or the records are unavailable. Does not count as a failure.
     Outage(String),
-    /// Not the episode's fault either: the records, the blobs, a folder. Counts as no failure.
+    /// An internal error in the records, the blobs, or a folder. Does not count as a failure.
     Ours(String),
-    /// It could not be drawn.
+    /// The part could not be rendered.
     Failed(String),
 }
 
 impl Renderers {
-    /// A lane found nothing to claim.
+    /// Counts a lane that found nothing to claim.
     pub(super) fn idle(&self) -> IdleLane<'_> {
         let mut count = lock(&self.count);
         count.idle_lanes += 1;
@@ -69,7 +69,7 @@ impl Renderers {
         IdleLane(self)
     }
 
-    /// Counts a renderer, if there is a lane that would not miss the processor.
+    /// Counts a renderer, if there is a lane that does not need its processor.
     fn start(&self) -> Option<RunningRenderer<'_>> {
         let mut count = lock(&self.count);
         (count.running < count.idle_lanes).then(|| {
@@ -102,13 +102,13 @@ impl Drop for RunningRenderer<'_> {
 }
 
 impl WorkerShared {
-    /// Draws until the service stops.
+    /// Renders until the service stops.
     pub(super) fn draw(&self) {
         while !self.stopping.is_cancelled() {
             let Some((claim, running)) = self.next_render() else { continue };
             let held = Held::Render(claim.fence);
             let cancel = self.claims.add(held);
-            // It may have stopped between the look and the claim.
+            // The service may have stopped between the check and the claim.
             if self.stopping.is_cancelled() {
                 cancel.cancel();
             }
@@ -140,7 +140,7 @@ impl WorkerShared {
         None
     }
 
-    /// Draws what was claimed, and settles what became of it.
+    /// Renders the claimed part, and records the outcome.
     fn render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), StoreError> {
         let (records, fence) = (&self.options.records, claim.fence);
         let note = match self.try_render(claim, cancel) {
@@ -158,7 +158,7 @@ impl WorkerShared {
                 None
             }
             Err(Undrawn::Failed(why)) => {
-                // What went wrong is for the operator; it may speak of this machine.
+                // The details are for the operator only, since they may describe this machine.
                 tracing::warn!(part = claim.part.as_str(), why, "not drawn");
                 Some(drawing::missing(claim.part))
             }
@@ -215,13 +215,13 @@ impl WorkerShared {
         let copied = self.wait(self.options.blobs.copy_to(job, &recording.sha256, &folder.join(files::TRACE)));
         copied.map_err(|error| match error {
             BlobError::Missing => Undrawn::Failed("the recording is gone".to_owned()),
-            // Another try reads the same bytes.
+            // Another try would read the same bytes.
             BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".to_owned()),
             other => ours(&other),
         })
     }
 
-    /// Puts the files where they stay, and has the records speak of them.
+    /// Stores the files, and adds them to the records.
     fn keep(&self, claim: &RenderClaim, drawn: Drawn, desk: &Path) -> Result<(), Undrawn> {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
@@ -233,11 +233,11 @@ impl WorkerShared {
         put()?;
         let record = self.options.records.record_render(claim.fence, drawn.files.clone(), drawn.notes.clone());
         if self.wait(record).map_err(|e| ours(&e))? {
-            // What tidies up after a job may not have known of them a moment ago.
+            // The job's clean-up may not have known of the files a moment ago.
             return put();
         }
-        // The job is erased, its evidence is gone, or another renderer has the episode: no file stays of which nothing
-        // speaks.
+        // The job is erased, its evidence is gone, or another renderer has the episode: files without a record are
+        // removed.
         let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
         let is_known = |sha256: &str| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
         for file in drawn.files.iter().filter(|file| !is_known(&file.sha256)) {

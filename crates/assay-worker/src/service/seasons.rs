@@ -1,8 +1,7 @@
 //! The worker's part of the arena: the seeds of an entry's episodes, and the end of a season.
 //!
-//! A season that closes goes through steps that the records keep, so whoever looks next goes on where another stopped:
-//! its submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is
-//! closed.
+//! A closing season goes through steps kept in the records, so any worker can continue where another stopped: its
+//! submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is closed.
 
 use std::num::NonZeroU32;
 
@@ -14,11 +13,11 @@ use super::WorkerShared;
 use crate::SessionError;
 use crate::episode::session::platform;
 
-/// Most episodes of a shard of a run at a season's end.
+/// Maximum number of episodes of a shard of a rerun.
 const SHARD_EPISODES: u32 = 4;
 
 impl WorkerShared {
-    /// Where a job's seeds come from. Those of an entry of the arena only its season knows.
+    /// Returns the source of a job's seeds. Only the season knows those of an arena entry.
     pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
         let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };
         let records = &self.options.records;
@@ -37,7 +36,7 @@ impl WorkerShared {
         Ok(SeedSource::Season { secret, episodes: header.plan.episodes, policy_key })
     }
 
-    /// Takes each season that closes a step further.
+    /// Advances each closing season by one step.
     pub(super) fn close_seasons(&self) {
         let seasons = match self.wait(self.options.records.seasons(None)) {
             Ok(seasons) => seasons,
@@ -72,7 +71,7 @@ impl WorkerShared {
         Ok(())
     }
 
-    /// The runs of a season's first entries on fresh seeds.
+    /// Returns the reruns of a season's first entries on fresh seeds.
     fn first_entries(&self, season: &Season, top: u32, now: Timestamp) -> Result<Vec<NewRerun>, StoreError> {
         let records = &*self.options.records;
         let secrets = self.wait(records.season_secrets(&season.scenario, season.number))?;
@@ -82,7 +81,7 @@ impl WorkerShared {
         let mut first: Vec<_> =
             entries.iter().zip(places).filter_map(|(entry, place)| Some((place.rank?, entry))).collect();
         first.sort_by_key(|(rank, _)| *rank);
-        // What its owner erased can't run again; its result stays as it is.
+        // An entry whose policy its owner erased cannot be rerun; its result stays as it is.
         let can_run = |entry: &SeasonEntry| entry.submission.removed.policy_at.is_none();
         let first = first.into_iter().filter(|(rank, entry)| *rank <= top && can_run(entry));
         Ok(first.map(|(_, entry)| rerun(entry, &fresh, now)).collect())
@@ -100,7 +99,7 @@ fn rerun(entry: &SeasonEntry, fresh: &SeasonSecret, now: Timestamp) -> NewRerun 
         ..submission.header.clone()
     };
     let job = NewJob {
-        // Nobody asked for it: it counts against no cap.
+        // The platform starts it, so it counts against no cap.
         quota: None,
         callback_url: None,
         account: submission.account.clone(),

@@ -1,5 +1,5 @@
-//! Jobs whose policy is a server. Their lanes mostly wait for it, so they have threads of their own and hold up no job
-//! whose policy runs here. A job's only shard is worked on by as many lanes as the server allows connections.
+//! Jobs whose policy is a server. Their lanes mostly wait for it, so they have separate threads and delay no job whose
+//! policy runs here. Several lanes work on a job's only shard, as many as the server allows connections.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,33 +17,33 @@ use crate::engine::core_of;
 use crate::episode::session::{LaneSession, platform};
 use crate::{Cancel, PolicySource, SessionError};
 
-/// Jobs of policy servers that are worked on at the same time.
+/// Maximum number of policy server jobs that run at the same time.
 pub(super) const MAX_JOBS: usize = 4;
-/// Lanes of all of them together, beside the first of each.
+/// Maximum number of their lanes in total, in addition to the first of each.
 const MAX_LANES: usize = 32;
-/// Episodes of a lane before the job is handed back, so that others who wait get their turn.
+/// Maximum number of episodes of a lane before the job is handed back, so that other jobs get their turn.
 const TURN_EPISODES: usize = 16;
 
 /// State shared by the threads for policy servers.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    /// One thread at a time looks for work.
+    /// Lets one thread at a time look for work.
     turn: Mutex<()>,
-    /// Whether there may be some.
+    /// True if there may be work.
     hint: Mutex<bool>,
     hinted: Condvar,
-    /// Lanes that run, beside the first of each job.
+    /// Number of running lanes, in addition to the first of each job.
     lanes: Mutex<usize>,
 }
 
-/// Lanes that a job may run; given back when dropped.
+/// Lanes that a job may run; released when dropped.
 struct Lanes<'a> {
     servers: &'a Servers,
     more: usize,
 }
 
 impl Servers {
-    /// There may be something to do.
+    /// Signals that there may be work.
     pub(super) fn wake(&self) {
         *lock(&self.hint) = true;
         self.hinted.notify_one();
@@ -54,7 +54,7 @@ impl Servers {
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
-    /// One lane, and as many of `wanted` beside it as are free.
+    /// Returns one lane, plus as many of `wanted` as are free.
     fn lanes(&self, wanted: usize) -> Lanes<'_> {
         let mut running = lock(&self.lanes);
         let more = wanted.saturating_sub(1).min(MAX_LANES.saturating_sub(*running));
@@ -70,12 +70,12 @@ impl Drop for Lanes<'_> {
 }
 
 impl WorkerShared {
-    /// Works for policy servers until the service stops.
+    /// Runs jobs of policy servers until the service stops.
     pub(super) fn serve_servers(&self) {
         while !self.stopping.is_cancelled() {
             if let Some(claim) = self.server_shard() {
                 self.shard(&claim, |desk, cancel| self.run_server(&claim, desk, cancel));
-                // What was handed back is there for others, or for us.
+                // Shards that were handed back are available to any worker, including this one.
                 self.servers.wake();
             }
         }
@@ -95,7 +95,7 @@ impl WorkerShared {
         None
     }
 
-    /// Runs a turn of a shard on several lanes. An error is one of the preparations.
+    /// Runs a turn of a shard on several lanes. Returns an error only if the preparations fail.
     fn run_server(&self, claim: &Claim, desk: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
         let recorder = ShardRecorder::new(self, claim, desk);
@@ -114,7 +114,7 @@ impl WorkerShared {
             session.stopping(self.stopping.clone()).run(next, &recorder)
         };
         let outcome = thread::scope(|scope| {
-            // Whatever stops one lane would stop the others.
+            // An error of one lane would affect the others too.
             let run = |lane| run(lane).inspect_err(|_| failed.cancel());
             let threads: Vec<_> = (1..count).map(|lane| scope.spawn(move || run(lane))).collect();
             let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
@@ -127,7 +127,7 @@ impl WorkerShared {
         })
     }
 
-    /// Where a job's policy is served.
+    /// Returns the policy server of a job.
     pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
         let call = self.options.servers.get(header.job_id).map_err(|e| platform(&e))?;
         let gone = || SessionError::Platform("the address of the policy server is gone".to_owned());
@@ -137,14 +137,14 @@ impl WorkerShared {
         Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
     }
 
-    /// Removes how a job's policy server is called, key and all: nobody will call it again.
+    /// Removes the credentials of a job's policy server, including the key: they are no longer needed.
     pub(super) fn forget_server(&self, job: JobId) {
         if let Err(error) = self.options.servers.remove(job) {
             tracing::error!(job.id = %job, %error, "how its policy server is called could not be removed");
         }
     }
 
-    /// The same for every job that has ended, however it did, and for requests from before `start` that became no job.
+    /// Removes them for all jobs that have ended, and for requests from before `start` that became no job.
     pub(super) fn forget_servers(&self, start: SystemTime) {
         let kept = self.options.servers.list().unwrap_or_else(|error| {
             tracing::error!(%error, "the calls of policy servers could not be listed");
@@ -161,7 +161,7 @@ impl WorkerShared {
     }
 }
 
-/// Whether episodes may still have to be run.
+/// True if episodes may still have to be run.
 fn is_needed(status: JobStatus) -> bool {
     matches!(status, JobStatus::Queued | JobStatus::Running)
 }

@@ -25,54 +25,54 @@ use crate::episode::evidence;
 use crate::episode::session::{LaneSession, SessionEvents, is_storage, outage, platform};
 use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share};
 
-/// Times that a result is offered to records that fail.
+/// Number of tries to record a result.
 const RECORD_TRIES: u32 = 5;
-/// A shard that met an outage of storage is tried again after this long times the claims that it had,
+/// Pause per claim before a shard that met an outage of storage is tried again,
 const OUTAGE_STEP: SignedDuration = SignedDuration::from_secs(1);
-/// but at the latest after this long.
+/// and the maximum of that pause.
 const OUTAGE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
-/// Histogram of episode durations.
+/// Name of the metric for the duration of episodes.
 const EPISODE_SECONDS: &str = "assay_episode_duration_seconds";
 /// Pause before the second try; doubled each time.
 const RECORD_PAUSE: Duration = Duration::from_millis(200);
 /// Folder of an unpacked policy in a shard's work folder.
 const POLICY: &str = "policy";
 
-/// The end of work on a shard.
+/// The outcome of the work on a shard.
 pub(super) enum ShardEnd {
     /// Every episode is recorded.
     Done,
-    /// The service is stopping, the shard is no longer ours, or it is others' turn.
+    /// The service is stopping, the lease is lost, or it is another job's turn.
     HandBack,
-    /// The scenario can't be run.
+    /// The scenario cannot be run.
     Scenario(String),
-    /// Storage could not be reached, or has no room: nobody's failure.
+    /// Storage was unavailable or full; this does not count as a failure.
     Outage(String),
-    /// We failed.
+    /// An internal error.
     Platform(String),
 }
 
-/// Folders of the work on a shard, gone when it ends.
+/// Temporary folders of the work on a shard, removed when it ends.
 pub(super) struct ShardWorkspace {
-    /// Folder that the jails read.
+    /// Files that jails read.
     work: TempDir,
-    /// Evidence that is not kept yet, from where keeping takes no copy.
+    /// Evidence not yet stored, on the same file system so that storing it needs no copy.
     evidence: TempDir,
 }
 
-/// Records what the lanes of one shard find.
+/// Records the results of the lanes of one shard.
 pub(super) struct ShardRecorder<'a> {
     shared: &'a WorkerShared,
     fence: Fence,
     account: AccountId,
-    /// It runs in the secret worlds of a season.
+    /// True if it runs in the secret worlds of a season.
     is_secret: bool,
     plan: Plan,
-    /// Episodes from here on are not wanted: a certification failed before them.
+    /// Episodes from this index on are not wanted: a certification failed before them.
     end: AtomicU32,
-    /// Where the lanes' evidence lies until it is kept.
+    /// The folder of the lanes' evidence until it is stored.
     folder: PathBuf,
-    /// Evidence or results could not be stored.
+    /// Set when evidence or results could not be stored.
     outage: Cancel,
 }
 
@@ -89,7 +89,7 @@ impl SessionEvents for ShardRecorder<'_> {
         true
     }
 
-    /// Puts a file where it stays, before the result speaks of it.
+    /// Stores a file before the result refers to it.
     fn keep(&self, episode: u32, file: &Artifact) -> Result<(), String> {
         if !self.wanted(episode) {
             return Ok(());
@@ -111,7 +111,7 @@ impl SessionEvents for ShardRecorder<'_> {
             self.kept(episode, self.shared.options.blobs.settle(self.fence.job_id))?;
         }
         match self.record(&result) {
-            // Its evidence is packed after the conclusion, which somebody waits for.
+            // Its evidence is packed after the conclusion, which has priority.
             Ok(RecordOutcome::New { left_in_job: 0, .. }) => {
                 metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
@@ -122,7 +122,7 @@ impl SessionEvents for ShardRecorder<'_> {
                     metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 }
                 self.shared.pack(self.fence.job_id, [&result]);
-                // The last episode's goes with the shard's folder.
+                // The last episode's evidence is removed with the shard's folder.
                 evidence::forget(&self.folder, episode).map_err(|e| e.to_string())
             }
             Ok(RecordOutcome::Fenced) => Err(format!("episode {episode} is somebody else's now")),
@@ -146,7 +146,7 @@ impl SessionEvents for ShardRecorder<'_> {
     }
 
     fn sleeping(&self, episode: u32, asleep: bool) {
-        // When a further lane begins would tell other accounts what a policy does in the secret worlds of a season.
+        // The start of a further lane would reveal to other accounts how a policy behaves in a season's secret worlds.
         if !self.is_secret {
             self.shared.sleepers.set((self.fence.job_id, episode), &self.account, asleep);
         }
@@ -154,7 +154,7 @@ impl SessionEvents for ShardRecorder<'_> {
 }
 
 impl<'a> ShardRecorder<'a> {
-    /// Evidence lies on `desk` until it is kept.
+    /// Creates a recorder whose evidence is on `desk` until it is stored.
     pub(super) fn new(shared: &'a WorkerShared, claim: &Claim, desk: &ShardWorkspace) -> Self {
         let plan = claim.header.plan;
         Self {
@@ -182,11 +182,11 @@ impl<'a> ShardRecorder<'a> {
         }
     }
 
-    /// Waits until evidence is kept.
+    /// Waits until evidence is stored.
     fn kept(&self, episode: u32, keeping: impl Future<Output = Result<(), BlobError>>) -> Result<(), String> {
         self.shared.wait(keeping).map_err(|error| {
             self.outage.cancel();
-            // Best effort: the records may be out of reach as well.
+            // Best effort: the records may be unavailable as well.
             let evidence = "the episode's evidence could not be stored";
             let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
             drop(
@@ -201,7 +201,7 @@ impl<'a> ShardRecorder<'a> {
         self.offered(|| options.records.record_episode(self.fence, result.clone(), options.clock.now()))
     }
 
-    /// Offers something to the records, again after a pause while they fail.
+    /// Writes to the records, with retries after a pause when that fails.
     fn offered<T, F>(&self, mut write: impl FnMut() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -221,7 +221,7 @@ impl<'a> ShardRecorder<'a> {
 }
 
 impl WorkerShared {
-    /// Claims and runs a shard on the processor of `spare`, one that the lane may run now; whether there was one.
+    /// Claims and runs a shard that the lane may run now, on the processor of `spare`. Returns true if there was one.
     pub(super) fn shard_next(&self, spare: &mut WarmLane, quiet: &mut Quiet) -> bool {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let claim = match quiet.is_over(now) {
@@ -243,7 +243,7 @@ impl WorkerShared {
         }
     }
 
-    /// Works on a claimed shard as `run` does, in folders of its own, and settles what became of it.
+    /// Works on a claimed shard as `run` does, in separate folders, and records the outcome.
     pub(super) fn shard(
         &self,
         claim: &Claim,
@@ -262,7 +262,7 @@ impl WorkerShared {
             other => ShardEnd::Platform(other.to_string()),
         });
         if let Err(error) = self.settle(claim, ended) {
-            // The lease runs out, and the reconciler sees to it.
+            // The lease expires, and the reconciler requeues the shard.
             error.log("could not requeue a shard");
         }
         if claim.header.plan.target.is_some() {
@@ -272,7 +272,7 @@ impl WorkerShared {
         }
         claim.episodes.iter().for_each(|episode| self.options.live.end(fence.job_id, *episode));
         self.claims.remove(&held);
-        // Somebody waits for the verdict; tidying up can wait.
+        // The verdict has priority over cleaning up.
         self.conclude_next();
         drop(desk);
     }
@@ -286,7 +286,7 @@ impl WorkerShared {
         let work = Work::Shard { job_id: fence.job_id, shard: fence.shard };
         match ended {
             ShardEnd::Done => self.options.health.files_work(),
-            // A shard that is done by now is fenced, which is as good.
+            // A shard that is done by now is fenced, which is no problem.
             ShardEnd::HandBack => {
                 self.wait(records.release_shard(fence))?;
             }
@@ -313,7 +313,7 @@ impl WorkerShared {
         Ok(())
     }
 
-    /// Runs a shard on one lane. An error is one of the preparations.
+    /// Runs a shard on one lane. Returns an error only if the preparations fail.
     pub(super) fn run(
         &self,
         claim: &Claim,
@@ -335,13 +335,13 @@ impl WorkerShared {
         Ok(recorder.ended(outcome))
     }
 
-    /// The job as lanes see it: its scenario from the library; its policy unpacked anew, or where it is served.
+    /// Returns the job as lanes see it: its scenario from the library; its policy newly unpacked, or its server.
     pub(super) fn job(&self, claim: &Claim, desk: &ShardWorkspace) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
         self.missing.note(header, scenario.as_ref().err());
         let scenario = scenario.map_err(|error| match error {
-            // An author can't help that this machine does not have the files.
+            // Missing files on this machine are not the author's fault.
             ScenarioGone::Missing(_) => outage(&error),
             ScenarioGone::Changed(_) | ScenarioGone::Unfit { .. } => SessionError::Scenario(error.to_string()),
         })?;

@@ -1,8 +1,7 @@
-//! Relief of lanes whose policies sleep: such a lane needs no processor, so another account's shard is run in its
-//! place.
+//! Relief of lanes whose policies sleep: such a lane needs no processor, so another account's shard runs in its place.
 //!
-//! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays its own, and is charged to its account
-//! in the fair shares; for each one a further lane may be at work for accounts none of whose policies sleep.
+//! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays reserved, and is charged to its
+//! account in the fair shares; for each such lane one more may work for accounts none of whose policies sleep.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,10 +12,10 @@ use super::busy::Busy;
 use super::warm_lane::WarmLane;
 use super::{LEASE, POLL, WorkerShared};
 
-/// Threads that relieve lanes, for each lane.
+/// Number of relief threads per lane.
 pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
 
-/// Episodes whose policies sleep, and the lanes that are at work in their place.
+/// Episodes whose policies sleep, and the lanes that work in their place.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     state: Mutex<SleeperState>,
@@ -29,15 +28,15 @@ struct SleeperState {
     reliefs: usize,
 }
 
-/// The right to run a shard in the place of a sleeping policy; given back when dropped.
+/// The right to run a shard in place of a sleeping policy; released when dropped.
 pub(super) struct Relief<'a> {
     sleepers: &'a Sleepers,
-    /// Accounts whose policies sleep: theirs are not run.
+    /// Accounts whose policies sleep; their shards are excluded.
     pub(super) but: Vec<AccountId>,
 }
 
 impl Sleepers {
-    /// Notes whether the policy of an episode of `account` sleeps.
+    /// Records the start or end of sleep of the policy of an episode of `account`.
     pub(super) fn set(&self, episode: (JobId, u32), account: &AccountId, asleep: bool) {
         let mut state = self.lock();
         let changed = match asleep {
@@ -49,7 +48,7 @@ impl Sleepers {
         }
     }
 
-    /// Waits a moment for a sleeping policy whose lane has no relief.
+    /// Waits briefly for a sleeping policy whose lane has no relief.
     fn relief(&self) -> Option<Relief<'_>> {
         let none = |state: &mut SleeperState| state.asleep.len() <= state.reliefs;
         let waited = self.changed.wait_timeout_while(self.lock(), POLL, none);

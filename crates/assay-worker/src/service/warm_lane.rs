@@ -1,8 +1,7 @@
 //! A lane that is started before there is work for it, so that a shard need not wait for a jail and a compiler.
 //!
-//! Every lane still serves one shard and ends: what differs is only when it begins. An idle worker thread keeps one
-//! lane ready for the scenario it ran last; under load there is never an idle moment, and nothing is started in
-//! advance.
+//! Every lane still serves one shard and ends; only its start is earlier. An idle worker thread keeps one lane ready
+//! for the scenario it ran last; under load there is no idle time, and nothing is started in advance.
 
 use std::sync::Arc;
 
@@ -12,19 +11,19 @@ use crate::Engine;
 use crate::episode::lane_process::LaneProcess;
 use crate::episode::session::platform;
 
-/// A lane that a worker thread keeps ready. It dies with the thread.
+/// The lane that a worker thread keeps ready. It dies with the thread.
 #[derive(Debug)]
 pub(super) struct WarmLane {
     core: usize,
-    /// The scenario that is likely to be asked for next: the last one that ran without trouble.
+    /// The scenario that is expected next: the last one that ran without errors.
     expected: Option<Arc<Scenario>>,
     lane: Option<LaneProcess>,
-    /// The one that ran last, and is to end.
+    /// The lane that ran last, and is to end.
     retired: Option<LaneProcess>,
 }
 
 impl WarmLane {
-    /// Lanes will run on processor `core`.
+    /// Creates an empty slot for lanes on processor `core`.
     pub(super) fn new(core: usize) -> Self {
         Self { core, expected: None, lane: None, retired: None }
     }
@@ -33,25 +32,25 @@ impl WarmLane {
         self.core
     }
 
-    /// The lane, if it is of this very scenario; another one ends, its processor and memory are wanted.
+    /// Returns the lane if it has compiled exactly this scenario; otherwise ends it, to free its processor and memory.
     pub(super) fn take(&mut self, scenario: &Scenario) -> Option<LaneProcess> {
         self.retired = None;
         let expected = self.expected.take();
         self.lane.take().filter(|_| expected.is_some_and(|expected| expected.digest == scenario.digest))
     }
 
-    /// A shard is done with its lane. Ending the process takes some milliseconds of the processor, and somebody waits
-    /// for a verdict: it ends before the next one is taken or started.
+    /// Takes a finished shard's lane. Ending the process takes some milliseconds of CPU time, so it is delayed until
+    /// the next lane is taken or started and does not delay the verdict.
     pub(super) fn retire(&mut self, lane: Option<LaneProcess>) {
         self.retired = lane;
     }
 
-    /// A shard of `scenario` ran well; another may follow.
+    /// Records that a shard of `scenario` ran without errors; another may follow.
     pub(super) fn expect(&mut self, scenario: Arc<Scenario>) {
         self.expected = Some(scenario);
     }
 
-    /// Starts the lane, unless there is one or nothing is expected.
+    /// Starts the lane, unless one is running or no scenario is expected.
     pub(super) fn start(&mut self, engine: &Engine) {
         self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
@@ -61,7 +60,7 @@ impl WarmLane {
         {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {
-                // The next shard starts its own and tells what is wrong.
+                // The next shard starts its own lane and reports the error.
                 tracing::debug!(%error, "no spare lane");
                 self.expected = None;
             }

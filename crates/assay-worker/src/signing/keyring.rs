@@ -1,5 +1,5 @@
 //! The keys that sign statements, in a folder: `signing-key.pem` (the secret one, readable by its owner only) and
-//! `keys.json` (all public ones, retired ones included). Read anew for each signature, so that a rotation needs no
+//! `keys.json` (all public ones, including retired ones). They are read for each signature, so a rotation needs no
 //! restart.
 
 use std::fs;
@@ -20,43 +20,43 @@ pub struct Keyring {
     folder: PathBuf,
 }
 
-/// Keys that can't be used.
+/// An error of the signing keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
-    /// The file system said no.
+    /// A file system error.
     #[error("the signing keys: {}", path.display())]
     File {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file is not a key.
     #[error("the signing keys: {}", path.display())]
     Key {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The problem.
+        /// The fault in its content.
         #[source]
         source: KeyError,
     },
-    /// The list of public keys is broken.
+    /// The list of public keys is invalid.
     #[error("{} is no list of keys", path.display())]
     List {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The problem.
+        /// The fault in its content.
         #[source]
         source: serde_json::Error,
     },
-    /// Others can read the secret.
+    /// The secret key is readable by others.
     #[error("{} can be read by others: run `chmod 600` on it, or `assay attest rotate` if it may be known", .0.display())]
     Exposed(PathBuf),
 }
 
 impl Keyring {
-    /// Opens the keys in `folder`; makes folder and first key where there are none.
+    /// Opens the keys in `folder`; creates the folder and the first key if they do not exist.
     ///
     /// # Errors
     /// [`KeyringError`] names the file.
@@ -64,7 +64,7 @@ impl Keyring {
         let keyring = Self { folder: folder.to_owned() };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| keyring.failed("", e))?;
         if !keyring.path(SECRET).exists() {
-            // Of two programs that start at once, one makes the key and the other finds it.
+            // Of two programs that start at once, one creates the key and the other finds it.
             match keyring.write_secret(entropy)?.persist_noclobber(keyring.path(SECRET)) {
                 Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(keyring.failed(SECRET, error.error));
@@ -76,7 +76,7 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The key that signs now.
+    /// Returns the current signing key.
     ///
     /// # Errors
     /// [`KeyringError`], also when others can read it.
@@ -90,7 +90,7 @@ impl Keyring {
         SigningKey::from_pem(&text).map_err(|source| KeyringError::Key { path, source })
     }
 
-    /// Id of the key that signs now.
+    /// Returns the id of the current signing key.
     ///
     /// # Errors
     /// [`KeyringError`] names the file.
@@ -99,7 +99,7 @@ impl Keyring {
         key.keyid().map_err(|source| KeyringError::Key { path: self.path(SECRET), source })
     }
 
-    /// All public keys, newest first.
+    /// Returns all public keys, newest first.
     ///
     /// # Errors
     /// [`KeyringError`] names the file.
@@ -112,7 +112,7 @@ impl Keyring {
         }
     }
 
-    /// Puts a new key in the place of the one that signs. What the old one signed stays valid.
+    /// Replaces the current signing key. Signatures of the old one stay valid.
     ///
     /// # Errors
     /// [`KeyringError`] names the file.
@@ -121,7 +121,7 @@ impl Keyring {
         self.publish(now)
     }
 
-    /// Brings the list up to the secret key: also after a program that died between the two files.
+    /// Adds the secret key's public key to the list, also after a program died between writing the two files.
     fn publish(&self, now: Timestamp) -> Result<(), KeyringError> {
         let mut published = self.published()?;
         let before = published.clone();
@@ -146,7 +146,7 @@ impl Keyring {
         self.temporary(pem.as_bytes(), 0o600).map_err(|e| self.failed(SECRET, e))
     }
 
-    /// A file with this content, durable, still without its name.
+    /// Writes the content durably to a file that does not have its name yet.
     fn temporary(&self, content: &[u8], mode: u32) -> io::Result<tempfile::NamedTempFile> {
         let permissions = fs::Permissions::from_mode(mode);
         let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(&self.folder)?;
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// The next 32 bytes are one higher than the last.
+    /// A test source of entropy: each 32 bytes are one higher than the last.
     #[derive(Debug, Default)]
     struct Counting(std::sync::atomic::AtomicU8);
 

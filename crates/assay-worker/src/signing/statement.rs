@@ -1,4 +1,4 @@
-//! Signing what stands in a folder of results.
+//! Signing of the files in a folder of results.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,35 +10,35 @@ use sha2::{Digest, Sha256};
 
 use crate::{Keyring, KeyringError};
 
-/// The signed statement, beside `report.json`.
+/// Name of the signed statement, next to `report.json`.
 pub const STATEMENT_FILE: &str = "report.intoto.json";
-/// Deepest folder that evidence lies in.
+/// Maximum depth of folders with evidence.
 const MAX_DEPTH: usize = 8;
 
-/// A statement that could not be made.
+/// An error that prevented the creation of a statement.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// The key.
+    /// The key is unusable.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
     /// The key has no id.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Nothing to state.
+    /// The statement has no content.
     #[error(transparent)]
     Statement(#[from] StatementError),
-    /// Evidence can't be read, or the statement not written.
+    /// Evidence cannot be read, or the statement cannot be written.
     #[error("the signed statement")]
     Io(#[from] io::Error),
-    /// No form in JSON.
+    /// The statement cannot be encoded as JSON.
     #[error("the envelope")]
     Json(#[source] serde_json::Error),
 }
 
-/// Every file in `folder` but the statement, hashed now.
+/// Returns every file in `folder` except the statement, with its current hash.
 ///
 /// # Errors
-/// One can't be read.
+/// A file cannot be read.
 pub fn evidence_in(folder: &Path) -> io::Result<Vec<Evidence>> {
     let mut evidence = Vec::new();
     collect(folder, "", 0, &mut evidence)?;
@@ -46,10 +46,10 @@ pub fn evidence_in(folder: &Path) -> io::Result<Vec<Evidence>> {
     Ok(evidence)
 }
 
-/// Signs `report` and `evidence`, which lie in `folder`, and writes [`STATEMENT_FILE`] beside them.
+/// Signs `report` and `evidence`, which are in `folder`, and writes [`STATEMENT_FILE`] next to them.
 ///
 /// # Errors
-/// [`SignError`]: our own failure, whatever it is.
+/// [`SignError`]: always an internal error.
 pub fn sign(
     folder: &Path,
     report: &JobReport,
@@ -58,17 +58,17 @@ pub fn sign(
     keyring: &Keyring,
 ) -> Result<(), SignError> {
     let text = state(report, evidence, timestep_s, keyring)?;
-    // In place at once: a reader must never see half of it.
+    // Written atomically: a reader must never see a partial file.
     let partial = folder.join(".report.intoto.json.partial");
     fs::write(&partial, text)?;
     fs::rename(&partial, folder.join(STATEMENT_FILE))?;
     Ok(())
 }
 
-/// The signed statement about `report` and `evidence`.
+/// Returns the signed statement about `report` and `evidence`.
 ///
 /// # Errors
-/// As [`sign`].
+/// As for [`sign`].
 pub(crate) fn state(
     report: &JobReport,
     evidence: Vec<Evidence>,
@@ -99,10 +99,10 @@ fn collect(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Evidence>)
     Ok(())
 }
 
-/// SHA-256 of a file, hexadecimal.
+/// Returns the SHA-256 of a file, hexadecimal.
 ///
 /// # Errors
-/// It can't be read.
+/// The file cannot be read.
 pub fn sha256_of(path: &Path) -> io::Result<String> {
     let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 64 * 1024]);
     loop {
