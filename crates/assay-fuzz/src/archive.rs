@@ -6,10 +6,12 @@ use assay_policy::{IntakeLimits, check_archive, intake};
 
 use crate::memory::MemoryFile;
 
-/// Bytes that an archive may have unpacked here. The real limits are larger; what matters is that they are kept.
+/// Maximum unpacked size of an archive here, in bytes. The real limits are larger; the target tests that they are
+/// enforced.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A zip, taken in as a policy and as a scenario: what passes the checks unpacks to just that, inside its folder.
+/// Accepts a zip as a policy and as a scenario: an archive that passes the checks unpacks to exactly the files checked,
+/// inside its folder.
 pub(crate) fn archive(data: &[u8]) {
     let file = MemoryFile::new(data);
     for limits in [IntakeLimits::default(), IntakeLimits::scenario()] {
@@ -24,7 +26,7 @@ pub(crate) fn archive(data: &[u8]) {
     }
 }
 
-/// Files below `folder`, and their bytes.
+/// Returns the number of files below `folder`, and their total size in bytes.
 fn count(folder: &Path) -> (usize, u64) {
     let entries = std::fs::read_dir(folder).expect("a folder");
     entries.fold((0, 0), |(files, bytes), entry| {

@@ -1,11 +1,11 @@
-//! Evidence: what a lane wrote, or a report from elsewhere came with.
+//! Evidence: files that a lane wrote, or that came with a report from another installation.
 
 use assay_lane::Trace;
 use assay_store::fuzzing::{pack as packed, unpack};
 
 use crate::memory::MemoryFile;
 
-/// A recording: it does not differ from itself, whatever it holds.
+/// Compares a recording with itself: there is no difference, whatever it contains.
 pub(crate) fn trace(data: &[u8]) {
     let file = MemoryFile::new(data);
     if let Ok(trace) = Trace::read(&file.path) {
@@ -14,7 +14,7 @@ pub(crate) fn trace(data: &[u8]) {
     }
 }
 
-/// A file to be packed, and one that says it was.
+/// Packs a file, and unpacks one that claims to be packed.
 pub(crate) fn pack(data: &[u8]) {
     if let Some(small) = packed(data) {
         assert!(small.len() < data.len());

@@ -7,11 +7,11 @@ use crate::text::with_text;
 
 /// Seconds between two samples.
 const PERIOD_S: f64 = 0.5;
-/// Most samples.
+/// Maximum number of samples.
 const MAX_ROWS: usize = 64;
 
-/// A formula, and bytes that become samples of its signals: it reads as it is written, and the evaluation of a whole
-/// trace and the monitor that gets one sample after the other agree.
+/// Parses a formula, and turns the remaining bytes into samples of its signals: the printed formula parses to the same
+/// one, and the evaluation of a whole trace agrees with the monitor that receives one sample at a time.
 pub(crate) fn formula(data: &[u8]) {
     let (text, samples) = pair(data);
     with_text(text, |text| {
@@ -19,7 +19,7 @@ pub(crate) fn formula(data: &[u8]) {
         let shown = formula.to_string();
         match Formula::parse(&shown, &[]) {
             Ok(again) => assert_eq!(again.to_string(), shown, "a formula is read as it is written"),
-            // With its brackets a text may get too long or too deep.
+            // With its parentheses a text may become too long or too deep.
             Err(error) => assert!(error.expected.contains("at most"), "{shown:?}: {error}"),
         }
         evaluate(&formula, samples);
@@ -46,7 +46,7 @@ fn evaluate(formula: &Formula, samples: &[u8]) {
     bound.violations(&views);
 }
 
-/// A column for each signal: a byte is a small number, or one of those that are hard.
+/// Returns a column for each signal: a byte becomes a small number, or one of the special values.
 fn columns(samples: &[u8], signals: usize) -> Vec<Vec<f64>> {
     let number = |byte: &u8| match byte {
         0 => f64::NAN,

@@ -1,4 +1,4 @@
-//! Frames: between a policy and its lane, a lane and its worker, and through the relay to a policy server.
+//! Frames between a policy and its lane, a lane and its worker, and through the relay to a policy server.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::pieces::pieces;
 
-/// Reads the bytes as answers of a policy's process, as lane and worker do.
+/// Parses the bytes as answers of a policy's process, as lane and worker do.
 pub(crate) fn policy(data: &[u8]) {
     assay_lane::fuzzing::policy_answers(data).expect("pipes");
     assay_policy::fuzzing::runner_frames(data).expect("pipes");
 }
 
-/// Kind of relay (its first byte), what the lane sends, and each answer of the server.
+/// Runs a relay: its kind (the first byte), the frames from the lane, and each answer of the server.
 pub(crate) fn relay(data: &[u8]) {
     static RUNTIME: LazyLock<Runtime> =
         LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
@@ -24,7 +24,7 @@ pub(crate) fn relay(data: &[u8]) {
     RUNTIME.block_on(assay_policy::fuzzing::relay(kind & 1 == 1, parts[0], answers)).expect("sockets");
 }
 
-/// A lane loads a stranger's scenario, so that what it says is not trusted either.
+/// Parses messages of a lane, which are untrusted because it loads untrusted scenarios.
 pub(crate) fn lane(data: &[u8]) {
     if let Ok(Reply::Done(done)) = serde_json::from_slice::<Reply>(data) {
         serde_json::to_vec(&done.result).expect("a result is JSON");

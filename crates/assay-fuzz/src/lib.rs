@@ -1,10 +1,10 @@
-//! The functions behind the fuzz targets: for each kind of bytes that strangers send, a function that takes them where
-//! the service does, and asserts what must hold whatever they are. Beyond "no panic, no hang, bounded memory" that is,
-//! for example, that an archive which passed its checks unpacks to the files that were checked, or that packed evidence
-//! comes back to the byte.
+//! The functions behind the fuzz targets: for each kind of untrusted input, a function that processes it as the service
+//! does, and asserts the invariants that hold for any input. Beyond "no panic, no hang, bounded memory" these are, for
+//! example, that an archive which passed its checks unpacks to the files that were checked, or that packed evidence is
+//! restored to the byte.
 //!
 //! The targets themselves are one line each, in `fuzz/fuzz_targets`; `tools/fuzz` builds and runs them. The corpora in
-//! `fuzz/corpus` also run as an ordinary test, so an input that found a mistake once guards against its return.
+//! `fuzz/corpus` also run as an ordinary test, so inputs that once revealed a bug are regression tests.
 //!
 //! Where to begin: [`TARGETS`].
 
@@ -22,10 +22,10 @@ mod settings;
 mod statement;
 mod text;
 
-/// A function that takes a stranger's bytes.
+/// A function that processes untrusted bytes.
 type FuzzTarget = fn(&[u8]);
 
-/// All targets by name, each with what it reads.
+/// All targets by name, each with a description of its input.
 pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
@@ -49,7 +49,7 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
 /// Runs the target of that name.
 ///
 /// # Panics
-/// If there is none, and wherever the input shows a mistake.
+/// If there is none, and wherever the input reveals a bug.
 pub fn run(target: &str, data: &[u8]) {
     let found = TARGETS.iter().find(|(name, ..)| *name == target);
     let Some((_, target, _)) = found else { panic!("there is no target {target:?}") };

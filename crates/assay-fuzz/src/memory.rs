@@ -1,4 +1,4 @@
-//! A file that is nowhere on the disk, for readers that want a path.
+//! A file in memory, for readers that need a path.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// A file in memory. It has a path as long as it lives.
+/// A file in memory. Its path is valid as long as it exists.
 pub(crate) struct MemoryFile {
     _file: File,
     pub(crate) path: PathBuf,

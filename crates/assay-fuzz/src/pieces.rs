@@ -1,9 +1,9 @@
-//! Inputs that have several parts, with a separator that a fuzzer can move, double and remove.
+//! Inputs with several parts, with a separator that a fuzzer can move, duplicate and remove.
 
-/// Between two parts.
+/// Separator between two parts.
 const SEPARATOR: &[u8] = b"\n%%%\n";
 
-/// The parts of an input, at least one.
+/// Returns the parts of an input, at least one.
 pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
     let (mut found, mut rest) = (Vec::new(), data);
     while let Some(at) = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
@@ -14,7 +14,7 @@ pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// The first part and the second, which may be missing.
+/// Returns the first part and the second, which may be empty.
 pub(crate) fn pair(data: &[u8]) -> (&[u8], &[u8]) {
     let parts = pieces(data);
     (parts[0], parts.get(1).copied().unwrap_or_default())

@@ -8,7 +8,7 @@ use assay_report::{html, json, junit, markdown, sarif, terminal};
 use crate::pieces::pair;
 use crate::text::with_text;
 
-/// `report.json`, and `plots.json` of one of its episodes.
+/// Parses the input as `report.json`, and as `plots.json` of one of its episodes.
 pub(crate) fn report(data: &[u8]) {
     let (report, plots) = pair(data);
     with_text(report, |text| {

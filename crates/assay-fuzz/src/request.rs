@@ -18,15 +18,15 @@ use tower::ServiceExt;
 #[expect(dead_code, clippy::unwrap_used, reason = "it is written for tests, which use all of it")]
 mod app;
 
-/// Stand for a valid key, the id of a job that has ended, and of a submission that waits, in an input.
+/// Placeholders in an input for a valid key, the id of a job that has ended, and the id of a waiting submission.
 const PLACES: [&str; 3] = ["@KEY@", "@JOB@", "@SUBMISSION@"];
-/// Requests after which the service begins anew, so that an account's quota never hides what is behind it.
+/// Number of requests after which the service is restarted, so that exhausted quotas do not hide code from the fuzzer.
 const REQUESTS: usize = 500;
 
-/// A service with a key, and the runtime that it lives on.
+/// A service with a key, and its runtime.
 struct FuzzService {
     router: Router,
-    /// Ids that exist, in the order of [`PLACES`].
+    /// The values for [`PLACES`].
     known: [String; 3],
     asked: usize,
     _app: app::TestApp,
@@ -47,7 +47,7 @@ impl FuzzService {
     }
 }
 
-/// Opens no archive: that is the target `archive`.
+/// A stub that opens no archive: the target `archive` covers that.
 #[derive(Debug)]
 struct TakesNothing;
 
@@ -69,8 +69,8 @@ impl Publisher for TakesNothing {
     }
 }
 
-/// A request as it is on the wire: a line with method and path, headers, an empty line, the body. Whatever it is, the
-/// answer is not an internal error.
+/// Sends a request in wire form: a line with method and path, headers, an empty line, the body. The answer must never
+/// be an internal error.
 pub(crate) fn request(data: &[u8]) {
     static RUNTIME: LazyLock<Runtime> =
         LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
@@ -87,7 +87,7 @@ pub(crate) fn request(data: &[u8]) {
         let Ok(answer) = service.router.clone().oneshot(request).await;
         let status = answer.status();
         assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "an internal error");
-        // A stream of events has no end.
+        // An event stream does not end.
         if answer.headers().get("content-type").is_some_and(|kind| kind == "application/json") {
             let body = answer.into_body().collect().await.expect("an answer's body").to_bytes();
             let body: serde_json::Value = serde_json::from_slice(&body).expect("an answer that says it is JSON is");

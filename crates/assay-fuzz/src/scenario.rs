@@ -1,4 +1,4 @@
-//! Scenarios of strangers.
+//! Untrusted scenarios.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use assay_scenario::{Scenario, draw, fuzzing};
 use crate::pieces::pair;
 use crate::text::with_text;
 
-/// MJCF, checked before MuJoCo reads it.
+/// Checks MJCF as before MuJoCo reads it.
 pub(crate) fn mjcf(data: &[u8]) {
     with_text(data, |text| drop(fuzzing::mjcf(text)));
 }
 
-/// `scenario.toml` and `README.md`, loaded, checked, shown, and drawn from.
+/// Loads `scenario.toml` and `README.md`, checks and displays the scenario, and draws from its parameters.
 pub(crate) fn toml(data: &[u8]) {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(folder);
     let (toml, readme) = pair(data);
@@ -41,7 +41,7 @@ pub(crate) fn toml(data: &[u8]) {
     }
 }
 
-/// A folder in memory with a scene, and the robots without their meshes.
+/// Returns a folder in memory with a scene, and the robots without their meshes.
 fn folder() -> PathBuf {
     let root = tempfile::tempdir_in("/dev/shm").expect("a folder in memory").keep();
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 use assay_report::attest::{Envelope, PublishedKeys, SigningKey, check, check_policy, check_rendering};
 use jiff::Timestamp;
 
-/// A key that signs whatever it is given: what a known signer writes is not trusted either.
+/// A key that signs any content: statements of a known signer are not trusted either.
 static KEY: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::from_secret([7; 32]));
-/// The keys that are trusted.
+/// The trusted keys.
 static KEYS: LazyLock<PublishedKeys> = LazyLock::new(|| {
     let mut keys = PublishedKeys::default();
     keys.promote(&KEY.public(), Timestamp::UNIX_EPOCH).expect("a key has a form in PEM");
     keys
 });
 
-/// An envelope, a payload that was signed, and a list of keys.
+/// Parses the input as an envelope, a payload that was signed, and a list of keys.
 pub(crate) fn statement(data: &[u8]) {
     assert!(check(data, &KEYS, None).is_err() || is_signed(data), "a statement that nobody signed was accepted");
     drop(check_rendering(data, &KEYS, None));
@@ -30,7 +30,7 @@ pub(crate) fn statement(data: &[u8]) {
     }
 }
 
-/// Whether the key above signed the envelope.
+/// True if the envelope is signed with the key above.
 fn is_signed(data: &[u8]) -> bool {
     Envelope::parse(data).is_ok_and(|envelope| envelope.signed_by(&KEY.public()).is_ok_and(|signed| signed))
 }

@@ -1,12 +1,12 @@
-//! Reading what a model says. Nothing in it is trusted.
+//! Parsing of a model's answer, none of which is trusted.
 
 use assay_model::{Opinion, sanitise};
 use serde::Deserialize;
 
-/// Longest explanation that is kept, in bytes.
+/// Maximum length of an explanation, in bytes.
 const MAX_EXPLANATION_BYTES: usize = 1000;
 
-/// As much of a chat completion as matters.
+/// The parts of a chat completion that are used.
 #[derive(Debug, Deserialize)]
 struct Completion {
     choices: Vec<Choice>,
@@ -30,7 +30,7 @@ struct Usage {
     total_tokens: u64,
 }
 
-/// The opinion in an endpoint's answer, or what is wrong with it, and the tokens that it counted.
+/// Returns the opinion in an endpoint's answer, or the error in it, and the number of tokens that the endpoint counted.
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
@@ -42,7 +42,7 @@ pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
     (said.ok_or_else(|| "the model said nothing".to_owned()).and_then(|text| opinion(&text)), tokens)
 }
 
-/// One JSON object of the form that was asked for, possibly in a fence.
+/// Parses one JSON object of the requested form, possibly in a code fence.
 fn opinion(text: &str) -> Result<Opinion, String> {
     let text = text.trim();
     let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).map(str::trim);

@@ -1,4 +1,4 @@
-//! Asking the endpoint: a bounded number of tries, each with a bounded wait and a bounded answer.
+//! The client of the endpoint: a bounded number of tries, each with a time limit and a size limit.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,28 +13,28 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use crate::answer;
 use crate::{JudgeOptions, OptionsError, Question};
 
-/// Times that a question is put before the judge counts as silent.
+/// Number of tries before the judge counts as unavailable.
 const TRIES: u32 = 3;
-/// Pause before the second try; doubled each time, unless the endpoint asks for another.
+/// Pause before the second try; doubled each time, unless the endpoint requests another.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause that an endpoint may ask for.
+/// Maximum pause that an endpoint may request.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-/// Interval of checks whether the answer is still needed.
+/// Interval for checking that the answer is still wanted.
 const TICK: Duration = Duration::from_millis(50);
-/// Longest answer in bytes.
+/// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
-/// Longest reason that is kept, in bytes.
+/// Maximum length of an error message, in bytes.
 const MAX_REASON_BYTES: usize = 300;
 
-/// The judge can't be made.
+/// An error in creating a judge.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// An option.
+    /// An option is invalid.
     #[error(transparent)]
     Options(#[from] OptionsError),
 }
 
-/// A judge that can be asked.
+/// A client of the judge's endpoint.
 #[derive(Debug, Clone)]
 pub struct Judge {
     options: JudgeOptions,
@@ -45,27 +45,27 @@ pub struct Judge {
 /// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeAnswer {
-    /// The opinion, or why there is none.
+    /// The opinion, or the reason why there is none.
     pub opinion: Result<Opinion, String>,
     /// Tokens that the endpoint counted for all tries.
     pub tokens: u64,
 }
 
-/// A try that failed.
+/// A failed try.
 struct AttemptError {
     reason: String,
-    /// Whether another may succeed, and what the endpoint says when.
+    /// `Some` if another try may succeed, with the pause that the endpoint requests.
     again: Option<Option<Duration>>,
 }
 
 impl Judge {
-    /// A judge with these options.
+    /// Creates a judge with these options.
     ///
     /// # Errors
-    /// [`JudgeError`] when they can't be used.
+    /// [`JudgeError`] if they are invalid.
     pub fn new(options: JudgeOptions) -> Result<Self, JudgeError> {
         options.check()?;
-        // The operator chose the address; where it points elsewhere, that is an error and no second address.
+        // The operator chose the address; a redirect is an error and is not followed.
         let config = Agent::config_builder()
             .timeout_global(Some(options.patience))
             .max_redirects(0)
@@ -76,20 +76,20 @@ impl Judge {
         Ok(Self { agent: Agent::new_with_config(config), options, pause: PAUSE })
     }
 
-    /// The same with another first pause between tries.
+    /// Sets the pause before the second try.
     #[must_use]
     pub fn pausing(self, pause: Duration) -> Self {
         Self { pause, ..self }
     }
 
-    /// Returns the options of the judge.
+    /// Returns the judge's options.
     #[must_use]
     pub fn options(&self) -> &JudgeOptions {
         &self.options
     }
 
-    /// Puts a question while `wanted` and as long as no more than `tokens` are used. Never fails: a judge that does not
-    /// answer is a judge without an opinion.
+    /// Asks a question while `wanted` returns true and at most `tokens` are used. Never fails: a judge that does not
+    /// answer has no opinion.
     #[must_use]
     pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> JudgeAnswer {
         let body = Arc::from(question.body(&self.options.model).to_string());
@@ -103,7 +103,7 @@ impl Judge {
                 break;
             }
             let Some((opinion, tokens)) = self.try_while(&body, wanted) else { break };
-            // The endpoint's own count, which may be anything.
+            // The endpoint's own count, which may be any number.
             used = tokens.saturating_add(used);
             let fault = match opinion {
                 Ok(opinion) => return JudgeAnswer { opinion: Ok(opinion), tokens: used },
@@ -120,15 +120,15 @@ impl Judge {
         JudgeAnswer { opinion: Err(reason), tokens: used }
     }
 
-    /// One try; `None` as soon as nobody wants the answer any more. The question is then still put, by a thread that
-    /// ends with the endpoint's patience.
+    /// Makes one try; returns `None` as soon as the answer is no longer wanted. A thread then still completes the
+    /// request; it ends with the endpoint's time limit.
     fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, AttemptError>, u64)> {
         let (answer, answered) = channel();
         let (judge, body) = (self.clone(), Arc::clone(body));
         thread::spawn(move || {
             let mut used = 0;
             let opinion = judge.try_once(&body, &mut used);
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             drop(answer.send((opinion, used)));
         });
         loop {
@@ -156,7 +156,7 @@ impl Judge {
             *used = tokens.saturating_add(*used);
             return opinion.map_err(again);
         }
-        // What an endpoint says of its error may repeat the key; its status says enough.
+        // An endpoint's error message may repeat the key; its status is sufficient.
         let reason = format!("the endpoint answered {status}");
         let later = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
         Err(AttemptError { reason, again: later.then_some(wish) })
@@ -175,7 +175,7 @@ fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The system's certificate authorities, as for policy servers.
+/// Returns the system's certificate authorities, as for policy servers.
 fn tls() -> TlsConfig {
     let found = rustls_native_certs::load_native_certs();
     let certificates: Vec<_> = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();

@@ -1,15 +1,15 @@
-//! The second judge: a vision model behind any OpenAI-compatible endpoint looks at frames of an episode and says
-//! whether it saw something unsafe, and whether the task was done. The physics decides; the judge can only ask for a
-//! person.
+//! The second judge: a vision model behind any OpenAI-compatible endpoint reviews frames of an episode and reports
+//! whether it sees anything unsafe, and whether the task was completed. The verdict depends on the physics alone; the
+//! judge can only recommend a manual review.
 //!
-//! Where to begin: [`Judge::ask`] puts a [`Question`] and keeps within the limits of [`JudgeOptions`].
+//! Where to begin: [`Judge::ask`] asks a [`Question`] within the limits of [`JudgeOptions`].
 
 mod answer;
 mod client;
 mod options;
 mod question;
 
-/// Entry points for fuzzing: what an endpoint answers.
+/// Entry points for fuzzing: an endpoint's answers.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
     pub use crate::answer::read as answer;

@@ -1,4 +1,4 @@
-//! Settings of the judge.
+//! The operator's options.
 
 use std::time::Duration;
 
@@ -8,59 +8,59 @@ use url::{Host, Url};
 /// Address and limits of the judge.
 #[derive(Debug, Clone)]
 pub struct JudgeOptions {
-    /// The endpoint's base address, as in `https://example.org/v1`; `/chat/completions` is added.
+    /// The endpoint's base address, such as `https://example.org/v1`; `/chat/completions` is appended.
     pub base: Url,
-    /// The model's name there.
+    /// The model's name at the endpoint.
     pub model: String,
-    /// Sent as a bearer token. Kept nowhere.
+    /// Sent as a bearer token; never stored.
     pub key: Option<Secret>,
-    /// Frames of an episode that it sees, 1 to [`JudgeOptions::MAX_FRAMES`].
+    /// Number of frames per episode, 1 to [`JudgeOptions::MAX_FRAMES`].
     pub frames: u8,
-    /// Episodes of a job that it sees, 1 to [`JudgeOptions::MAX_EPISODES`].
+    /// Number of episodes reviewed per job, 1 to [`JudgeOptions::MAX_EPISODES`].
     pub episodes: u8,
-    /// Tokens that a job may use, by the endpoint's own count; none is asked for after that.
+    /// Maximum number of tokens per job, by the endpoint's count; no question is asked beyond it.
     pub tokens: u64,
-    /// Longest wait for an answer.
+    /// Maximum time to wait for an answer.
     pub patience: Duration,
 }
 
-/// Options that can't be.
+/// An invalid option.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum OptionsError {
-    /// Not the address of an endpoint.
+    /// The address is not that of an endpoint.
     #[error("the judge's address must be http(s)://HOST[:PORT]/PATH without a query or a password: {0}")]
     Address(String),
-    /// A key would cross a network in the clear.
+    /// The key would be sent unencrypted over a network.
     #[error("a key is sent to another machine only over https")]
     Plain,
-    /// No model.
+    /// The model has no name.
     #[error("the judge's model has no name")]
     Model,
-    /// A number out of its range.
+    /// A number is out of its range.
     #[error("{what} must be between 1 and {most}")]
     Range {
-        /// Which.
+        /// The option's name.
         what: &'static str,
-        /// Largest value.
+        /// Maximum value.
         most: u8,
     },
 }
 
 impl JudgeOptions {
-    /// Frames of an episode where nothing else is said.
+    /// Default number of frames per episode.
     pub const FRAMES: u8 = 8;
-    /// Most frames of an episode.
+    /// Maximum number of frames per episode.
     pub const MAX_FRAMES: u8 = 32;
-    /// Episodes of a job where nothing else is said.
+    /// Default number of episodes per job.
     pub const EPISODES: u8 = 3;
-    /// Most episodes of a job.
+    /// Maximum number of episodes per job.
     pub const MAX_EPISODES: u8 = 50;
-    /// Tokens of a job where nothing else is said.
+    /// Default number of tokens per job.
     pub const TOKENS: u64 = 100_000;
-    /// Longest wait for an answer.
+    /// Default of the maximum time to wait for an answer.
     pub const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// The usual options for `model` at `address`.
+    /// Creates the default options for `model` at `address`.
     ///
     /// # Errors
     /// [`OptionsError::Address`].
@@ -88,10 +88,10 @@ impl JudgeOptions {
         })
     }
 
-    /// Whether they can be used.
+    /// Checks that the options are valid.
     ///
     /// # Errors
-    /// [`OptionsError`] names the one that can't.
+    /// [`OptionsError`] names the invalid one.
     pub fn check(&self) -> Result<(), OptionsError> {
         if self.model.trim().is_empty() {
             return Err(OptionsError::Model);
@@ -109,13 +109,13 @@ impl JudgeOptions {
         Ok(())
     }
 
-    /// Where questions go.
+    /// Returns the URL that questions are sent to.
     pub(crate) fn endpoint(&self) -> String {
         format!("{}/chat/completions", self.base.as_str().trim_end_matches('/'))
     }
 }
 
-/// On this machine.
+/// True if the URL refers to this machine.
 fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),

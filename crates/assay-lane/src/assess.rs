@@ -1,4 +1,4 @@
-//! From a trace to what it says: clauses and violations (offline, over all rows), stages and success (while running).
+//! Evaluation of a trace: clauses and violations (offline, over all rows), stages and success (while running).
 
 use assay_model::{
     ClauseResult, ClauseStatus, Involved, Level, MAX_VIOLATIONS_PER_CLAUSE, StageResult, Violation, sanitise,
@@ -9,10 +9,10 @@ use assay_stl::{Status, TraceEnd, ViolationSpan};
 
 use crate::Trace;
 
-/// Longest name of a body or joint in a result.
+/// Maximum length of a body's or joint's name in a result.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The evaluation of an episode's clauses.
+/// The clauses' results for an episode.
 #[derive(Debug)]
 pub(crate) struct Assessment {
     pub(crate) clauses: Vec<ClauseResult>,
@@ -20,7 +20,7 @@ pub(crate) struct Assessment {
     pub(crate) unsafe_time_s: f64,
 }
 
-/// Evaluates every clause over the whole trace, which `simulation` made.
+/// Evaluates every clause over the whole trace, which was recorded from `simulation`.
 pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation, end: TraceEnd) -> Assessment {
     let columns = trace.signals();
     let mut unsafe_rows = vec![false; trace.rows()];
@@ -49,7 +49,8 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
         Status::Violated => ClauseStatus::Violated,
         Status::Undetermined => ClauseStatus::Undetermined,
     };
-    // Of a whole episode, both ends of the interval are its robustness. Of one that broke off, only what is settled.
+    // For a complete episode both ends of the interval are its robustness; for a truncated one only the settled end
+    // counts.
     let settled = if outcome.status == Status::Satisfied { outcome.interval.0 } else { outcome.interval.1 };
     let margins = clause.bound.pointwise_at(columns, end);
     let worst = margins.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
@@ -69,7 +70,7 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
     }
 }
 
-/// The violations that a result tells of: the first ones, and the gravest wherever it was.
+/// Returns the violations listed in a result: the first ones, and the most severe wherever it occurred.
 fn kept(spans: &[ViolationSpan]) -> impl Iterator<Item = &ViolationSpan> {
     let gravest = spans.iter().enumerate().min_by(|a, b| a.1.robustness.total_cmp(&b.1.robustness)).map(|(i, _)| i);
     let first = match gravest {
@@ -98,12 +99,12 @@ fn violation_of(
     }
 }
 
-/// Whom the signals of a clause were about in a row.
+/// Returns the bodies or joints that a clause's signals referred to in a row.
 fn involved(scenario: &Scenario, clause: &Clause, trace: &Trace, simulation: &Simulation, row: usize) -> Vec<Involved> {
     let about = |signal: &String| {
         let index = scenario.signals.iter().position(|(name, _)| name == signal)?;
         let who = *trace.involved.get(index)?.get(row)?;
-        // A scene may call its bodies anything.
+        // A scene may give its bodies any names.
         let clean = |name: &String| sanitise(name, MAX_NAME_BYTES);
         let names: Vec<String> = simulation.involved_names(index, who).iter().map(clean).collect();
         (!names.is_empty()).then(|| Involved { signal: signal.clone(), names })
@@ -111,11 +112,11 @@ fn involved(scenario: &Scenario, clause: &Clause, trace: &Trace, simulation: &Si
     clause.formula.signals().iter().filter_map(about).collect()
 }
 
-/// Watches stages and success at every control step.
+/// Tracks stages and success at every control step.
 #[derive(Debug)]
 pub(crate) struct TaskWatch<'a> {
     scenario: &'a Scenario,
-    /// Since when each stage's condition has held.
+    /// Time since which each stage's condition has held.
     stage_since: Vec<Option<f64>>,
     reached: Vec<Option<f64>>,
     success_since: Option<f64>,
@@ -127,7 +128,7 @@ impl<'a> TaskWatch<'a> {
         Self { scenario, stage_since: none.clone(), reached: none, success_since: None }
     }
 
-    /// Takes the latest sample; returns whether the task's success ends the episode now.
+    /// Processes the latest sample; returns true if success ends the episode now.
     pub(crate) fn update(&mut self, sample: &[f64]) -> bool {
         let now = sample[0];
         for (i, stage) in self.scenario.stages.iter().enumerate() {
@@ -141,7 +142,7 @@ impl<'a> TaskWatch<'a> {
         !success.at_end && self.succeeded(now)
     }
 
-    /// The success condition has held long enough at time `now`.
+    /// True if the success condition has held long enough at time `now`.
     pub(crate) fn succeeded(&self, now: f64) -> bool {
         self.success_since.is_some_and(|since| held(now, since, self.scenario.success.hold_s))
     }
@@ -163,7 +164,7 @@ fn hold(since: &mut Option<f64>, robustness: Option<f64>, now: f64) -> Option<f6
 }
 
 fn held(now: f64, since: f64, hold_s: f64) -> bool {
-    // Times are multiples of the physics step; half of the shortest one is room for rounding.
+    // Times are multiples of the physics step; half of the shortest one is the tolerance for rounding.
     now - since >= hold_s - 5e-5
 }
 

@@ -1,4 +1,4 @@
-//! Captions of video frames: time, outcome, and the clause that is or was violated.
+//! Captions of frames: time, outcome, and the current or latest violated clause.
 
 use assay_model::{EpisodeResult, Violation};
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X15_BOLD};
@@ -12,9 +12,9 @@ use embedded_graphics::text::{Baseline, Text};
 const LINE: i32 = 20;
 /// Margin of the text, in pixels.
 const MARGIN: i32 = 8;
-/// Share of the picture's own light that stays behind a text.
+/// Share of the picture's brightness that remains behind a text.
 const SHADE: u16 = 90;
-/// Longest caption in characters.
+/// Maximum length of a caption in characters.
 const MAX_CHARACTERS: usize = 68;
 const WHITE: Rgb888 = Rgb888::new(240, 242, 245);
 const RED: Rgb888 = Rgb888::new(255, 96, 84);
@@ -56,7 +56,7 @@ impl Canvas<'_> {
         self.rgb.get_mut(start..start + 3)
     }
 
-    /// Darkens a band, so that text on it can be read.
+    /// Darkens a band, so that text on it is readable.
     fn shade(&mut self, band: Rectangle) {
         for point in band.points() {
             if let Some(slot) = self.pixel(point) {
@@ -95,7 +95,7 @@ pub(crate) fn caption(
     }
 }
 
-/// The violation to show: one that is going on, or else the latest that is over.
+/// Returns the violation to show: a current one, otherwise the latest that has ended.
 fn current(violations: &[Violation], time_s: f64) -> Option<&Violation> {
     let begun = || violations.iter().filter(|v| v.start_s <= time_s);
     begun().rfind(|v| v.end_s >= time_s).or_else(|| begun().next_back())
@@ -103,7 +103,7 @@ fn current(violations: &[Violation], time_s: f64) -> Option<&Violation> {
 
 fn describe(violation: &Violation, time_s: f64) -> String {
     let tense = if violation.end_s >= time_s { "VIOLATES" } else { "violated" };
-    // A ratio has no unit to show.
+    // A ratio has no unit to display.
     let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
     let value = violation.value.map(|value| format!("{value:.3}{unit} against ")).unwrap_or_default();
     format!("{tense} {} at {:.2} s: {value}{}{unit}", violation.clause, violation.start_s, violation.limit)

@@ -1,5 +1,5 @@
-//! The checking process: compiles a scenario, draws worlds of it and lets one run, so that its author hears of mistakes
-//! before anybody's policy does.
+//! The checking process: compiles a scenario, draws worlds and runs one, so that its author learns of mistakes before
+//! any policy runs on it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::Places;
 use crate::cpu_clock::CpuClock;
 use crate::step::{LoadError, load};
 
-/// Worlds that are drawn.
+/// Number of worlds drawn.
 const WORLDS: u32 = 20;
-/// CPU time of the smoke episode, at most.
+/// Maximum CPU time of the smoke episode.
 const SMOKE: Duration = Duration::from_millis(1500);
 
-/// Checks the scenario and writes what was found to `checked.json`.
+/// Checks the scenario and writes the findings to `checked.json`.
 ///
 /// # Errors
-/// The answer can't be written.
+/// The answer cannot be written.
 pub fn check(places: &Places) -> std::io::Result<()> {
     let checked = match examine(places) {
         Ok(figures) => ScenarioCheck { fault: None, figures: Some(figures) },
@@ -43,7 +43,7 @@ fn examine(places: &Places) -> Result<Figures, ScenarioFault> {
     Ok(Figures { compile_ms, bodies, geoms, degrees_of_freedom, worlds, smoke_s, real_time_factor, most_contacts })
 }
 
-/// A clause that is violated before the policy did anything says nothing of the policy.
+/// Checks that no clause is violated at the start, before the policy has acted.
 fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Result<(), ScenarioFault> {
     let columns: Vec<[f64; 1]> = simulation.sample().iter().map(|x| [*x]).collect();
     let columns: Vec<&[f64]> = columns.iter().map(<[f64; 1]>::as_slice).collect();
@@ -61,22 +61,21 @@ fn starts_clean(scenario: &Scenario, simulation: &Simulation, seed: u32) -> Resu
     Ok(())
 }
 
-/// Measurements of the smoke episode.
+/// The outcome of the smoke episode.
 struct Smoke {
     sim_s: f64,
     real_time_factor: f64,
     most_contacts: u32,
 }
 
-/// Runs an episode with an action of zeros. Its cost is counted in CPU time, which other work on the machine does not
-/// change.
+/// Runs an episode with zero actions. Its cost is measured in CPU time, which does not depend on other load.
 fn smoke(world: &CompiledScenario) -> Result<Smoke, ScenarioFault> {
     let scenario = world.scenario();
     let mut simulation = world.simulation(0).map_err(|error| world_fault(&error))?;
     let action = vec![0.0; scenario.control.action.len()];
     let (mut observation, mut most_contacts) = (Vec::new(), 0);
     let blind = |error: assay_sim::RenderError| in_toml("observation".to_owned(), error.to_string());
-    // Opening OpenGL takes longer than many steps, and is no cost of the world.
+    // Opening OpenGL takes longer than many steps, and is not a cost of the world.
     simulation.observe(&mut observation).map_err(blind)?;
     let cpu = || CpuClock::own().read().unwrap_or_default();
     let began = cpu();
@@ -118,7 +117,7 @@ fn fault_of(error: &LoadError) -> ScenarioFault {
 fn world_fault(error: &WorldError) -> ScenarioFault {
     let (file, key) = error.place();
     let told = error.to_string();
-    // What file and key say already is not said again.
+    // Removes the file and key that the message repeats.
     let mut problem = told.strip_prefix(&format!("{file}: ")).unwrap_or(&told);
     problem = key.as_ref().and_then(|key| problem.strip_prefix(&format!("{key}: "))).unwrap_or(problem);
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();

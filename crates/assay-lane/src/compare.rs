@@ -1,5 +1,5 @@
-//! Two recordings of the same episode, compared to the bit. Runs in a jail of its own: both were written by processes
-//! that are not trusted.
+//! Bitwise comparison of two recordings of the same episode. Runs in a separate jail: both were written by untrusted
+//! processes.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ use assay_model::{Comparison, Difference, DifferenceCause};
 
 use crate::{Places, Trace, TraceFileError};
 
-/// Two recordings that cannot be compared.
+/// The reason why two recordings cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// One of them can't be read.
+    /// One of them cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceFileError),
-    /// The answer can't be written.
+    /// The answer cannot be written.
     #[error("the comparison")]
     Io(#[from] std::io::Error),
 }
@@ -22,7 +22,7 @@ pub enum CompareError {
 /// Compares `recorded.parquet` with `replayed.parquet` in the scratch, and writes `comparison.json`.
 ///
 /// # Errors
-/// [`CompareError`] when one of them is no trace.
+/// [`CompareError`] if one of them is not a trace.
 pub fn compare(places: &Places) -> Result<(), CompareError> {
     let read = |name: &str| Trace::read(&places.scratch.join(name));
     let comparison = compared(&read(files::RECORDED)?, &read(files::REPLAYED)?);
@@ -39,7 +39,7 @@ pub(crate) fn compared(recorded: &Trace, replayed: &Trace) -> Comparison {
     Comparison { recorded_steps: steps(recorded), replayed_steps: steps(replayed), difference }
 }
 
-/// Facts that decide an episode before it begins.
+/// Compares the facts that determine an episode before it begins.
 fn world(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     let decides =
         |key: &str| key.starts_with("draw.") || matches!(key, "policy_seed" | "world_seed" | "scenario_digest");
@@ -54,14 +54,14 @@ fn world(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     Some(Difference { control_step: 0, time_s: 0.0, quantity, recorded, replayed, cause: DifferenceCause::World })
 }
 
-/// The first row with a difference, and in it the first column: state, action, signals.
+/// Returns the first row with a difference, and its first differing column: state, action, signals.
 fn rows(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     (0..recorded.rows().min(replayed.rows())).find_map(|row| {
         let columns = recorded.columns.iter().zip(&replayed.columns);
         let differs = |(a, b): (&Vec<f64>, &Vec<f64>)| a[row].to_bits() != b[row].to_bits();
         let column = columns.into_iter().position(differs)?;
         let quantity = recorded.names[column].clone();
-        // The state is that of the row's start, so with the same state the action is the policy's own doing.
+        // The state is that of the row's start, so with equal states a differing action is due to the policy.
         let policy = quantity.starts_with("action.");
         Some(Difference {
             recorded: Some(recorded.columns[column][row]),
@@ -72,7 +72,7 @@ fn rows(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     })
 }
 
-/// One went on where the other had ended: the policy failed, or did not.
+/// Compares the lengths: one recording continues where the other ends, because the policy failed in one of them.
 fn length(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     let (a, b) = (recorded.rows(), replayed.rows());
     let longer = if a > b { recorded } else { replayed };
@@ -85,7 +85,7 @@ fn length(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     })
 }
 
-/// All columns are alike, but not what they leave out of the state.
+/// Compares the hashes, which also cover the state that the columns omit.
 fn hashes(recorded: &Trace, replayed: &Trace) -> Option<Difference> {
     let step = recorded.hashes.iter().zip(&replayed.hashes).position(|(a, b)| a != b)?;
     let row = recorded.control_rows().get(step).copied().unwrap_or_default();

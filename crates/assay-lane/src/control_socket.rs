@@ -1,4 +1,4 @@
-//! The lane's end of the control socket: length-prefixed JSON, and a policy's stream beside it.
+//! The lane's end of the control socket: length-prefixed JSON, with a policy's stream as descriptors.
 
 use std::io::{self, IoSliceMut, Read, Write};
 use std::os::fd::OwnedFd;
@@ -16,8 +16,8 @@ impl ControlSocket {
         Self(stream)
     }
 
-    /// The next command, and the descriptors that came with it: what is written to a policy, what is read from
-    /// it. `None` when the worker hung up.
+    /// Returns the next command, and the descriptors that came with it: the stream written to a policy, the stream read
+    /// from it. `None` if the worker closed the connection.
     pub(crate) fn receive(&mut self) -> io::Result<Option<(LaneCommand, Option<[OwnedFd; 2]>)>> {
         let mut length = [0; 4];
         let Some(descriptors) = self.receive_start(&mut length)? else { return Ok(None) };
@@ -31,7 +31,7 @@ impl ControlSocket {
         Ok(Some((command, descriptors)))
     }
 
-    /// Reads the length; the descriptors ride on its first byte. `None` at the end of the stream.
+    /// Reads the length; the descriptors are attached to its first byte. `None` at the end of the stream.
     fn receive_start(&mut self, length: &mut [u8; 4]) -> io::Result<Option<Option<[OwnedFd; 2]>>> {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -1,4 +1,4 @@
-//! CPU time of a process: all its threads, by the kernel's own account.
+//! CPU time of a process: all its threads, as counted by the kernel.
 
 #![expect(unsafe_code, reason = "rustix has no clock of another process")]
 
@@ -12,21 +12,21 @@ pub(crate) struct CpuClock(libc::clockid_t);
 const SCHED: libc::clockid_t = 2;
 
 impl CpuClock {
-    /// The clock of process `pid`.
+    /// Returns the clock of process `pid`.
     pub(crate) fn of(pid: i32) -> Self {
         Self((!pid << 3) | SCHED)
     }
 
-    /// The calling thread's clock. Under a limit of CPU time the kernel brings a running process's clock up to date at
-    /// its ticks only (a process that waits has an exact one); a thread's own is always exact.
+    /// Returns the calling thread's clock. Under a CPU time limit the kernel updates a running process's clock at its
+    /// ticks only (that of a waiting process is exact); a thread's own clock is always exact.
     pub(crate) fn own() -> Self {
         Self(libc::CLOCK_THREAD_CPUTIME_ID)
     }
 
-    /// CPU time used so far; `None` once the process is gone.
+    /// Returns the CPU time used so far; `None` once the process is gone.
     pub(crate) fn read(self) -> Option<Duration> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the pointer is to a timespec of ours, which the call fills in.
+        // SAFETY: the pointer is to a local timespec, which the call fills in.
         let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
         let whole = u64::try_from(time.tv_sec).ok()?;
         let nanos = u32::try_from(time.tv_nsec).ok()?;

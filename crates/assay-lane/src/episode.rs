@@ -19,11 +19,11 @@ use crate::policy_link::{LinkError, PolicyLink, PolicyReply, PolicyTermination, 
 use crate::step::StepError;
 use crate::watch::ClauseWatch;
 
-/// Receives news of an episode while it runs.
+/// Receives the events of a running episode.
 pub(crate) trait EpisodeEvents: WaitEvents {
-    /// So many control steps are done.
+    /// That many control steps are done.
     fn progress(&mut self, steps: u32) -> io::Result<()>;
-    /// A critical clause was violated for the first time; returns when that is on record.
+    /// A critical clause was violated for the first time; returns once the violation is recorded.
     fn violated(&mut self, violation: Violation) -> io::Result<()>;
 }
 
@@ -37,7 +37,7 @@ enum Ending {
     Unstable(Unstable),
 }
 
-/// An episode that has run, with its recording.
+/// A completed episode with its recording.
 #[derive(Debug)]
 pub(crate) struct Rollout {
     pub(crate) done: Done,
@@ -47,7 +47,7 @@ pub(crate) struct Rollout {
     pub(crate) simulation: Simulation,
 }
 
-/// Everything that changes while an episode runs.
+/// The mutable state of a running episode.
 struct EpisodeRun<'a> {
     scenario: &'a Scenario,
     simulation: Simulation,
@@ -68,8 +68,7 @@ struct EpisodeRun<'a> {
 /// Runs one episode with the policy behind `link`, which stays open.
 ///
 /// # Errors
-/// [`StepError`] when the policy was to see an image that can't be drawn, or the worker is gone: not the policy's
-/// fault.
+/// [`StepError`] if an image for the policy cannot be rendered, or the worker is gone: not the policy's fault.
 pub(crate) fn run(
     world: &CompiledScenario,
     mut simulation: Simulation,
@@ -154,12 +153,12 @@ impl EpisodeRun<'_> {
         Ok(Ending::TimeLimit)
     }
 
-    /// Makes the images of an observation black, if that is wanted.
+    /// Makes the images of an observation black, if requested.
     fn blacken(&self, observation: &mut [u8]) {
         if !self.probe.is_some_and(|probe| probe.black_images) {
             return;
         }
-        // Behind the two times.
+        // The images follow the two times.
         let mut rest = observation.get_mut(16..).unwrap_or_default();
         for spec in &self.probed.observation {
             let elements = spec.shape.iter().fold(1, |product: usize, n| product.saturating_mul(*n as usize));
@@ -186,7 +185,7 @@ impl EpisodeRun<'_> {
         })
     }
 
-    /// Physics under one action; `Some` when it ends the episode.
+    /// Runs the physics under one action; returns `Some` if it ends the episode.
     fn control_step(&mut self, action: &[f64], events: &mut dyn EpisodeEvents) -> io::Result<Option<Ending>> {
         self.clipped += u32::from(self.simulation.act(action));
         let control_step = i32::try_from(self.steps).unwrap_or(i32::MAX);
@@ -240,7 +239,7 @@ impl EpisodeRun<'_> {
             if matches!(ending, Ending::Success | Ending::TimeLimit) { TraceEnd::Complete } else { TraceEnd::Cut };
         let Assessment { clauses, violations, unsafe_time_s } =
             assess(self.scenario, &self.trace, &self.simulation, end);
-        // What only the end of the episode settled, before anything is written of it.
+        // Reports violations settled only by the episode's end, before its result is written.
         self.clauses.settle(&violations);
         self.clauses.report(events)?;
         self.meter.lap(Part::Clauses);

@@ -1,5 +1,5 @@
-//! The evidence that a stepping lane writes: the trace, and everything needed to run the same physics again without
-//! assay (the model, the start state, every external input).
+//! The evidence that a stepping lane writes for an episode: the trace, and everything needed to run the same physics
+//! independently (the model, the start state, every external input).
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,17 +14,17 @@ use crate::inputs::Changes;
 use crate::npy::{self, NpyArray};
 use crate::plots::plots;
 
-/// Largest trace that is written plainly, in bytes of its doubles: beyond 64 MiB a file is not packed, and would stay
-/// large.
+/// Maximum size of a trace written uncompressed, in bytes of its doubles: files over 64 MiB are not packed, and would
+/// stay large.
 const MAX_PLAIN_BYTES: usize = 48 << 20;
 
-/// Evidence that cannot be written: our fault.
+/// The reason why an episode's evidence cannot be written: an internal error.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
-    /// The worker asked for a folder that is no plain name in the scratch.
+    /// The folder requested by the worker is not a plain name in the scratch.
     #[error("the evidence folder must be a plain name")]
     Folder,
-    /// The file system said no.
+    /// A file system error.
     #[error("an evidence file")]
     Io(#[from] io::Error),
     /// The trace could not be written.
@@ -32,7 +32,7 @@ pub enum EvidenceError {
     Trace(#[from] TraceFileError),
 }
 
-/// Writes the files of `rollout` to `scratch/folder`; `plain`: the trace's numbers as they are.
+/// Writes the files of `rollout` to `scratch/folder`; `plain` leaves the trace's numbers uncompressed.
 pub(crate) fn write(
     scratch: &Path,
     (folder, plain): (&str, bool),
@@ -62,7 +62,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// `[control step, action_dim]`, clipped, as they were in force.
+/// Writes `[control step, action_dim]`, clipped, as applied.
 fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     let columns = rollout.trace.group("action");
     let rows = rollout.trace.control_rows();
@@ -70,8 +70,8 @@ fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     fs::write(path, NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes())
 }
 
-/// For each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]` which of
-/// the (flat) array they are, `G_step [k]` the physics steps from which they hold.
+/// Writes for each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]`
+/// their indices in the (flat) array, `G_step [k]` the physics steps from which they apply.
 fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
     let shapes: Vec<_> =
         changes.iter().map(|c| ([c.step.len(), c.index.len()], [c.index.len()], [c.step.len()])).collect();

@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: what a policy answers to its lane.
+//! Entry points for fuzzing: a policy's answers to its lane.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ use crate::policy_link::{PolicyLink, WaitEvents};
 pub const NONCE: u64 = 7;
 /// Numbers in an action.
 const ACTION_DIM: usize = 2;
-/// Most answers that are asked for.
+/// Maximum number of answers requested.
 const MAX_STEPS: usize = 64;
 
 struct NoWaitEvents;
@@ -31,12 +31,12 @@ impl WaitEvents for NoWaitEvents {
     }
 }
 
-/// Runs an episode with a policy that sends `bytes`, at most a pipe's 64 KiB of them, and hangs up.
+/// Runs an episode with a policy that sends `bytes`, at most a pipe's 64 KiB, and closes its end.
 ///
 /// # Errors
-/// No pipe.
+/// No pipe can be created.
 pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
-    // Held open: a lane that writes to a closed pipe is ended by a signal.
+    // Kept open: a lane that writes to a closed pipe is killed by a signal.
     let (_read, to) = io::pipe()?;
     let (from, mut policy) = io::pipe()?;
     let bytes = &bytes[..bytes.len().min(65_536)];

@@ -1,24 +1,24 @@
-//! The external inputs of an episode at every physics step, kept only for what ever changes.
+//! The external inputs of an episode at every physics step; only those that change are kept.
 
 use assay_sim::Simulation;
 
-/// Columns of the trace with this prefix are always kept, changed or not.
+/// Prefix of the columns that are always kept, changed or not.
 const ALWAYS: &str = "ctrl.";
 
-/// The recorded inputs: a column for each number of `ctrl`, and for whatever else changed at least once.
+/// The recorded inputs: a column for each number of `ctrl`, and for each other number that changed at least once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inputs {
-    /// MuJoCo's name of the array and the index in it, as in `ctrl.3` or `xfrc_applied.7`.
+    /// MuJoCo's name of the array and the index in it, such as `ctrl.3` or `xfrc_applied.7`.
     pub names: Vec<String>,
-    /// A column per name, with a row per physics step.
+    /// One column per name, with one row per physics step.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// Fills [`Inputs`] while an episode runs.
+/// Records [`Inputs`] while an episode runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct InputRecorder {
     names: Vec<String>,
-    /// Values at the start, which a number without a column still has.
+    /// Values at the start, which numbers without a column still have.
     start: Vec<f64>,
     now: Vec<f64>,
     /// The inputs that have a column, by their index.
@@ -36,23 +36,23 @@ impl InputRecorder {
         Self { now: start.clone(), start, names, columns, rows: 0 }
     }
 
-    /// Adds the inputs that the last physics step had.
+    /// Adds the inputs of the last physics step.
     pub(crate) fn push(&mut self, simulation: &Simulation) {
         simulation.read_inputs(&mut self.now);
         for (index, column) in &mut self.columns {
             column.push(self.now[*index]);
-            // Known to have a column.
+            // These already have a column.
             self.now[*index] = self.start[*index];
         }
         self.rows += 1;
-        // Hardly ever; and all together are compared much faster than one by one.
+        // Changes are rare, and comparing all values together is much faster than one by one.
         let changed = |bits: u64, (now, start): (&f64, &f64)| bits | (now.to_bits() ^ start.to_bits());
         if self.now.iter().zip(&self.start).fold(0, changed) != 0 {
             self.begin_columns();
         }
     }
 
-    /// For each input that has just changed for the first time.
+    /// Creates a column for each input that has just changed for the first time.
     fn begin_columns(&mut self) {
         for (index, (now, start)) in self.now.iter().zip(&self.start).enumerate() {
             if now.to_bits() != start.to_bits() {
@@ -70,7 +70,7 @@ impl InputRecorder {
     }
 }
 
-/// One of MuJoCo's input arrays: which of its numbers change, when, and to what.
+/// One of MuJoCo's input arrays: the indices, times and values of its changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Changes {
     /// The array's name.
@@ -79,12 +79,12 @@ pub(crate) struct Changes {
     pub(crate) index: Vec<i64>,
     /// Physics steps at which one of them takes a new value; the first is 0.
     pub(crate) step: Vec<i64>,
-    /// The new values of all of them, a row per entry of `step`.
+    /// The new values of all of them, one row per entry of `step`.
     pub(crate) values: Vec<f64>,
 }
 
 impl Inputs {
-    /// The inputs at the rate at which they change.
+    /// Returns the inputs reduced to their changes.
     pub(crate) fn changes(&self) -> Vec<Changes> {
         let mut all: Vec<(Changes, Vec<&[f64]>)> = Vec::new();
         for (name, column) in self.names.iter().zip(&self.columns) {

@@ -13,7 +13,7 @@ impl Latencies {
         self.0.push(latency.as_secs_f64() * 1e3);
     }
 
-    /// Nearest-rank percentiles in ms; `None` without any.
+    /// Returns nearest-rank percentiles in ms; `None` if there are no values.
     pub(crate) fn summary(mut self) -> Option<LatencyMs> {
         self.0.sort_by(f64::total_cmp);
         let last = self.0.len().checked_sub(1)?;

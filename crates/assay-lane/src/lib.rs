@@ -1,9 +1,8 @@
-//! The lane: one simulator on one thread in a jail of its own. It serves one scenario version: for each episode the
-//! worker hands it a policy's stream, it steps the physics, evaluates the clauses at every physics step and writes the
-//! trace. A second entry draws the video of a recorded episode.
+//! The lane: one simulator on one thread in a jail of its own. It serves one scenario version: for each episode it
+//! receives a policy's stream from the worker, steps the physics, evaluates the clauses at every physics step and
+//! writes the trace. Other entry points render and compare recorded episodes, and examine scenarios.
 //!
-//! Where to begin: [`step`] (the process), `episode` (the loop), `trace` (the one truth that all evidence is written
-//! from).
+//! Where to begin: [`step`] (the process), `episode` (the loop), `trace` (the single source of all evidence).
 
 mod assess;
 mod caption;
@@ -54,13 +53,13 @@ pub use video::{VideoError, VideoWriter};
 
 use std::path::PathBuf;
 
-/// Where a lane finds its things (inside its jail).
+/// Paths of a lane inside its jail.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The scenario's folder, read-only.
     pub scenario: PathBuf,
     /// The folder of robots, read-only.
     pub robots: PathBuf,
-    /// The only place it can write to.
+    /// The only folder it can write to.
     pub scratch: PathBuf,
 }

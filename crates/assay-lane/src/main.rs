@@ -1,6 +1,6 @@
-//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces) and `draw` (one frame, for the
-//! doctor), `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode):
-//! started by the worker in a jail, never by hand.
+//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces), `draw` (one frame, for the doctor),
+//! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode): started by the worker
+//! in a jail, never by hand.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether there was no room to write: the worker has to know it from a failure of the lane or of its scenario.
+/// True if the disk was full: the worker must distinguish this from a failure of the lane or of its scenario.
 fn is_disk_full(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
     kinds.into_iter().any(|kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded))

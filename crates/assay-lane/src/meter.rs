@@ -1,4 +1,4 @@
-//! The cost of an episode, by activity.
+//! The cost of an episode, by part.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use assay_model::lane::Cost;
 
 use crate::cpu_clock::CpuClock;
 
-/// An activity of the lane.
+/// The parts of the lane's work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     World,
@@ -18,7 +18,7 @@ pub(crate) enum Part {
     Policy,
 }
 
-/// One clock for all parts: reading the wall's clock costs 20 ns, reading a CPU clock ten times that.
+/// One clock for all parts: reading the wall clock takes 20 ns, reading a CPU clock ten times that.
 #[derive(Debug)]
 pub(crate) struct Meter {
     began: Instant,
@@ -35,24 +35,24 @@ impl Meter {
         Self { began: now, cpu_at_start, lap: now, parts: [Duration::ZERO; 7], first_action: Duration::ZERO }
     }
 
-    /// The time since the last lap went to `part`.
+    /// Adds the time since the last lap to `part`.
     pub(crate) fn lap(&mut self, part: Part) {
         let now = Instant::now();
         self.parts[part as usize] += now - self.lap;
         self.lap = now;
     }
 
-    /// The policy has answered its first observation.
+    /// Records the time of the policy's first answer.
     pub(crate) fn first_action(&mut self) {
         self.first_action = self.elapsed();
     }
 
-    /// Since the start, by the wall.
+    /// Returns the wall-clock time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// The cost so far, with the policy's CPU time.
+    /// Returns the cost so far, including the policy's CPU time.
     pub(crate) fn cost(&self, policy_cpu: Duration) -> Cost {
         let part = |part: Part| ms(self.parts[part as usize]);
         Cost {

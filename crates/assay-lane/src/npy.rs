@@ -7,12 +7,12 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// Alignment of the header's length.
+/// The header's length is a multiple of this.
 const ALIGNMENT: usize = 64;
-/// Magic, version and the header's own length.
+/// Length of magic, version and the header's length field.
 const PREFIX: usize = 10;
 
-/// An array to write: row-major.
+/// An array to write, in row-major order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NpyArray<'a> {
     F64(&'a [f64], &'a [usize]),
@@ -20,14 +20,14 @@ pub(crate) enum NpyArray<'a> {
 }
 
 impl NpyArray<'_> {
-    /// The NPY file's bytes.
+    /// Returns the bytes of the NPY file.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let (kind, shape) = match self {
             Self::F64(_, shape) => ("<f8", shape),
             Self::I64(_, shape) => ("<i8", shape),
         };
         let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
-        // A tuple of one needs its comma.
+        // A tuple with one element needs a comma.
         let comma = if shape.len() == 1 { "," } else { "" };
         let mut header =
             format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}{comma}), }}", shape.join(", "));
@@ -45,10 +45,10 @@ impl NpyArray<'_> {
     }
 }
 
-/// Writes named arrays as an NPZ archive. The same arrays give the same bytes.
+/// Writes named arrays as an NPZ archive. The same arrays result in the same bytes.
 pub(crate) fn write_npz<W: Write + Seek>(writer: W, arrays: &[(String, NpyArray<'_>)]) -> Result<(), ZipError> {
     let mut archive = ZipWriter::new(writer);
-    // Doubles hardly shrink, and deflating them would take longer than the rest of the evidence.
+    // Doubles hardly compress, and deflating them would take longer than writing all other evidence.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for (name, array) in arrays {
         archive.start_file(format!("{name}.npy"), options)?;
@@ -58,7 +58,7 @@ pub(crate) fn write_npz<W: Write + Seek>(writer: W, arrays: &[(String, NpyArray<
     Ok(())
 }
 
-/// An archive's error as one of the file system.
+/// Converts an archive's error into an I/O error.
 pub(crate) fn io_error(error: ZipError) -> io::Error {
     match error {
         ZipError::Io(error) => error,

@@ -1,5 +1,5 @@
-//! The images that a policy observed, rendered again from the recording, each at the moment at which
-//! it was first observed.
+//! The images of a policy's observations, rendered again from the recording, each with the time at which it was first
+//! observed.
 
 use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
 use assay_sim::CompiledScenario;
@@ -12,14 +12,14 @@ use crate::sheet::encode_png;
 /// An image.
 #[derive(Debug)]
 pub(crate) struct SeenImage {
-    /// Simulated time.
+    /// Simulated time in s.
     pub(crate) time_s: f64,
-    /// Which of [`ObservedImages::cameras`].
+    /// Index in [`ObservedImages::cameras`].
     pub(crate) camera: usize,
     pub(crate) png: Vec<u8>,
 }
 
-/// All images of an episode, in the order of time.
+/// All images of an episode, in chronological order.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedImages {
     /// Name of each observation with images, and of its camera.
@@ -29,8 +29,8 @@ pub(crate) struct ObservedImages {
 }
 
 impl ObservedImages {
-    /// Runs the episode again in `world`, which must have been built to be stepped: it is drawn as the policy saw it.
-    /// `None` as soon as there are more than `max_bytes`.
+    /// Replays the episode in `world`, which must have been built for stepping: it is rendered as for the policy.
+    /// Returns `None` as soon as there are more than `max_bytes`.
     pub(crate) fn draw(
         world: &CompiledScenario,
         world_seed: u64,

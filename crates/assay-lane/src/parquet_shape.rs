@@ -1,17 +1,15 @@
-//! The structures of a trace's Parquet file in Thrift's compact protocol: the footer, and the headers of
-//! pages.
+//! The structures of a trace's Parquet file in Thrift's compact protocol: the footer, and the headers of pages.
 //!
-//! Parquet's reader skips what it does not know, and a list of truth values takes no bytes there: six bytes that
-//! announce two thousand millions of them keep it busy for seconds, and a file has room for many. So whatever is not in
-//! these tables is refused before the reader sees it: other fields, other types, fields out of order. Every element
-//! that is left takes a byte at least.
+//! Parquet's reader skips unknown fields, and a list of booleans takes no bytes there: six bytes that announce two
+//! thousand million of them occupy the reader for seconds, and a file has space for many. So everything not in these
+//! tables is refused before the reader sees it: other fields, other types, fields out of order. Every remaining element
+//! takes at least one byte.
 //!
-//! The tables are those of Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use
-//! them.
+//! The tables follow Apache Parquet's format (`parquet.thrift`, version 2.11), as far as writers of traces use it.
 
 use FieldType::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
 
-/// Longest page, in bytes: the reader makes room for what is announced. Those of a trace have one MiB.
+/// Maximum size of a page, in bytes: the reader allocates the announced size. Pages of a trace have 1 MiB.
 const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 /// A field's type.
@@ -21,7 +19,7 @@ enum FieldType {
     I16,
     I32,
     I64,
-    /// An `I32` that says how long a page is.
+    /// An `I32` that contains the size of a page.
     PageBytes,
     Bytes,
     Struct(Fields),
@@ -85,12 +83,12 @@ const PAGE_HEADER: Fields = &[
     (7, Struct(&[(1, I32), (2, I32), (3, Bool)])),
 ];
 
-/// Whether these bytes begin with the footer of a trace.
+/// True if these bytes begin with the footer of a trace.
 pub(crate) fn is_footer(bytes: &[u8]) -> bool {
     Input(bytes).structure(FOOTER).is_some()
 }
 
-/// Whether these bytes begin with the header of a page of a trace.
+/// True if these bytes begin with the header of a page of a trace.
 pub(crate) fn is_page_header(bytes: &[u8]) -> bool {
     Input(bytes).structure(PAGE_HEADER).is_some()
 }
@@ -106,7 +104,7 @@ impl Input<'_> {
             if header & 0x0f == 0 {
                 return (header == 0).then_some(());
             }
-            // Numbers that do not follow in small steps are written at length, which no writer of traces needs.
+            // Larger steps between field numbers use a long form, which no writer of traces needs.
             let step = i16::from(header >> 4);
             number = number.checked_add(step).filter(|_| step > 0)?;
             let (_, kind) = fields.iter().find(|(known, _)| *known == number)?;
@@ -114,13 +112,13 @@ impl Input<'_> {
         }
     }
 
-    /// A value that is said to have the type `wire`.
+    /// Skips a value whose announced type is `wire`.
     fn value(&mut self, kind: &FieldType, wire: u8) -> Option<()> {
         match (kind, wire) {
             (Bool, 1 | 2) => Some(()),
             (I8, 3) => self.byte().map(drop),
             (I16, 4) | (I32, 5) | (I64, 6) => self.number().map(drop),
-            // Signed numbers lie zigzag: twice the value if it is positive.
+            // Signed numbers are zigzag-encoded: a positive value is doubled.
             (PageBytes, 5) => {
                 let number = self.number()?;
                 (number % 2 == 0 && number / 2 <= MAX_PAGE_BYTES).then_some(())
@@ -142,7 +140,7 @@ impl Input<'_> {
             15 => self.number()?,
             short => short.into(),
         };
-        // Ends with the bytes: there is no list of truth values.
+        // Ends with the input at the latest: there are no lists of booleans.
         (0..length).try_for_each(|_| self.value(element, header & 0x0f))
     }
 
@@ -152,7 +150,7 @@ impl Input<'_> {
         Some(*first)
     }
 
-    /// A number of seven bits a byte.
+    /// Reads a number encoded with seven bits per byte.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -172,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused_at_once() {
-        // A footer with a version and nothing else.
+        // A footer that contains only a version.
         assert!(is_footer(&[0x15, 2, 0]));
         for (what, bytes) in [
             (

@@ -1,11 +1,11 @@
-//! `plots.json`: what the report's plots are drawn from.
+//! `plots.json`: the data of the report's plots.
 
 use assay_model::EpisodePlots;
 use assay_scenario::Scenario;
 
 use crate::Trace;
 
-/// Each clause's margin at every physics step, thinned out.
+/// Returns each clause's margin at every physics step, downsampled.
 pub(crate) fn plots(scenario: &Scenario, trace: &Trace) -> EpisodePlots {
     if trace.rows() == 0 {
         return EpisodePlots::default();

@@ -1,5 +1,5 @@
-//! The lane's end of a policy's stream: sends observations, waits for actions within the budget, and turns whatever
-//! else comes back into a result.
+//! The lane's end of a policy's stream: sends observations, waits for actions within the budget, and converts any other
+//! answer into a result.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,27 +17,27 @@ use crate::cpu_clock::CpuClock;
 
 /// Interval at which a waiting lane reads the policy's clock.
 const TICK: Duration = WAIT_TICK;
-/// A relay that answers nothing for this long is broken. Longer than any deadline that it keeps with its policy server,
-/// so that it is the one to say what happened.
+/// Time without an answer after which a relay counts as broken. Longer than any deadline of its policy server, so that
+/// the relay itself can report the failure.
 const RELAY_WATCHDOG: Duration = Duration::from_secs(30);
-/// Longest message and traceback kept of a policy's error, in bytes.
+/// Maximum length of a policy's error message and traceback, in bytes.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// A premature end of an episode caused by its policy.
+/// The reason why a policy ended an episode early.
 #[derive(Debug)]
 pub(crate) enum PolicyTermination {
-    /// It crashed or sent what is no action.
+    /// It crashed or sent an invalid action.
     Error(EpisodeError),
     /// It used up its CPU time.
     Timeout(EpisodeError),
 }
 
-/// A missing answer.
+/// The reason why there is no answer.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// The policy's fault.
     Policy(PolicyTermination),
-    /// The worker that the wait was to be reported to is gone.
+    /// The worker that would receive the wait's events is gone.
     Control(io::Error),
 }
 
@@ -47,7 +47,7 @@ impl From<PolicyTermination> for LinkError {
     }
 }
 
-/// Receives news of a policy that lets its lane wait.
+/// Receives the events of waiting for a policy.
 pub(crate) trait WaitEvents {
     /// The policy has not answered for a while; repeated at least every [`WAIT_REPEAT`].
     fn waiting(&mut self) -> io::Result<()>;
@@ -59,7 +59,7 @@ pub(crate) trait WaitEvents {
 #[derive(Debug)]
 struct Wait {
     began: Instant,
-    /// When it was reported last.
+    /// Time of the last report.
     reported: Option<Instant>,
 }
 
@@ -88,11 +88,11 @@ pub(crate) struct PolicyLink {
     from: File,
     nonce: u64,
     clock: Option<CpuClock>,
-    /// Reading of the clock at which the import's budget is used up.
+    /// Reading of the clock at which the import's budget is exhausted.
     import_ends_at: Option<Duration>,
     budget: Budget,
     seq: u32,
-    /// CPU time at the last answer: what came between two calls counts too.
+    /// CPU time at the last answer, so that time used between two calls is counted.
     cpu_at_answer: Duration,
     cpu_at_start: Duration,
     buffer: Vec<u8>,
@@ -102,16 +102,16 @@ pub(crate) struct PolicyLink {
 /// An answered observation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PolicyReply {
-    /// By the wall, from sending to the whole action.
+    /// Wall-clock time from sending the observation to receiving the whole action.
     pub(crate) latency: Duration,
     /// CPU time of the policy's process since its last answer; `None` for a policy server.
     pub(crate) cpu: Option<Duration>,
 }
 
 impl PolicyLink {
-    /// Over the descriptors that are written to and read from, for the policy of `run`.
+    /// Creates a link for the policy of `run` from the descriptors to write to and to read from.
     pub(crate) fn new((to, from): (OwnedFd, OwnedFd), run: &RunEpisode, budget: Budget) -> io::Result<Self> {
-        // A policy that does not read must not hold the lane.
+        // A policy that does not read must not block the lane.
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
         let (to, from) = (File::from(to), File::from(from));
         let clock = run.policy_pid.map(CpuClock::of);
@@ -132,12 +132,12 @@ impl PolicyLink {
         })
     }
 
-    /// Control steps over the budget so far.
+    /// Returns the number of control steps over the budget so far.
     pub(crate) fn misses(&self) -> u32 {
         self.misses
     }
 
-    /// CPU time of the policy's process since the link was made, as far as it can be seen.
+    /// Returns the CPU time of the policy's process since the link was created, as far as it is visible.
     pub(crate) fn cpu_used(&self) -> Duration {
         self.cpu().unwrap_or(self.cpu_at_answer).saturating_sub(self.cpu_at_start)
     }
@@ -173,7 +173,7 @@ impl PolicyLink {
         self.send(FrameKind::Observation, seq, observation, hard_ms, events)?;
         let used = self.receive(FrameKind::Action, seq, action.len() * 8, hard_ms, events)?;
         let latency = began.elapsed();
-        // A server's latency is reported, not judged: it depends on the network, and on this machine's load.
+        // A server's latency is reported but not limited: it depends on the network, and on this machine's load.
         self.misses += u32::from(self.clock.is_some() && used.as_secs_f64() * 1e3 > soft_ms);
         self.seq += 1;
         for (slot, bytes) in action.iter_mut().zip(self.buffer[HEADER_BYTES..].chunks_exact(8)) {
@@ -186,7 +186,7 @@ impl PolicyLink {
         Ok(PolicyReply { latency, cpu: self.clock.map(|_| used) })
     }
 
-    /// Announces the end of the episode; the policy may be gone already, or not read any more.
+    /// Announces the end of the episode; the policy may be gone or no longer reading.
     pub(crate) fn close(mut self) {
         let _ = self.to.write(&frame::frame(FrameKind::Close, self.seq, self.nonce, &[]));
     }
@@ -211,7 +211,7 @@ impl PolicyLink {
                         self.check_budget(&mut wait, hard_ms, events)?;
                     }
                 }
-                // It may have said why before it went.
+                // It may have sent the reason before it ended.
                 Err(_) => return Err(self.last_words(events)),
             }
         }
@@ -232,7 +232,7 @@ impl PolicyLink {
         let began = wait.began;
         let mut checked = began;
         self.buffer.clear();
-        // One read takes the whole of the frame that is expected.
+        // One read returns the whole expected frame.
         let mut wanted = HEADER_BYTES + length;
         let header = loop {
             if self.buffer.len() >= HEADER_BYTES {
@@ -243,7 +243,7 @@ impl PolicyLink {
                     break header;
                 }
             }
-            // Who sends a byte now and then has not answered.
+            // A policy that sends single bytes now and then has not answered.
             if !self.read_more(wanted)? || checked.elapsed() >= TICK {
                 checked = Instant::now();
                 self.check_budget(&mut wait, hard_ms, events)?;
@@ -271,8 +271,8 @@ impl PolicyLink {
         Header::decode(&bytes, MAX_REPLY_BYTES).map_err(|e| broken(&e.to_string()))
     }
 
-    /// Reads towards `wanted` bytes; `false` when nothing came within a tick. Reading no more than the expected frame
-    /// leaves whatever was sent too early to be found (and refused) by the next read.
+    /// Reads up to `wanted` bytes; returns false if nothing arrived within a tick. Reading no more than the expected
+    /// frame leaves early data for the next read, which refuses it.
     fn read_more(&mut self, wanted: usize) -> Result<bool, PolicyTermination> {
         if !is_ready(&self.from, PollFlags::IN, TICK) {
             return Ok(false);
@@ -290,8 +290,8 @@ impl PolicyLink {
         }
     }
 
-    /// Ends the wait for a policy that has used up its CPU time, or for a relay that is broken. A policy that uses none
-    /// is waited for: the worker sees whether it sleeps or is kept from the processor, and ends its process.
+    /// Ends the wait for a policy that has used up its CPU time, or for a relay that is broken. A policy that uses no
+    /// CPU time is given more time: the worker detects whether it sleeps or is starved of CPU, and ends its process.
     fn check_budget(&self, wait: &mut Wait, hard_ms: f64, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
         match self.cpu() {
             Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {
@@ -315,7 +315,7 @@ impl PolicyLink {
         self.clock.and_then(CpuClock::read)
     }
 
-    /// Looks for an ERROR frame of a policy that hung up.
+    /// Reads the ERROR frame of a policy that closed its stream, if it sent one.
     fn last_words(&mut self, events: &mut dyn WaitEvents) -> LinkError {
         match self.receive(FrameKind::Error, self.seq, 0, self.budget.hard_cpu_ms, events) {
             Err(error) => error,
@@ -331,7 +331,7 @@ impl PolicyLink {
                 |fault| PolicyTermination::Error(error(&fault.code, &fault.message, &fault.traceback)),
             );
         }
-        // Without a process it is our relay that speaks: it keeps the deadlines of its policy server.
+        // Without a process the message comes from our relay, which enforces the deadlines of its policy server.
         match serde_json::from_slice::<PolicyFault>(payload) {
             Ok(fault) if fault.code == "timeout" => {
                 PolicyTermination::Timeout(error("timeout", &fault.message, &fault.traceback))
@@ -342,10 +342,10 @@ impl PolicyLink {
     }
 }
 
-/// Waits until `file` can be read or written, or its other end is gone; false after `limit`.
+/// Waits until `file` can be read or written, or its other end is closed; returns false after `limit`.
 fn is_ready(file: &File, events: PollFlags, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).ok();
-    // A signal is as good as a tick.
+    // An interruption by a signal counts as a tick.
     poll(&mut [PollFd::new(file, events)], limit.as_ref()).is_ok_and(|ready| ready > 0)
 }
 

@@ -1,4 +1,4 @@
-//! The rendering process: writes a recorded episode's log, or its images, from its trace, after the fact.
+//! The rendering process: writes a recorded episode's log, or its images, from its trace.
 
 use std::fs;
 use std::path::Path;
@@ -13,33 +13,33 @@ use crate::rerun::Rerun;
 use crate::step::{LoadError, load, load_to_draw};
 use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
 
-/// Largest side of a frame in pixels.
+/// Maximum side of a frame in pixels.
 const MAX_SIDE: u32 = 1920;
-/// Most frames per simulated second.
+/// Maximum number of frames per simulated second.
 const MAX_FPS: u32 = 100;
 
-/// A video that cannot be rendered.
+/// The reason why an episode cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum EpisodeRenderError {
-    /// The job's file can't be read, or the answer can't be written.
+    /// The job's file cannot be read, or the answer cannot be written.
     #[error("the order or the answer")]
     Job(#[source] std::io::Error),
-    /// The job makes no sense.
+    /// The job is invalid.
     #[error("an order that makes no sense: {0}")]
     Senseless(String),
-    /// The trace can't be read.
+    /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceFileError),
-    /// The scenario can't be loaded.
+    /// The scenario cannot be loaded.
     #[error("the scenario: {0}")]
     Scenario(String),
-    /// Drawing failed.
+    /// Rendering failed.
     #[error(transparent)]
     Draw(#[from] assay_sim::RenderError),
-    /// OpenGL drew nothing.
+    /// OpenGL rendered an empty picture.
     #[error("OpenGL drew an empty picture")]
     Blank,
-    /// The recording could not be run again.
+    /// The recording could not be replayed.
     #[error(transparent)]
     Rerun(#[from] RerunError),
     /// The log could not be written.
@@ -56,11 +56,11 @@ impl From<LoadError> for EpisodeRenderError {
     }
 }
 
-/// Writes a part of what is written from the episode in `places.scratch`: reads `render.json` and `trace.parquet`,
-/// writes `log.mcap`, or `video.mp4` and `images.mcap`, and then `rendered.json`.
+/// Renders a part of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `log.mcap`, or
+/// `video.mp4` and `images.mcap`, and then `rendered.json`.
 ///
 /// # Errors
-/// [`EpisodeRenderError`] says what is missing. Images that can't be drawn, or are too large, are left out.
+/// [`EpisodeRenderError`] names the failure. Images that cannot be rendered, or are too large, are left out.
 pub fn render(places: &Places) -> Result<(), EpisodeRenderError> {
     let job = read_job(&places.scratch)?;
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
@@ -80,7 +80,7 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, E
     let (seen, mut cameras_dropped) = look(places, job, trace)?;
     let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
     if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
-        // What the policy saw goes before what people look at.
+        // The policy's images have priority over the video.
         cameras_dropped = Some(too_many(job));
         drawn = draw(&world, job, trace, &places.scratch, &ObservedImages::default());
     }
@@ -100,7 +100,7 @@ fn too_many(job: &RenderJob) -> String {
     format!("they would take more than the {} bytes left for them", job.max_image_bytes)
 }
 
-/// Renders the policy's camera images, or returns the reason for omitting them.
+/// Returns the policy's images if it has cameras, or the reason for omitting them.
 fn look(
     places: &Places,
     job: &RenderJob,
@@ -121,12 +121,12 @@ fn look(
     }
 }
 
-/// Whether `row` begins a control step.
+/// True if `row` begins a control step.
 fn begins(trace: &Trace, row: usize) -> bool {
     row == 0 || trace.control_step[row] != trace.control_step[row - 1]
 }
 
-/// Runs the episode again and writes its log into `folder`.
+/// Replays the episode and writes its log into `folder`.
 fn log(world: &CompiledScenario, job: &RenderJob, trace: &Trace, folder: &Path) -> Result<(), EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
     let path = folder.join(files::LOG);
@@ -146,7 +146,7 @@ fn log(world: &CompiledScenario, job: &RenderJob, trace: &Trace, folder: &Path) 
     Ok(log.finish()?)
 }
 
-/// Runs the episode again and writes its images into `folder`; false as soon as there are too many bytes of them.
+/// Replays the episode and writes its images into `folder`; returns false as soon as they exceed the size limit.
 fn draw(
     world: &CompiledScenario,
     job: &RenderJob,
@@ -167,7 +167,7 @@ fn draw(
             log.frame(time_s, &packet)?;
             drawing.tell(folder);
         }
-        // Each stands in the video and beside it.
+        // Each frame is stored in the video and in `images.mcap`.
         if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
             return Ok(false);
         }
@@ -180,7 +180,7 @@ fn draw(
     Ok(true)
 }
 
-/// Draws frames at the video's rate.
+/// Renders frames at the video's rate.
 struct Drawing<'a> {
     renderer: assay_sim::Renderer,
     video: VideoWriter,
@@ -202,7 +202,7 @@ impl<'a> Drawing<'a> {
         Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
     }
 
-    /// The frame at `time_s`, encoded, if one is due; the last row is always drawn.
+    /// Renders and encodes the frame at `time_s`, if one is due; the last row is always rendered.
     fn frame(
         &mut self,
         simulation: &mut Simulation,
@@ -219,16 +219,16 @@ impl<'a> Drawing<'a> {
         Ok(Some(self.video.add(&frame)?))
     }
 
-    /// Says how many frames there are by now. That it can't is no reason to stop.
+    /// Reports the number of frames so far. A failure to report is ignored.
     fn tell(&self, folder: &Path) {
         drop(fs::write(folder.join(files::FRAMES), self.frames.to_string()));
     }
 }
 
-/// Draws the scenario's start once, which shows that drawing works here.
+/// Renders the scenario's start once, to test that rendering works here.
 ///
 /// # Errors
-/// [`EpisodeRenderError`]; a picture of one colour is an error too.
+/// [`EpisodeRenderError`]; a picture of a single colour is an error too.
 pub fn draw_once(places: &Places) -> Result<(), EpisodeRenderError> {
     const SIZE: (u32, u32) = (320, 240);
     let world = load_to_draw(places, SIZE.0, SIZE.1)?;

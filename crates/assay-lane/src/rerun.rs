@@ -1,17 +1,17 @@
-//! A recorded episode run again, step by step, from its inputs alone. What the trace does not hold (poses, contacts,
-//! forces) is there again; what it does hold must come out to the bit, or the recording is not believed.
+//! Replay of a recorded episode, step by step, from its inputs alone. It restores data that the trace omits (poses,
+//! contacts, forces); data in the trace must match to the bit, otherwise the recording is rejected.
 
 use assay_sim::{CompiledScenario, Simulation, WorldError};
 
 use crate::Trace;
 
-/// A recording that cannot be run again.
+/// The reason why a recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
     /// The trace has no input, or one that the world does not have.
     #[error("the trace has no input column {0:?} that this world has")]
     Input(String),
-    /// The physics came out different.
+    /// The physics differ from the recording.
     #[error("the physics did not repeat: {quantity} differs at physics step {row}")]
     Deviates {
         /// Physics step, from 0.
@@ -19,16 +19,16 @@ pub enum RerunError {
         /// `qpos` or `qvel`.
         quantity: &'static str,
     },
-    /// The world can't be made again.
+    /// The world cannot be rebuilt.
     #[error(transparent)]
     World(#[from] WorldError),
 }
 
-/// An episode under way again.
+/// A replay in progress.
 pub(crate) struct Rerun<'a> {
     pub(crate) simulation: Simulation,
     trace: &'a Trace,
-    /// Which of the world's inputs each recorded column is.
+    /// Index of each recorded column in the world's inputs.
     index: Vec<usize>,
     inputs: Vec<f64>,
     qpos: Vec<&'a [f64]>,
@@ -36,7 +36,7 @@ pub(crate) struct Rerun<'a> {
 }
 
 impl<'a> Rerun<'a> {
-    /// The start of the episode whose world `world_seed` draws.
+    /// Creates a replay at the start of the episode whose world `world_seed` draws.
     pub(crate) fn new(world: &CompiledScenario, world_seed: u64, trace: &'a Trace) -> Result<Self, RerunError> {
         let simulation = world.simulation(world_seed)?;
         let names = simulation.input_names();
@@ -47,7 +47,7 @@ impl<'a> Rerun<'a> {
         Ok(Self { simulation, trace, index, inputs, qpos: trace.group("qpos"), qvel: trace.group("qvel") })
     }
 
-    /// Does physics step `row`; all before it must have been done. Poses and contacts are then those of its start.
+    /// Executes physics step `row`, after all before it. Poses and contacts are then those of its start.
     pub(crate) fn step(&mut self, row: usize) -> Result<(), RerunError> {
         for (index, column) in self.index.iter().zip(&self.trace.inputs.columns) {
             self.inputs[*index] = column[row];

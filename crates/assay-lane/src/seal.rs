@@ -1,19 +1,19 @@
-//! Giving up what only starting needed, before anything of a stranger's is read.
+//! Dropping the privileges needed only for starting, before any untrusted data is read.
 
 #![expect(unsafe_code, reason = "Landlock has no safe wrapper for a ruleset that somebody else made")]
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Names the descriptor of a Landlock ruleset, made by the worker.
+/// Name of the variable with the descriptor of a Landlock ruleset, created by the worker.
 const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
-/// Puts the ruleset on this process, of which there is one thread yet: from here on nothing can be executed, and only
-/// what is bound is open. Returns whether it did: without a ruleset the kernel has no Landlock, and the worker decides
-/// whether such a lane may do anything.
+/// Applies the ruleset to this process, which still has a single thread: from here on nothing can be executed, and only
+/// bound files are accessible. Returns true if it did: without a ruleset the kernel has no Landlock, and the worker
+/// decides whether such a lane may be used.
 ///
 /// # Errors
-/// The ruleset can't be put on, or has no effect: nothing may run here then.
+/// The ruleset cannot be applied, or has no effect: nothing may run here then.
 pub fn seal() -> io::Result<bool> {
     let Some(number) = std::env::var_os(SEAL_VARIABLE) else { return Ok(false) };
     let number = number.to_str().and_then(|text| text.parse::<i32>().ok()).filter(|number| *number > 2);
@@ -26,7 +26,7 @@ pub fn seal() -> io::Result<bool> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    // Every process may write here but one that is sealed.
+    // Any process may write here unless it is sealed.
     match std::fs::File::options().write(true).open("/dev/urandom") {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
         _ => Err(io::Error::other("the ruleset has no effect")),

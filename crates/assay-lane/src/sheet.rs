@@ -1,4 +1,4 @@
-//! The drawing process of a scenario itself: the starts of some of its worlds, as one PNG.
+//! The process that renders a scenario's worlds: the starts of some of them, as one PNG.
 
 use std::fs;
 use std::io;
@@ -9,15 +9,15 @@ use crate::Places;
 use crate::render::EpisodeRenderError;
 use crate::step::load_to_draw;
 
-/// Largest side of one picture in pixels.
+/// Maximum side of one picture in pixels.
 const MAX_SIDE: u32 = 1920;
-/// Most pixels of the whole sheet.
+/// Maximum number of pixels of the whole sheet.
 const MAX_PIXELS: u64 = 64 << 20;
 
-/// Draws what `sheet.json` asks for into `sheet.png`.
+/// Renders the worlds that `sheet.json` names into `sheet.png`.
 ///
 /// # Errors
-/// [`EpisodeRenderError`] says what is missing.
+/// [`EpisodeRenderError`] names the failure.
 pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     let text = fs::read(places.scratch.join(files::SHEET_JOB)).map_err(EpisodeRenderError::Job)?;
     let job: SheetJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
@@ -33,7 +33,7 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     let mut picture = vec![0xff; line * rows as usize * job.height as usize];
     for (index, seed) in job.worlds.iter().enumerate() {
         let mut simulation = world.simulation(*seed).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
-        // Each world has sizes of its own, which a renderer takes over when it is made.
+        // Each world has its own sizes, which a renderer takes over when it is created.
         let frame = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?.draw(&mut simulation)?;
         let (row, column) = (index / columns as usize, index % columns as usize);
         let width = job.width as usize * 3;
@@ -47,7 +47,7 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
         .map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))
 }
 
-/// A picture in memory; quick rather than small.
+/// Encodes a picture in memory, optimised for speed rather than size.
 pub(crate) fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, EpisodeRenderError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);

@@ -1,4 +1,4 @@
-//! The stepping process: one scenario, episode after episode, until the worker hangs up.
+//! The stepping process: one scenario, episode after episode, until the worker closes the connection.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,13 +18,13 @@ use crate::evidence::{self, EvidenceError};
 use crate::meter::{Meter, Part, ms};
 use crate::policy_link::{PolicyLink, WaitEvents};
 
-/// Least time between two progress messages.
+/// Minimum interval between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A lane that ends before the worker hangs up: our fault, never the policy's.
+/// The reason why a lane ends early: an internal error, never the policy's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
-    /// The control socket broke.
+    /// The control socket failed.
     #[error("the control socket")]
     Control(#[from] io::Error),
     /// A run command without a policy's stream.
@@ -33,15 +33,15 @@ pub enum StepError {
     /// The evidence could not be written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
-    /// The world could not be made again.
+    /// The world could not be rebuilt.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// An image of the observation could not be drawn.
+    /// An image of the observation could not be rendered.
     #[error(transparent)]
     Draw(#[from] assay_sim::RenderError),
 }
 
-/// A scenario that can't be run: its author's fault.
+/// A scenario that cannot be run: its author's fault.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
@@ -50,11 +50,11 @@ pub(crate) enum LoadError {
     World(#[from] WorldError),
 }
 
-/// Serves the worker on descriptor 0 until it says quit or hangs up. The worker learns first whether the process is
+/// Serves the worker on descriptor 0 until it quits or closes the connection. First reports whether the process is
 /// `sealed`.
 ///
 /// # Errors
-/// [`StepError`] when the lane can't do its part.
+/// [`StepError`] if the lane fails.
 pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
     let mut control = ControlSocket::new(stdin_socket()?);
     control.send(&Reply::Sealed { landlock: sealed })?;
@@ -77,19 +77,19 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
         control.send(&Reply::Done(Box::new(rollout.done)))?;
-        // Only now: a process that ends takes its time on the processor that it shares with us.
+        // Only now: a policy that exits uses CPU time on the processor that it shares with the lane.
         link.close();
     }
     Ok(())
 }
 
-/// Reads and compiles the scenario to be stepped.
+/// Reads and compiles the scenario for stepping.
 pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
     Ok(CompiledScenario::build(Arc::new(scenario))?)
 }
 
-/// Reads and compiles the scenario to be drawn in frames of that many pixels.
+/// Reads and compiles the scenario for rendering frames of that many pixels.
 pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
     Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)
@@ -117,7 +117,7 @@ fn roll_out(
 struct Reporter<'a> {
     control: &'a mut ControlSocket,
     episode: u32,
-    /// Control steps of a whole episode.
+    /// Number of control steps of a whole episode.
     of: u32,
     last_progress: Instant,
 }

@@ -1,4 +1,4 @@
-//! Pictures of a recorded episode at given times, without captions: what the second judge sees.
+//! Pictures of a recorded episode at given times, without captions, for the second judge.
 
 use std::fs;
 use std::io;
@@ -11,15 +11,15 @@ use crate::sheet::write_png;
 use crate::step::load_to_draw;
 use crate::{Places, Trace};
 
-/// Most pictures.
+/// Maximum number of pictures.
 const MAX_STILLS: usize = 64;
-/// Largest side in pixels.
+/// Maximum side in pixels.
 const MAX_SIDE: u32 = 1920;
 
-/// Draws what `stills.json` asks for of `trace.parquet`: `still-00.png` and so on.
+/// Renders the pictures that `stills.json` names from `trace.parquet`: `still-00.png` and so on.
 ///
 /// # Errors
-/// [`EpisodeRenderError`] says what is missing.
+/// [`EpisodeRenderError`] names the failure.
 pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
     let text = fs::read(places.scratch.join(files::STILLS_JOB)).map_err(EpisodeRenderError::Job)?;
     let job: StillsJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
@@ -44,7 +44,7 @@ pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
     Ok(())
 }
 
-/// The last row that is not after `time_s`, or the first.
+/// Returns the last row that is not after `time_s`, or the first.
 fn row_at(trace: &Trace, time_s: f64) -> usize {
     let times = trace.columns.first().map_or(&[][..], Vec::as_slice);
     times.partition_point(|time| *time <= time_s + 1e-9).saturating_sub(1)

@@ -1,4 +1,4 @@
-//! The recording of an episode: a row per physics step. Everything that is said of the episode afterwards (clauses,
+//! The recording of an episode: a row per physics step. Everything reported about the episode afterwards (clauses,
 //! violations, video, hash) is computed from it.
 
 use assay_sim::Simulation;
@@ -10,27 +10,27 @@ use crate::Inputs;
 pub struct Trace {
     /// Column names: `time_s`, `qpos.N`, `qvel.N`, `action.N`, `signal.NAME`.
     pub names: Vec<String>,
-    /// A column per name, all of the same length.
+    /// One column per name, all of the same length.
     pub columns: Vec<Vec<f64>>,
     /// The control step of each row, from 0.
     pub control_step: Vec<i32>,
-    /// External inputs of the physics in each row.
+    /// The external inputs of the physics in each row.
     pub inputs: Inputs,
-    /// Wall-clock latency of the policy for each control step's action, in ms. The only value in a trace that
-    /// depends on the machine's load.
+    /// The policy's wall-clock latency for each control step's action, in ms. The only values in a trace that depend on
+    /// the machine's load.
     pub latency_ms: Vec<f64>,
-    /// The bodies or joint behind each signal in each row ([`Simulation::involved`]). Not written to a file.
+    /// The bodies or joints that each signal referred to in each row ([`Simulation::involved`]). Not written to a file.
     pub(crate) involved: Vec<Vec<u32>>,
     /// The trace hash after each control step.
     pub hashes: Vec<[u8; 32]>,
-    /// Facts about the episode, for whoever opens the file alone.
+    /// Facts about the episode, for readers who have only this file.
     pub facts: Vec<(String, String)>,
     /// Index of the first signal column.
     pub(crate) first_signal: usize,
 }
 
 impl Trace {
-    /// An empty trace for `simulation`, with room for `rows`.
+    /// Creates an empty trace for `simulation`, with capacity for `rows`.
     #[must_use]
     pub fn new(simulation: &Simulation, signals: &[&str], rows: usize) -> Self {
         let mut names = vec!["time_s".to_owned()];
@@ -44,7 +44,7 @@ impl Trace {
         Self { names, columns, first_signal, involved, ..Self::default() }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.control_step.len()
@@ -61,14 +61,14 @@ impl Trace {
         self.control_step.push(control_step);
     }
 
-    /// The columns that clauses speak of: `time`, then the signals.
+    /// Returns the columns that clauses refer to: `time`, then the signals.
     #[must_use]
     pub fn signals(&self) -> Vec<&[f64]> {
         let time = self.columns.first().map(Vec::as_slice);
         time.into_iter().chain(self.columns.iter().skip(self.first_signal).map(Vec::as_slice)).collect()
     }
 
-    /// The columns `PREFIX.0`, `PREFIX.1`, ... in their order, for `qpos`, `qvel` or `action`.
+    /// Returns the columns `PREFIX.0`, `PREFIX.1`, ... in their order, for `qpos`, `qvel` or `action`.
     #[must_use]
     pub fn group(&self, prefix: &str) -> Vec<&[f64]> {
         let of_group = |name: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
@@ -76,14 +76,14 @@ impl Trace {
         columns.filter(|(name, _)| of_group(name)).map(|(_, column)| column.as_slice()).collect()
     }
 
-    /// First row of each control step, in order.
+    /// Returns the first row of each control step, in order.
     #[must_use]
     pub fn control_rows(&self) -> Vec<usize> {
         let first = |row: &usize| *row == 0 || self.control_step[*row] != self.control_step[*row - 1];
         (0..self.rows()).filter(first).collect()
     }
 
-    /// The value of a fact.
+    /// Returns the value of a fact.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&str> {
         self.facts.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())

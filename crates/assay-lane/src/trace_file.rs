@@ -24,23 +24,23 @@ const CONTROL_STEP: &str = "control_step";
 const TRACE_HASH: &str = "trace_hash";
 /// Name of the column with the policy's latency, present on the first row of each control step.
 const LATENCY: &str = "policy_latency_ms";
-/// Prefixes of a trace's own columns; every other column of doubles is an external input.
+/// Prefixes of the names of a trace's own columns; every other column of doubles is an external input.
 const OWN: [&str; 5] = ["time_s", "qpos", "qvel", "action", "signal"];
-/// Most rows that are read back.
+/// Maximum number of rows read back.
 const MAX_ROWS: usize = 1_000_000;
-/// Most numbers that are read back (1 GiB of them).
+/// Maximum number of values read back (1 GiB of them).
 const MAX_VALUES: usize = 1 << 27;
 
-/// A trace that cannot be written or read.
+/// The reason why a trace cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
-    /// The file system said no.
+    /// A file system error.
     #[error("the trace file")]
     Io(#[from] std::io::Error),
-    /// Parquet said no.
+    /// A Parquet error.
     #[error("the trace's Parquet")]
     Parquet(#[from] ParquetError),
-    /// The file is no trace.
+    /// The file is not a trace.
     #[error("no trace: {0}")]
     Shape(&'static str),
 }
@@ -49,15 +49,15 @@ impl Trace {
     /// Writes the trace: doubles byte-split and compressed, the hash on the last row of each control step.
     ///
     /// # Errors
-    /// [`TraceFileError`] when the file can't be written.
+    /// [`TraceFileError`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), TraceFileError> {
         self.write_with(path, self.properties())
     }
 
-    /// Writes the same trace larger: every number as it is, where a packer finds it.
+    /// Writes the same trace uncompressed, in a form that a packer compresses better.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// As for [`Self::write`].
     pub fn write_plain(&self, path: &Path) -> Result<(), TraceFileError> {
         let properties = self.common().set_compression(Compression::UNCOMPRESSED).set_encoding(Encoding::PLAIN);
         self.write_with(path, properties.build())
@@ -91,7 +91,7 @@ impl Trace {
     /// Reads a trace back.
     ///
     /// # Errors
-    /// [`TraceFileError`] when the file is no trace.
+    /// [`TraceFileError`] if the file is not a trace.
     pub fn read(path: &Path) -> Result<Self, TraceFileError> {
         let reader = SerializedFileReader::new(WholeFile::open(path)?)?;
         if reader.metadata().num_row_groups() == 0 {
@@ -163,7 +163,7 @@ impl Trace {
     }
 
     fn properties(&self) -> WriterProperties {
-        // Nearly as small as Zstandard makes byte-split doubles, in a third of the time: there is a context per column.
+        // Nearly as small as byte-split doubles with Zstandard, in a third of the time: there is a context per column.
         let mut properties = self.common().set_compression(Compression::LZ4_RAW);
         for name in self.names.iter().chain(&self.inputs.names) {
             let path = ColumnPath::from(vec![name.clone()]);
@@ -176,7 +176,7 @@ impl Trace {
         properties.build()
     }
 
-    /// A latency on the first row of each control step. The last action may have found no physics step.
+    /// Returns the latency on the first row of each control step. The last action may have no physics step.
     fn latency_column(&self) -> (Vec<f64>, Vec<i16>) {
         let mut levels = vec![0; self.rows()];
         let mut values = Vec::new();

@@ -1,5 +1,5 @@
-//! The columns of a recording that may have come from anywhere. The parquet crate panics on some files that are
-//! damaged: what it takes for granted is checked here first.
+//! The columns of an untrusted recording. The parquet crate panics on some damaged files, so its assumptions are
+//! checked here first.
 
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -8,7 +8,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::RowGroupReader;
 
-/// Bytes of the shortest value in a recording, a whole number of 32 bits.
+/// Size of the shortest value in a recording, a whole number of 32-bit words.
 const LEAST_VALUE_BYTES: u64 = 4;
 
 /// Opens column `index` of `group`.
@@ -18,7 +18,7 @@ pub(crate) fn open_column(group: &dyn RowGroupReader, index: usize) -> Result<Co
         return Err(ParquetError::General("a column without a place in the file".to_owned()));
     }
     let descriptor = chunk.column_descr_ptr();
-    // A value or none, a row: no lists.
+    // A value or none per row: no lists.
     if descriptor.max_rep_level() > 0 || descriptor.max_def_level() > 1 {
         return Err(ParquetError::General("a column of lists".to_owned()));
     }
@@ -32,11 +32,11 @@ fn has_place(chunk: &ColumnChunkMetaData) -> bool {
     start >= 0 && chunk.compressed_size() >= 0
 }
 
-/// Pages of the kinds that recordings have: of the first version, with an encoding that we write.
+/// Pages of the kinds used in recordings: of the first version, with an encoding that we write.
 struct CheckedPages {
     pages: Box<dyn PageReader>,
     has_dictionary: bool,
-    /// Every row has a double.
+    /// True if every row has a double.
     is_full_of_doubles: bool,
 }
 
@@ -44,7 +44,7 @@ impl CheckedPages {
     fn check(&mut self, page: Page) -> Result<Page> {
         let problem = match &page {
             Page::DictionaryPage { .. } if self.has_dictionary => "a second dictionary",
-            // The reader makes room for as many values as are announced.
+            // The reader allocates space for as many values as are announced.
             Page::DictionaryPage { buf, num_values, .. }
                 if u64::from(*num_values) * LEAST_VALUE_BYTES > buf.len() as u64 =>
             {

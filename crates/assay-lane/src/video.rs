@@ -1,4 +1,4 @@
-//! H.264 in MP4, in process: OpenH264 (BSD) and muxide. The same frames give the same bytes.
+//! H.264 in MP4, in process: OpenH264 (BSD) and muxide. The same frames result in the same bytes.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,19 +13,19 @@ use openh264::formats::{RgbSliceU8, YUVBuffer};
 
 /// Quantiser range: visually clean at about 1 MB for 10 s of 640x480.
 const QUANTISER: QpRange = QpRange::new(24, 28);
-/// Frames between two that a player can jump to.
+/// Number of frames between two that a player can seek to.
 const KEYFRAME_INTERVAL: u32 = 25;
 
-/// A video that cannot be encoded.
+/// The reason why a video cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum VideoError {
-    /// The file system said no.
+    /// A file system error.
     #[error("the video file")]
     Io(#[from] std::io::Error),
-    /// The encoder said no.
+    /// An error of the encoder.
     #[error("the H.264 encoder")]
     Encode(#[from] openh264::Error),
-    /// The container said no.
+    /// An error of the container.
     #[error("the MP4 container")]
     Mux(#[from] MuxerError),
 }
@@ -47,10 +47,10 @@ impl std::fmt::Debug for VideoWriter {
 }
 
 impl VideoWriter {
-    /// Starts a video of even `width` x `height` pixels at `fps` frames a second.
+    /// Creates a video of even `width` x `height` pixels at `fps` frames per second.
     ///
     /// # Errors
-    /// [`VideoError`] when the file or the encoder can't be made.
+    /// [`VideoError`] if the file or the encoder cannot be created.
     pub fn create(path: &Path, width: u32, height: u32, fps: u32) -> Result<Self, VideoError> {
         #[expect(clippy::cast_precision_loss, reason = "a frame rate is small")]
         let rate = FrameRate::from_hz(fps as f32);
@@ -71,10 +71,10 @@ impl VideoWriter {
         Ok(Self { encoder, muxer, size: (width as usize, height as usize), fps, frames: 0, size_bytes: 0 })
     }
 
-    /// Adds a frame: RGB, rows from the top. Returns it encoded (H.264, Annex B).
+    /// Adds a frame: RGB, rows from the top. Returns the encoded frame (H.264, Annex B).
     ///
     /// # Errors
-    /// [`VideoError`] when it can't be encoded or written.
+    /// [`VideoError`] if it cannot be encoded or written.
     pub fn add(&mut self, rgb: &[u8]) -> Result<Vec<u8>, VideoError> {
         let image = YUVBuffer::from_rgb8_source(RgbSliceU8::new(rgb, self.size));
         let stream = self.encoder.encode(&image)?;
@@ -87,7 +87,7 @@ impl VideoWriter {
         Ok(packet)
     }
 
-    /// Bytes of the frames so far.
+    /// Returns the size of the frames so far in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
@@ -96,7 +96,7 @@ impl VideoWriter {
     /// Writes the index and closes the file.
     ///
     /// # Errors
-    /// [`VideoError`] when it can't be written.
+    /// [`VideoError`] if it cannot be written.
     pub fn finish(self) -> Result<(), VideoError> {
         Ok(self.muxer.finish()?)
     }

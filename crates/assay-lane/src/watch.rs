@@ -1,5 +1,5 @@
-//! Clauses watched while an episode runs: terminal ones end it, and a violation of a critical one is reported as it
-//! happens.
+//! Monitoring of clauses during an episode: a violation of a terminal clause ends it, one of a critical clause is
+//! reported at once.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use assay_stl::Monitor;
 
 use crate::episode::EpisodeEvents;
 
-/// A clause that is still open.
+/// A clause that is not violated so far.
 #[derive(Debug)]
 struct Watched<'a> {
     clause: &'a Clause,
     monitor: Monitor,
-    /// Most that its robustness can come to.
+    /// Upper bound of its robustness.
     upper: f64,
 }
 
@@ -22,13 +22,13 @@ struct Watched<'a> {
 #[derive(Debug)]
 pub(crate) struct ClauseWatch<'a> {
     scenario: &'a Scenario,
-    /// Those that no sample has violated so far.
+    /// The clauses that no sample has violated so far.
     open: Vec<Watched<'a>>,
-    /// A terminal clause was violated.
+    /// True if a terminal clause was violated.
     ends_episode: bool,
     /// First violations of critical clauses that are not reported yet.
     pending: Vec<Violation>,
-    /// Ids of the critical clauses that are reported.
+    /// Ids of the critical clauses already reported.
     reported: Vec<&'a str>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> ClauseWatch<'a> {
         Self { scenario, open, ends_episode: false, pending: Vec::new(), reported: Vec::new() }
     }
 
-    /// Takes the sample of a physics step; true if it violated a clause that was open until now.
+    /// Processes the sample of a physics step; returns true if it violated a clause for the first time.
     pub(crate) fn push(&mut self, sample: &[f64]) -> bool {
         let mut violated = false;
         for watched in &mut self.open {
@@ -53,13 +53,12 @@ impl<'a> ClauseWatch<'a> {
         violated
     }
 
-    /// Whether a terminal clause was violated.
+    /// True if a terminal clause was violated.
     pub(crate) fn ends_episode(&self) -> bool {
         self.ends_episode
     }
 
-    /// Takes the violations that the whole trace shows: those of critical clauses that no sample had settled are
-    /// pending.
+    /// Adds the violations of critical clauses that only the whole trace reveals to the pending ones.
     pub(crate) fn settle(&mut self, violations: &[Violation]) {
         for violation in violations.iter().filter(|violation| violation.level == Level::Critical) {
             let known = self.reported.contains(&violation.clause.as_str())
@@ -70,7 +69,7 @@ impl<'a> ClauseWatch<'a> {
         }
     }
 
-    /// Reports what is pending.
+    /// Reports the pending violations.
     ///
     /// # Errors
     /// The worker is gone.
@@ -83,7 +82,7 @@ impl<'a> ClauseWatch<'a> {
         Ok(())
     }
 
-    /// Removes what `sample` violated from the open clauses.
+    /// Removes the clauses that `sample` violated from the open ones.
     fn close(&mut self, sample: &[f64]) {
         let step_s = self.scenario.world.timestep_s;
         let (pending, ends_episode) = (&mut self.pending, &mut self.ends_episode);
@@ -100,7 +99,7 @@ impl<'a> ClauseWatch<'a> {
     }
 }
 
-/// A violation that became certain at `time_s`, with a margin of at most `upper`.
+/// Returns a violation that became certain at `time_s`, with a margin of at most `upper`.
 fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation {
     Violation {
         clause: clause.id.clone(),

@@ -1,6 +1,6 @@
-//! A file whose end is an error to whoever reads beyond it. Parquet's reader of page headers takes the end of a file
-//! for bytes that were skipped: a header of some bytes that announces a list of millions keeps it busy for seconds. And
-//! whose footer and headers of pages are those of a trace ([`crate::parquet_shape`]).
+//! A file for which reading beyond the end is an error. Parquet's reader of page headers treats the end of a file as
+//! skipped bytes: a header of some bytes that announces a list of millions occupies it for seconds. The footer and the
+//! page headers must also be those of a trace ([`crate::parquet_shape`]).
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
@@ -15,9 +15,9 @@ use crate::parquet_shape::{is_footer, is_page_header};
 
 /// Length of a Parquet file's tail: the footer's length and a magic number.
 const TAIL_BYTES: u64 = 8;
-/// Longest footer, in bytes: that of a trace has some hundred for each column.
+/// Maximum size of the footer, in bytes: that of a trace has a few hundred for each column.
 const MAX_FOOTER_BYTES: u64 = 64 << 20;
-/// Longest header of a page, in bytes.
+/// Maximum size of a page header, in bytes.
 const MAX_PAGE_HEADER_BYTES: usize = 4096;
 
 /// The file.
@@ -25,7 +25,7 @@ const MAX_PAGE_HEADER_BYTES: usize = 4096;
 pub(crate) struct WholeFile(File);
 
 impl WholeFile {
-    /// Opens a file, and looks at its footer.
+    /// Opens a file, and checks its footer.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -35,7 +35,7 @@ impl WholeFile {
         let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
         let start = (length - TAIL_BYTES).checked_sub(footer).filter(|_| footer <= MAX_FOOTER_BYTES);
         let start = start.ok_or_else(|| other("a footer that is longer than its file"))?;
-        // Only now, so that a file of eight bytes gets no more than it has.
+        // Only now, so that a file of eight bytes causes no larger allocation.
         let mut bytes = vec![0; usize::try_from(footer).unwrap_or_default()];
         file.read_exact_at(&mut bytes, start)?;
         if is_footer(&bytes) { Ok(Self(file)) } else { Err(other("a footer that no trace has")) }
@@ -46,7 +46,7 @@ fn other(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 
-/// Reads from a place in the file on.
+/// Reads from a position in the file onwards.
 #[derive(Debug)]
 pub(crate) struct UpToTheEnd<R>(R);
 
@@ -68,7 +68,7 @@ impl Length for WholeFile {
 impl ChunkReader for WholeFile {
     type T = UpToTheEnd<BufReader<File>>;
 
-    /// Asked for the end of the file, and for each page at its header.
+    /// Called for the end of the file, and for each page at its header.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         if start.checked_add(TAIL_BYTES) != Some(self.len()) {
             let mut header = [0; MAX_PAGE_HEADER_BYTES];

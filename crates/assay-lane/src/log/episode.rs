@@ -1,4 +1,4 @@
-//! The messages of an episode's log, in the order of time.
+//! Contents of an episode's log, in the order of writing.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use super::story::{Line, story};
 use super::topics::{LogError, Topic, Topics};
 use crate::Trace;
 
-/// The log of an episode that is run again.
+/// The log of a replayed episode.
 pub(crate) struct EpisodeLog<'a> {
     topics: Topics,
     trace: &'a Trace,
     bodies: Vec<Body>,
     gather: Gather<'a>,
-    /// Remaining lines, the next one last.
+    /// Remaining lines of text, the next one last.
     story: Vec<Line>,
     transforms: Topic<FrameTransforms>,
     joints: Topic<JointStates>,
@@ -33,7 +33,7 @@ pub(crate) struct EpisodeLog<'a> {
 }
 
 impl<'a> EpisodeLog<'a> {
-    /// Starts the log at `path`. The simulation stands at the episode's start.
+    /// Creates the log at `path`. The simulation must be at the episode's start.
     pub(crate) fn create(
         path: &Path,
         scenario: &Scenario,
@@ -82,7 +82,7 @@ impl<'a> EpisodeLog<'a> {
         })
     }
 
-    /// The first physics step of a control step was done: `row` of the trace.
+    /// Writes the state after the first physics step of a control step: `row` of the trace.
     pub(crate) fn begin(&mut self, simulation: &Simulation, row: usize, control_step: usize) -> Result<(), LogError> {
         let time_s = self.trace.columns[0][row];
         let transforms = scene::transforms(simulation, &self.bodies, true, time_s);
@@ -97,20 +97,20 @@ impl<'a> EpisodeLog<'a> {
         Ok(())
     }
 
-    /// A physics step was done.
+    /// Processes a physics step.
     pub(crate) fn step(&mut self, simulation: &Simulation, row: usize) -> Result<(), LogError> {
         let time_s = self.trace.columns[0][row];
         self.gather.add(simulation, time_s);
         while self.story.last().is_some_and(|line| line.time_s <= time_s) {
             if let Some(line) = self.story.pop() {
-                // Never before what was written already.
+                // Never earlier than a message already written.
                 self.topics.write(&mut self.lines, time_s, &line.message())?;
             }
         }
         Ok(())
     }
 
-    /// The last physics step of a control step was done.
+    /// Completes a control step after its last physics step.
     pub(crate) fn end(&mut self, row: usize) -> Result<(), LogError> {
         let time_s = self.trace.columns[0][row];
         let (contacts, signals, clauses) = self.gather.take(row);
@@ -125,7 +125,7 @@ impl<'a> EpisodeLog<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Result<(), LogError> {
-        // Without a physics step there was no moment to tell anything at.
+        // Without a physics step there was no earlier time to write them at.
         while let Some(line) = self.story.pop() {
             self.topics.write(&mut self.lines, line.time_s, &line.message())?;
         }

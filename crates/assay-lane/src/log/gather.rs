@@ -1,4 +1,4 @@
-//! Values gathered over the physics steps of a control step.
+//! Values collected over the physics steps of a control step.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use assay_stl::{Monitor, RunningBounds};
 use super::messages::{ClauseMessage, ContactMessage, Contacts, SignalMessage};
 use crate::Trace;
 
-/// Most pairs of geoms in one message.
+/// Maximum number of geom pairs in one message.
 const MAX_PAIRS: usize = 200;
 
 /// Contacts, signals and clauses since the last message.
@@ -31,7 +31,7 @@ impl<'a> Gather<'a> {
         Self { clauses, columns, since: 0, contacts: BTreeMap::new(), names }
     }
 
-    /// Takes the contacts of the physics step at `time_s`.
+    /// Adds the contacts of the physics step at `time_s`.
     pub(super) fn add(&mut self, simulation: &Simulation, time_s: f64) {
         for contact in simulation.contacts() {
             let known = self.contacts.get(&contact.geoms);
@@ -53,7 +53,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Everything up to row `last`; the next begins after it.
+    /// Returns everything up to row `last`, and starts anew after it.
     pub(super) fn take(&mut self, last: usize) -> (Contacts, Vec<SignalMessage>, Vec<ClauseMessage>) {
         let rows = self.since..=last;
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);

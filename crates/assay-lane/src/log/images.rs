@@ -1,4 +1,4 @@
-//! `images.mcap`: the frames of the video and what the policy's cameras saw, on the clock of the log.
+//! `images.mcap`: the frames of the video and the images from the policy's cameras, with the times of the log.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::topics::{LogError, Topic, Topics, timestamp};
 use crate::Trace;
 use crate::observed_images::ObservedImages;
 
-/// The images of an episode that is run again.
+/// The images of a replayed episode.
 pub(crate) struct ImageLog<'a> {
     topics: Topics,
-    /// Made with the first frame.
+    /// Created with the first frame.
     video: Option<Topic<CompressedVideo>>,
     /// The policy's images, and how many of them are written.
     seen: &'a ObservedImages,
@@ -22,7 +22,7 @@ pub(crate) struct ImageLog<'a> {
 }
 
 impl<'a> ImageLog<'a> {
-    /// Starts the file at `path`.
+    /// Creates the file at `path`.
     pub(crate) fn create(
         path: &Path,
         scenario: &Scenario,
@@ -37,7 +37,7 @@ impl<'a> ImageLog<'a> {
         Ok(Self { topics, video: None, seen, shown: 0, images, camera })
     }
 
-    /// Writes the images that the policy had seen by `time_s`.
+    /// Writes the images that the policy had observed by `time_s`.
     pub(crate) fn show(&mut self, time_s: f64) -> Result<(), LogError> {
         while let Some(image) = self.seen.images.get(self.shown).filter(|image| image.time_s <= time_s) {
             let message = CompressedImage {
@@ -52,7 +52,7 @@ impl<'a> ImageLog<'a> {
         Ok(())
     }
 
-    /// A frame of the video, H.264 in Annex B form.
+    /// Adds a frame of the video, H.264 in Annex B form.
     pub(crate) fn frame(&mut self, time_s: f64, packet: &[u8]) -> Result<(), LogError> {
         let topic = match &mut self.video {
             Some(topic) => topic,

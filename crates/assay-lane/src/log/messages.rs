@@ -1,4 +1,4 @@
-//! Our own messages, where Foxglove has no schema: `package assay`, proto3, each in a file of its name.
+//! Our own messages, where Foxglove has no schema: `package assay`, proto3, each in a file named after it.
 
 use foxglove::{Encode, Schema};
 use prost::Message;
@@ -10,7 +10,7 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, Fi
 struct MessageShape {
     name: &'static str,
     fields: &'static [(&'static str, FieldKind)],
-    /// Messages that fields refer to.
+    /// Messages that its fields refer to.
     parts: &'static [MessageShape],
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Action {
 }
 encode!(Action, MessageShape { name: "Action", fields: &[("values", FieldKind::Doubles)], parts: &[] });
 
-/// Wall-clock time that the policy took for the action.
+/// The policy's wall-clock latency for the action.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Latency {
     #[prost(double, tag = "1")]
@@ -63,7 +63,7 @@ encode!(Latency, MessageShape { name: "Latency", fields: &[("latency_ms", FieldK
 /// A signal over the physics steps of a control step.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SignalMessage {
-    /// At the last of them.
+    /// Value at the last of these steps.
     #[prost(double, tag = "1")]
     pub(crate) value: f64,
     #[prost(double, tag = "2")]
@@ -83,13 +83,13 @@ encode!(
 /// A clause over the physics steps of a control step; everything in the clause's unit.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ClauseMessage {
-    /// Least margin of the clause's condition in them, negative where it is broken.
+    /// Minimum margin of the clause's condition in these steps, negative where it is violated.
     #[prost(double, tag = "1")]
     pub(crate) margin: f64,
-    /// The robustness of the episode can't fall below this any more.
+    /// Lower bound of the episode's final robustness.
     #[prost(double, tag = "2")]
     pub(crate) robustness_lower: f64,
-    /// The robustness of the episode can't rise above this any more; negative: violated for good.
+    /// Upper bound of the episode's final robustness; negative: violated, whatever follows.
     #[prost(double, tag = "3")]
     pub(crate) robustness_upper: f64,
 }
@@ -106,7 +106,7 @@ encode!(
     }
 );
 
-/// Contacts during a control step: for each pair of geoms the moment of the largest force.
+/// Contacts during a control step: for each pair of geoms at the time of its greatest force.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Contacts {
     #[prost(message, repeated, tag = "1")]
@@ -121,7 +121,7 @@ encode!(
     }
 );
 
-/// Two geoms that touch: where (m, world axes), how (unit normal from the first to the second), how hard.
+/// A contact of two geoms: position (m, world axes), unit normal from the first to the second, and force.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ContactMessage {
     #[prost(string, tag = "1")]
@@ -155,7 +155,7 @@ const CONTACT: MessageShape = MessageShape {
 };
 
 impl MessageShape {
-    /// A serialized `FileDescriptorSet`, which is what MCAP wants for a protobuf schema.
+    /// Returns a serialized `FileDescriptorSet`, as MCAP requires for a protobuf schema.
     fn descriptor(&self) -> Vec<u8> {
         let file = FileDescriptorProto {
             name: Some(format!("assay/{}.proto", self.name)),

@@ -1,13 +1,14 @@
-//! `log.mcap`: an episode for viewers such as Foxglove and Rerun. Written from the trace, with what the same physics
-//! run again gives beyond it (poses, contacts). Protobuf throughout: Foxglove's published schemas where there is one,
-//! our own (`messages`) for the rest; each file carries all its schemas.
+//! `log.mcap`: an episode for viewers such as Foxglove and Rerun. Written from the trace, with data that a replay of
+//! the same physics adds (poses, contacts). Protobuf throughout: Foxglove's published schemas where there is one, our
+//! own (`messages`) for the rest; each file contains all its schemas.
 //!
-//! Times are simulated, from 0. Each topic has a message per control step: what is a state is that of the step's start;
-//! what is gathered over its physics steps (contacts, signals, clauses) stands at the last of them.
+//! Times are simulated, from 0. Each topic has a message per control step: states are those at the step's start; values
+//! collected over its physics steps (contacts, signals, clauses) have the time of the last of them.
 //!
-//! It has no images, so that it waits for no renderer. Those stand in `images.mcap`, which viewers open beside it.
+//! It contains no images, so it does not depend on a renderer. Images are in `images.mcap`, which viewers open together
+//! with it.
 //!
-//! Where to begin: `episode` (what is written when), `topics` (the file).
+//! Where to begin: `episode` (the contents and their order), `topics` (the file).
 
 mod episode;
 mod gather;

@@ -9,16 +9,16 @@ use foxglove::messages::{
 use super::topics::timestamp;
 use crate::Trace;
 
-/// Half the side of a plane without an end, in m.
+/// Half the side of an infinite plane, in m.
 const ENDLESS_M: f64 = 10.0;
 /// Thickness of a plane, in m.
 const PLANE_M: f64 = 1e-3;
-/// Most vertices of a mesh that is shown.
+/// Maximum number of vertices of a displayed mesh.
 const MAX_VERTICES: usize = 100_000;
-/// The frame that all others are given in.
+/// The frame in which all others are given.
 pub(super) const WORLD: &str = "world";
 
-/// All visible shapes, each in its body's frame, and how many have none of Foxglove's forms.
+/// Returns all visible shapes, each in its body's frame, and the number of shapes that Foxglove cannot represent.
 pub(super) fn scene(bodies: &[Body]) -> (SceneUpdate, usize) {
     let mut left_out = 0;
     let mut entities = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn scene(bodies: &[Body]) -> (SceneUpdate, usize) {
     (SceneUpdate { deletions: Vec::new(), entities }, left_out)
 }
 
-/// Poses of the bodies that move, or of those that do not.
+/// Returns the poses of the bodies that move, or of those that do not.
 pub(super) fn transforms(simulation: &Simulation, bodies: &[Body], moving: bool, time_s: f64) -> FrameTransforms {
     let named = bodies.iter().enumerate().skip(1).filter(|(_, body)| body.moves == moving);
     let transform = |(index, body): (usize, &Body)| {
@@ -52,7 +52,7 @@ pub(super) fn transforms(simulation: &Simulation, bodies: &[Body], moving: bool,
     FrameTransforms { transforms: named.map(transform).collect() }
 }
 
-/// Joints by name: position and velocity from the trace's `row`, effort from its actuators.
+/// Returns the joints by name: position and velocity from the trace's `row`, effort from their actuators.
 pub(super) fn joint_states(simulation: &Simulation, trace: &Trace, row: usize, time_s: f64) -> JointStates {
     let (qpos, qvel) = (trace.group("qpos"), trace.group("qvel"));
     let forces = simulation.actuator_forces();
@@ -66,7 +66,7 @@ pub(super) fn joint_states(simulation: &Simulation, trace: &Trace, row: usize, t
     JointStates { timestamp: Some(timestamp(time_s)), joints: simulation.joints().into_iter().map(state).collect() }
 }
 
-/// Adds a shape to an entity; false where it can't be shown.
+/// Adds a shape to an entity; returns false if it cannot be represented.
 fn add(entity: &mut SceneEntity, shape: &Shape) -> bool {
     let pose = shape.pose;
     let [r, g, b, a] = shape.rgba.map(f64::from);
@@ -121,7 +121,7 @@ fn posed(pose: BodyPose) -> Pose {
     Pose { position: Some(vector(pose.position)), orientation: Some(quaternion(pose.orientation)) }
 }
 
-/// `pose`, moved along its own z axis.
+/// Returns `pose` moved along its own z axis.
 fn along_z(pose: BodyPose, distance: f64) -> Pose {
     let [w, x, y, z] = pose.orientation;
     let axis = [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)];

@@ -1,4 +1,4 @@
-//! An episode in words: what happened when, as lines of `/log`.
+//! An episode in words: its events with their times, as lines of `/log`.
 
 use assay_model::{EpisodeResult, Level};
 use foxglove::messages::Log;
@@ -6,7 +6,7 @@ use foxglove::messages::log::Level as LogLevel;
 
 use super::topics::timestamp;
 
-/// A line at its time.
+/// A line with its time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line {
     pub(super) time_s: f64,
@@ -30,7 +30,7 @@ impl Line {
     }
 }
 
-/// Start, stages, violations, error and end of `result`, by time; none later than `end_s`.
+/// Returns start, stages, violations, error and end of `result`, ordered by time; none later than `end_s`.
 pub(super) fn story(result: &EpisodeResult, end_s: f64) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in result.stages.iter().filter_map(|stage| stage.time_s.map(|time_s| (time_s, &stage.name))) {

@@ -12,26 +12,26 @@ use foxglove::messages::Timestamp;
 use mcap::records::{MessageHeader, Metadata};
 use mcap::{Attachment, Compression, WriteOptions, Writer};
 
-/// A log that cannot be written.
+/// The reason why a log cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The file system said no.
+    /// A file system error.
     #[error("the log file")]
     Io(#[from] std::io::Error),
-    /// The MCAP writer said no.
+    /// An error of the MCAP writer.
     #[error("the log's MCAP")]
     Mcap(#[from] mcap::McapError),
-    /// A message did not go into protobuf.
+    /// A message could not be encoded as protobuf.
     #[error("a message on {topic}: {message}")]
     Encode {
-        /// Where.
+        /// The topic.
         topic: String,
-        /// Message of the encoder.
+        /// The encoder's message.
         message: String,
     },
 }
 
-/// A topic that messages of type `T` are written to.
+/// A topic for messages of type `T`.
 #[derive(Debug)]
 pub(crate) struct Topic<T> {
     channel: u16,
@@ -50,7 +50,7 @@ impl Topics {
     pub(crate) fn create(path: &Path) -> Result<Self, LogError> {
         let options = WriteOptions::new()
             .compression(Some(Compression::Zstd))
-            // More threads would not finish sooner: the lane has one processor.
+            // More threads would not be faster: the lane has one processor.
             .compression_threads(0)
             .profile("")
             .library(concat!("assay ", env!("CARGO_PKG_VERSION")));
@@ -58,7 +58,7 @@ impl Topics {
         Ok(Self { writer, buffer: Vec::new() })
     }
 
-    /// A new topic; `facts` say what its numbers mean.
+    /// Creates a topic; `facts` describe its numbers.
     pub(crate) fn topic<T: Encode>(&mut self, name: &str, facts: &[(&str, &str)]) -> Result<Topic<T>, LogError> {
         let schema = T::get_schema().map_or(Ok(0), |s| self.writer.add_schema(&s.name, &s.encoding, &s.data))?;
         let facts: BTreeMap<_, _> = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -69,7 +69,7 @@ impl Topics {
     /// Writes a message at simulated time `time_s`.
     pub(crate) fn write<T: Encode>(&mut self, topic: &mut Topic<T>, time_s: f64, message: &T) -> Result<(), LogError> {
         self.buffer.clear();
-        // A vector never lacks room, whatever its length.
+        // A vector never runs out of capacity, whatever the message's length.
         message
             .encode(&mut self.buffer)
             .map_err(|e| LogError::Encode { topic: topic.name.clone(), message: e.to_string() })?;
@@ -81,13 +81,13 @@ impl Topics {
         Ok(())
     }
 
-    /// Facts about the whole file.
+    /// Adds facts about the whole file.
     pub(crate) fn metadata(&mut self, name: &str, facts: &[(String, String)]) -> Result<(), LogError> {
         let metadata = facts.iter().cloned().collect();
         Ok(self.writer.write_metadata(&Metadata { name: name.to_owned(), metadata })?)
     }
 
-    /// A file inside the file.
+    /// Attaches a file.
     pub(crate) fn attach(&mut self, name: &str, media_type: &str, data: &[u8]) -> Result<(), LogError> {
         let (name, media_type) = (name.to_owned(), media_type.to_owned());
         let attachment = Attachment { log_time: 0, create_time: 0, name, media_type, data: Cow::Borrowed(data) };
@@ -100,9 +100,9 @@ impl Topics {
     }
 }
 
-/// Simulated seconds as the schemas want them.
+/// Returns simulated seconds as the schemas' timestamp.
 pub(crate) fn timestamp(time_s: f64) -> Timestamp {
-    // Times are multiples of a physics step of 0.1 ms or more; rounding takes away what adding them up has left.
+    // Times are multiples of a physics step of 0.1 ms or more; rounding removes the error of summing them up.
     let hundreds = (time_s.max(0.0) * 1e7).round();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an episode takes minutes at most")]
     let (seconds, hundreds) = ((hundreds / 1e7).floor() as u32, (hundreds % 1e7) as u32);
