@@ -84,7 +84,7 @@ pub(crate) fn hashes_equal(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.ct_eq(b).into()
 }
 
-/// Creates an API key. The record must be stored with [`assay_store::Records::create_key`], the text shown once.
+/// Creates an API key. The record must be stored with [`assay_store::KeyRecords::create_key`], the text shown once.
 #[must_use]
 pub fn mint(
     entropy: &dyn Entropy,
