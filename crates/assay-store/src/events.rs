@@ -10,8 +10,6 @@ use crate::StoreError;
 /// A change of a job's state, or the end of one of its episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
-    /// Position among the events of all jobs; later events have higher positions.
-    pub event: u64,
     /// The job.
     pub job_id: JobId,
     /// Number within the job, from 1, without gaps.
@@ -30,6 +28,15 @@ pub struct EventRecord {
     pub failure: Option<String>,
 }
 
+/// The position of a reader in the events of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventPosition {
+    /// The job.
+    pub job_id: JobId,
+    /// The number of the last event that the reader has; 0 before the first.
+    pub after: u32,
+}
+
 /// Repository of events. An event is written in the transaction of the change it describes, so there is exactly one for
 /// each change.
 ///
@@ -43,11 +50,9 @@ pub trait EventRecords {
     /// Returns a job's last event; `None` if there is no such job.
     async fn last_event(&self, job: JobId) -> Result<Option<EventRecord>, StoreError>;
 
-    /// Returns the position of the last event of all jobs, 0 before the first.
-    async fn newest_event(&self) -> Result<u64, StoreError>;
-
-    /// Lists the events of all jobs after the position `event`, oldest first, at most `limit`.
-    async fn events_after(&self, event: u64, limit: u32) -> Result<Vec<EventRecord>, StoreError>;
+    /// Lists the events of several jobs after the given positions, at most `limit` in all: job by job in the given
+    /// order, those of a job oldest first.
+    async fn events_of(&self, positions: &[EventPosition], limit: u32) -> Result<Vec<EventRecord>, StoreError>;
 
     /// Returns a channel that is marked when there may be new events. A hint that may be late, missing or wrong; only
     /// the events themselves are authoritative.

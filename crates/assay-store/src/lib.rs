@@ -63,7 +63,7 @@ pub use conclusions::{
 };
 pub use disk_full::is_disk_full;
 pub use error::{DatabaseProblem, StoreError};
-pub use events::{EventRecord, EventRecords};
+pub use events::{EventPosition, EventRecord, EventRecords};
 pub use health::StorageHealth;
 pub use idempotency::{
     IdempotencyClaim, IdempotencyKey, IdempotencyRecords, IdempotencyStart, MAX_RESPONSE_BODY_BYTES,

@@ -65,9 +65,8 @@ impl EventHub {
     ) -> Result<broadcast::Receiver<StreamMessage>, StoreError> {
         let mut jobs = self.0.jobs.lock().await;
         if !jobs.tailed {
-            let newest = self.0.records.newest_event().await?;
             jobs.tailed = true;
-            tokio::spawn(tail::run(Arc::clone(&self.0), newest));
+            tokio::spawn(tail::run(Arc::clone(&self.0)));
         }
         if let Some(channel) = jobs.channels.get(&job) {
             return Ok(channel.sender.subscribe());

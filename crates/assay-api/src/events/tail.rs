@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use assay_store::StoreError;
+use assay_store::{EventPosition, EventRecord, StoreError};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::channels::{HubState, LastProgress, StreamMessage};
+use super::channels::{FollowedJobs, HubState, LastProgress, StreamMessage};
 use super::progress;
 use super::stream_slots::StreamCredential;
-use super::update::EventFrame;
+use super::update::{EventFrame, JobEstimate};
 
 /// Longest time between two reads of the records, for changes without a hint.
 const POLL: Duration = Duration::from_secs(1);
@@ -21,18 +21,21 @@ const SETTLE: Duration = Duration::from_millis(20);
 const CREDENTIALS: Duration = Duration::from_secs(2);
 /// Shortest interval between two rounds of progress.
 const PROGRESS: Duration = Duration::from_secs(1);
+/// Reading new events may take at most one part in this many of the time.
+const SHARE: u32 = 20;
 /// Events read per query.
 const PAGE: u32 = 500;
 
-/// Passes on the events after `cursor`.
-pub(super) async fn run(hub: Arc<HubState>, mut cursor: u64) {
+/// Passes on new events of the followed jobs.
+pub(super) async fn run(hub: Arc<HubState>) {
     let mut changes = hub.records.changes();
+    let mut pause = SETTLE;
     let (mut checked, mut sent) = (Instant::now(), Instant::now());
     loop {
         tokio::select! {
             // A backend that gives no hints is polled.
             changed = timeout(POLL, changes.changed()) => match changed {
-                Ok(Ok(())) => sleep(SETTLE).await,
+                Ok(Ok(())) => sleep(pause).await,
                 Ok(Err(_)) => sleep(POLL).await,
                 Err(_) => {}
             },
@@ -42,9 +45,11 @@ pub(super) async fn run(hub: Arc<HubState>, mut cursor: u64) {
             return end(&hub).await;
         }
         changes.mark_unchanged();
-        if let Err(error) = pass_on(&hub, &mut cursor).await {
+        let begun = Instant::now();
+        if let Err(error) = pass_on(&hub).await {
             error.log("could not read new events; retrying");
         }
+        pause = (begun.elapsed() * SHARE).clamp(SETTLE, POLL);
         if checked.elapsed() >= CREDENTIALS {
             checked = Instant::now();
             recheck_credentials(&hub).await;
@@ -59,24 +64,42 @@ pub(super) async fn run(hub: Arc<HubState>, mut cursor: u64) {
     }
 }
 
-async fn pass_on(hub: &HubState, cursor: &mut u64) -> Result<(), StoreError> {
+async fn pass_on(hub: &HubState) -> Result<(), StoreError> {
     loop {
-        let events = hub.records.events_after(*cursor, PAGE).await?;
-        let mut jobs = hub.jobs.lock().await;
+        let positions = positions(&*hub.jobs.lock().await);
+        if positions.is_empty() {
+            return Ok(());
+        }
+        let events = hub.records.events_of(&positions, PAGE).await?;
         for event in &events {
-            *cursor = event.event;
-            if let Some(channel) = jobs.channels.get_mut(&event.job_id) {
-                // A failed forecast must not delay the event itself.
-                let estimate = progress::estimate(&hub.forecast, event).await.unwrap_or_default();
-                channel.send(StreamMessage::Event(EventFrame::recorded(event, estimate)));
-                channel.last = Some(event.clone());
-                channel.last_progress = LastProgress::of(estimate);
-            }
+            // A failed forecast must not delay the event itself.
+            let estimate = progress::estimate(&hub.forecast, event).await.unwrap_or_default();
+            send(&mut *hub.jobs.lock().await, event, estimate);
         }
         if events.len() < PAGE as usize {
             return Ok(());
         }
     }
+}
+
+/// Returns the position of each followed job.
+fn positions(jobs: &FollowedJobs) -> Vec<EventPosition> {
+    let number = |last: &Option<EventRecord>| last.as_ref().map_or(0, |event| event.number);
+    jobs.channels
+        .iter()
+        .map(|(job_id, channel)| EventPosition { job_id: *job_id, after: number(&channel.last) })
+        .collect()
+}
+
+/// Passes an event on, unless the job's channel was closed meanwhile, or opened anew after the event.
+fn send(jobs: &mut FollowedJobs, event: &EventRecord, estimate: JobEstimate) {
+    let Some(channel) = jobs.channels.get_mut(&event.job_id) else { return };
+    if channel.last.as_ref().is_some_and(|last| last.number >= event.number) {
+        return;
+    }
+    channel.send(StreamMessage::Event(EventFrame::recorded(event, estimate)));
+    channel.last = Some(event.clone());
+    channel.last_progress = LastProgress::of(estimate);
 }
 
 async fn recheck_credentials(hub: &HubState) {

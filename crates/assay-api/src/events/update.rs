@@ -169,7 +169,6 @@ mod tests {
 
     fn event(status: JobStatus) -> EventRecord {
         EventRecord {
-            event: 9,
             job_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             number: 4,
             at: Timestamp::from_second(1_750_000_000).unwrap(),

@@ -7,10 +7,10 @@ use tokio::sync::watch;
 
 use super::SqliteRecords;
 use super::failure::SqlResult;
-use super::row::{all, first, name, parsed, status, time, value};
-use crate::{EventRecord, EventRecords, StoreError};
+use super::row::{all, first, name, parsed, status, time, to_json};
+use crate::{EventPosition, EventRecord, EventRecords, StoreError};
 
-const COLUMNS: &str = "job_id, event, number, at, status, verdict, episodes_done, episodes_total, failure";
+const COLUMNS: &str = "job_id, number, at, status, verdict, episodes_done, episodes_total, failure";
 
 #[async_trait]
 impl EventRecords for SqliteRecords {
@@ -24,14 +24,8 @@ impl EventRecords for SqliteRecords {
         self.read("reading a job's last event", |db| first(db, &sql, [job.to_string()], read))
     }
 
-    async fn newest_event(&self) -> Result<u64, StoreError> {
-        self.read("looking for the newest event", newest)
-    }
-
-    async fn events_after(&self, event: u64, limit: u32) -> Result<Vec<EventRecord>, StoreError> {
-        let after = i64::try_from(event).unwrap_or(i64::MAX);
-        let sql = format!("SELECT {COLUMNS} FROM events WHERE event > ?1 ORDER BY event LIMIT ?2");
-        self.read("reading new events", |db| all(db, &sql, (after, limit), read))
+    async fn events_of(&self, positions: &[EventPosition], limit: u32) -> Result<Vec<EventRecord>, StoreError> {
+        self.read("reading new events", |db| of_jobs(db, positions, limit))
     }
 
     fn changes(&self) -> watch::Receiver<()> {
@@ -39,8 +33,15 @@ impl EventRecords for SqliteRecords {
     }
 }
 
-fn newest(db: &Connection) -> SqlResult<u64> {
-    Ok(value::<Option<i64>>(db, "SELECT max(event) FROM events", [])?.unwrap_or(0).unsigned_abs())
+/// Looks each position up in the index of jobs and numbers: `CROSS JOIN` keeps SQLite from reading all events instead.
+fn of_jobs(db: &Connection, positions: &[EventPosition], limit: u32) -> SqlResult<Vec<EventRecord>> {
+    let positions: Vec<_> = positions.iter().map(|position| (position.job_id, position.after)).collect();
+    let sql = format!(
+        "SELECT {COLUMNS} FROM json_each(?1) AS position CROSS JOIN events
+         ON events.job_id = position.value ->> 0 AND number > position.value ->> 1
+         ORDER BY position.key, number LIMIT ?2"
+    );
+    all(db, &sql, (to_json(&positions)?, limit), read)
 }
 
 fn read(row: &Row<'_>) -> SqlResult<EventRecord> {
@@ -49,7 +50,6 @@ fn read(row: &Row<'_>) -> SqlResult<EventRecord> {
         named.map_err(|e| StoreError::corrupt(name(row), "verdict", e))
     };
     Ok(EventRecord {
-        event: row.get::<_, i64>("event")?.unsigned_abs(),
         job_id: parsed(row, "job_id")?,
         number: row.get("number")?,
         at: time(row, "at")?,

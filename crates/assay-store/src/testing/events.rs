@@ -3,7 +3,7 @@
 use assay_model::{Blame, JobId, JobStatus, Verdict};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
-use crate::{EventRecord, JobFailure, Records};
+use crate::{EventPosition, EventRecord, JobFailure, NewJob, Records};
 
 async fn run_to_judging(records: &dyn Records, id: JobId) {
     for second in 1.. {
@@ -78,20 +78,28 @@ pub(super) async fn are_not_told_twice(records: &dyn Records) {
     assert_eq!(told(&events), [(1, Queued, 0), (2, Running, 0), (3, Running, 1), (4, Cancelled, 1)]);
 }
 
-pub(super) async fn count_over_all_jobs(records: &dyn Records) {
-    assert_eq!(records.newest_event().await.unwrap(), 0);
+pub(super) async fn of_several_jobs_are_read_together(records: &dyn Records) {
     let mut changes = records.changes();
     changes.mark_unchanged();
-    let (first, second) = (job(1, "lab", 1, 1), job(2, "other", 1, 1));
+    let [first, second, third] = [job(1, "lab", 1, 1), job(2, "other", 1, 1), job(3, "lab", 1, 1)];
+    let position = |job: &NewJob, after| EventPosition { job_id: job.header.job_id, after };
     records.create_job(first.clone()).await.unwrap();
     assert!(changes.has_changed().unwrap(), "a hint that something happened");
-    let seen = records.newest_event().await.unwrap();
-    records.create_job(second.clone()).await.unwrap();
-    records.cancel_job(None, first.header.job_id, at(1)).await.unwrap();
-    let new = records.events_after(seen, 100).await.unwrap();
-    let of: Vec<_> = new.iter().map(|event| (event.job_id, event.number)).collect();
-    assert_eq!(of, [(second.header.job_id, 1), (first.header.job_id, 2)]);
-    assert!(new.is_sorted_by(|a, b| a.event < b.event) && new[0].event > seen);
-    assert_eq!(records.newest_event().await.unwrap(), new[1].event);
-    assert_eq!(records.events_after(seen, 1).await.unwrap(), new[..1]);
+    for job in [&second, &third] {
+        records.create_job(job.clone()).await.unwrap();
+    }
+    for job in [&first, &second] {
+        records.cancel_job(None, job.header.job_id, at(1)).await.unwrap();
+    }
+    let of = async |positions: &[EventPosition], limit| {
+        let events = records.events_of(positions, limit).await.unwrap();
+        events.iter().map(|event| (event.job_id, event.number)).collect::<Vec<_>>()
+    };
+    let ids = [&first, &second, &third].map(|job| job.header.job_id);
+    let positions = [position(&second, 0), position(&first, 1), position(&third, 1)];
+    let expected = [(ids[1], 1), (ids[1], 2), (ids[0], 2)];
+    assert_eq!(of(&positions, 100).await, expected, "in the order of the positions");
+    assert_eq!(of(&positions, 2).await, expected[..2]);
+    assert_eq!(of(&[position(&job(9, "lab", 1, 1), 0)], 100).await, [], "an unknown job has none");
+    assert_eq!(of(&[], 100).await, []);
 }

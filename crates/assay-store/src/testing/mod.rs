@@ -76,7 +76,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         events::tell_of_every_change,
         events::tell_why_a_job_failed,
         events::are_not_told_twice,
-        events::count_over_all_jobs,
+        events::of_several_jobs_are_read_together,
         queue_snapshot::tells_who_waits_and_who_works,
         queue_snapshot::tells_how_long_things_take,
         sessions::come_back_as_they_were,
