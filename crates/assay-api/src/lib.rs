@@ -8,7 +8,7 @@
 //! - Every error, also one that a library made, leaves in the one shape, with the request's id.
 //! - No key is ever logged.
 //!
-//! Where to begin: [`AppState`], [`router`], then the table in `routes/mod.rs`.
+//! Where to begin: [`AppState`], [`router`], then the list of endpoints in `routes/list.rs`.
 
 mod account_slots;
 mod boards;

@@ -11,9 +11,8 @@ use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 
 use super::error::{ApiError, ErrorCode};
-use super::rate;
 use crate::keys::{KeyText, PresentedKey, hashes_equal};
-use crate::routes::{self, RateClass};
+use crate::routes::{AccessRules, RateClass};
 use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
 
@@ -65,11 +64,22 @@ impl Caller {
     }
 }
 
+/// The state of [`authenticate`].
+#[derive(Debug, Clone)]
+pub(super) struct Authentication {
+    pub(super) app: App,
+    pub(super) rules: Arc<AccessRules>,
+}
+
 /// Requires a valid key for all paths except public endpoints, and applies the key's rate limits. Of the public
 /// endpoints only pages are counted, for requests with a key or a session.
-pub(super) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let class = rate::rate_class(request.method(), request.uri().path());
-    let is_public = routes::is_public(request.uri().path());
+pub(super) async fn authenticate(
+    State(Authentication { app, rules }): State<Authentication>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let class = rules.rate_class(request.method(), request.uri().path());
+    let is_public = rules.is_public(request.uri().path());
     if is_public && class != RateClass::Pages {
         return next.run(request).await;
     }

@@ -1,4 +1,4 @@
-//! The per-endpoint policy from the table of endpoints: required scope, content negotiation, envelope and entity tag.
+//! The per-endpoint policy from the list of endpoints: required scope, content negotiation, envelope and entity tag.
 //! One layer for all, since each layer costs a few allocations per request.
 
 use std::collections::BTreeSet;
@@ -9,13 +9,14 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use utoipa::openapi::path::Paths;
 
 use super::auth::Caller;
 use super::error::ApiError;
 use super::{accept, cacheable, envelope, unknown_query};
 use crate::routes::{Endpoint, query_parameters};
 
-/// The policy of an endpoint, from its row in the table.
+/// The policy of an endpoint, from the list.
 #[derive(Debug, Clone)]
 pub(super) struct EndpointPolicy {
     scope: Option<Scope>,
@@ -27,8 +28,8 @@ pub(super) struct EndpointPolicy {
 }
 
 impl EndpointPolicy {
-    pub(super) fn of(endpoint: &Endpoint) -> Self {
-        let query = query_parameters(endpoint).map(Arc::new);
+    pub(super) fn of(endpoint: &Endpoint, declared: &Paths) -> Self {
+        let query = query_parameters(endpoint, declared).map(Arc::new);
         let Endpoint { scope, needs_key, json, cacheable, .. } = *endpoint;
         Self { scope, needs_key, json, cacheable, query }
     }
@@ -58,7 +59,8 @@ pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Reque
         true => request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
         false => Vec::new(),
     };
-    let asked = policy.query.map(|known| (known, request.uri().clone()));
+    let has_query = request.uri().query().is_some();
+    let asked = policy.query.filter(|_| has_query).map(|known| (known, request.uri().clone()));
     let mut response = next.run(request).await;
     if wraps {
         response = envelope::wrap(response).await;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_store::KeyId;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
 use super::error::{ApiError, OverLimit};
@@ -101,23 +101,6 @@ impl Admission {
     }
 }
 
-/// Returns the class of a request with a key, also for paths without an endpoint.
-pub(super) fn rate_class(method: &Method, path: &str) -> RateClass {
-    let path = path.strip_prefix("/v1").unwrap_or(path).trim_end_matches('/');
-    match (method, path) {
-        (&Method::GET | &Method::HEAD | &Method::OPTIONS, path) if is_page(path) => RateClass::Pages,
-        (&Method::GET | &Method::HEAD | &Method::OPTIONS, _) => RateClass::Get,
-        (&Method::POST, "/verify") => RateClass::Verify,
-        (&Method::POST, "/submissions") => RateClass::Submit,
-        _ => RateClass::Write,
-    }
-}
-
-/// Returns whether the path is that of an HTML page, or of a script, style or picture of one.
-fn is_page(path: &str) -> bool {
-    path == "/docs" || path.starts_with("/docs/")
-}
-
 fn limit_of(class: RateClass, limits: &RateLimits) -> u32 {
     match class {
         RateClass::Get => limits.get_per_minute,
@@ -133,17 +116,6 @@ fn limit_of(class: RateClass, limits: &RateLimits) -> u32 {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use crate::routes::endpoints;
-
-    #[test]
-    fn classes_are_those_of_the_table() {
-        for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.rate != RateClass::Free) {
-            let method: Method = endpoint.method.parse().unwrap();
-            for path in [endpoint.path.to_owned(), format!("/v1{}", endpoint.path)] {
-                assert_eq!(rate_class(&method, &path), endpoint.rate, "{method} {path}");
-            }
-        }
-    }
 
     #[test]
     fn windows_begin_with_the_minute_and_forget_the_last_one() {

@@ -13,14 +13,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use super::auth::authenticate;
+use super::auth::{Authentication, authenticate};
 use super::cors::cors;
 use super::endpoint_policy::{EndpointPolicy, apply_endpoint_policy};
 use super::error::{ApiError, ErrorCode};
 use super::idempotency::idempotency;
 use super::observe::observe;
 use crate::AppState;
-use crate::routes::table;
+use crate::routes::{self, AccessRules};
 use crate::state::App;
 
 /// Shortest response that is compressed, in bytes.
@@ -31,14 +31,16 @@ const FORM_OVERHEAD: u64 = 1 << 20;
 /// Creates the router with every endpoint, at the base address and under `/v1`.
 pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
-    let routes = table().into_iter().fold(Router::new(), |router, endpoint| {
+    let (endpoints, declared) = (routes::list(), routes::declared_paths());
+    let authentication = Authentication { app: app.clone(), rules: Arc::new(AccessRules::new(&endpoints)) };
+    let routes = endpoints.into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
         let handler = if endpoint.method == "POST" && endpoint.needs_key {
             handler.route_layer(from_fn_with_state(app.clone(), idempotency))
         } else {
             handler
         };
-        let policy = EndpointPolicy::of(&endpoint);
+        let policy = EndpointPolicy::of(&endpoint, &declared);
         let handler = handler.route_layer(from_fn(move |request: Request, next: Next| {
             apply_endpoint_policy(policy.clone(), request, next)
         }));
@@ -57,7 +59,7 @@ pub fn router(state: AppState) -> Router {
                 .layer(CompressionLayer::new().compress_when(worth_compressing()))
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(option_layer(cors(&app.settings)))
-                .layer(from_fn_with_state(app.clone(), authenticate))
+                .layer(from_fn_with_state(authentication, authenticate))
                 // Inside, so that the response to a panic has the rate limit headers too.
                 .layer(CatchPanicLayer::custom(panicked))
                 .layer(DefaultBodyLimit::max(limit)),

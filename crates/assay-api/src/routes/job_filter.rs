@@ -6,8 +6,8 @@ use assay_model::{JobId, JobKind, JobStatus, ScenarioId, Verdict};
 use assay_store::JobFilter;
 use jiff::Timestamp;
 
-use super::query::Query;
 use crate::http::{ApiError, Caller};
+use crate::routes::query::Query;
 
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;

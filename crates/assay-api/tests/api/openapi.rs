@@ -30,7 +30,7 @@ async fn the_document_lists_exactly_the_routes() {
     }
     let served: BTreeSet<_> =
         endpoints().iter().filter(|e| e.documented).map(|e| (e.method.to_owned(), e.path.to_owned())).collect();
-    assert_eq!(described, served, "routes::table and routes::openapi differ");
+    assert_eq!(described, served, "list and document differ");
     for endpoint in endpoints() {
         assert!(endpoint.documented || !endpoint.needs_key, "{endpoint:?} is not documented");
         let needs_none = matches!(endpoint.rate, RateClass::Free | RateClass::Pages);

@@ -1,0 +1,100 @@
+//! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or overall.
+
+use assay_model::{INTERVAL_METHOD, ScenarioId};
+use axum::extract::{RawQuery, State};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::boards::{LeaderboardEntry, combined_board, scenario_board};
+use crate::http::{ApiError, Json};
+use crate::routes::query::Query;
+use crate::state::App;
+
+const DEFAULT_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 100;
+/// The collection whose board is the overall one. It is fixed, so that a new scenario changes nobody's score.
+const OVERALL: &str = "overall";
+
+/// A page of a board, best first.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Leaderboard {
+    scenario: Option<String>,
+    /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is
+    /// of one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
+    collection: Option<String>,
+    /// Number of the season; `null` where there is none, and where several scenarios stand together.
+    season: Option<u32>,
+    /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample
+    /// method for means of bounded values (Waudby-Smith and Ramdas 2024).
+    #[schema(value_type = String)]
+    interval_method: &'static str,
+    entries: Vec<LeaderboardEntry>,
+    total: usize,
+    limit: u32,
+    offset: u32,
+    /// When the last entry came; `null` while there is none.
+    updated_at: Option<Timestamp>,
+}
+
+/// Get a leaderboard
+///
+/// Returns the ranking of one scenario, of one collection, or (without both) of the collection `overall`. Intervals of
+/// scores and ranks hold at 95 %. `scenario` and `collection` exclude each other, and `season` goes with `scenario`; an
+/// unknown scenario or collection has an empty board.
+#[utoipa::path(
+    get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
+    params(
+        ("scenario" = Option<String>, Query, description = "The board of this scenario; not with `collection`", min_length = 1),
+        ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together; `overall` if neither is given", min_length = 1),
+        ("season" = inline(Option<u32>), Query, description = "With `scenario`: one of its seasons; the newest if absent", minimum = 1, maximum = 2_147_483_647),
+        ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, body = Leaderboard), (status = 400)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Leaderboard>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
+    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
+    let number = query.text("season")?.map(|_| query.number("season", 1, 1, i32::MAX.unsigned_abs())).transpose()?;
+    let (scenario, collection) = (query.text("scenario")?, query.text("collection")?);
+    if let (Some(_), Some(collection)) = (scenario, collection) {
+        let message = "a board is of a scenario or of a collection: send one of them";
+        return Err(ApiError::invalid("collection", Some(collection), message));
+    }
+    if let (None, Some(_)) = (scenario, number) {
+        return Err(ApiError::invalid("season", query.text("season")?, "season goes with scenario"));
+    }
+    let has_overall = app.catalog.collections().iter().any(|known| known.id == OVERALL);
+    let collection = collection.or((scenario.is_none() && has_overall).then_some(OVERALL));
+    let (season, lines) = match (scenario, collection) {
+        (Some(id), _) => match id.parse::<ScenarioId>() {
+            Ok(id) => scenario_board(&app, &id, number).await?,
+            Err(_) => (None, Default::default()),
+        },
+        (None, Some(id)) => {
+            let found = app.catalog.collections().iter().find(|collection| collection.id == id);
+            let ids = found.map(|found| found.scenarios.iter().filter_map(|id| id.parse().ok()).collect());
+            (None, combined_board(&app, &format!("collection {id}"), ids.unwrap_or_default()).await?)
+        }
+        (None, None) => {
+            let ids = app.catalog.list().iter().map(|card| card.id.clone()).collect();
+            (None, combined_board(&app, "all", ids).await?)
+        }
+    };
+    let entries = lines.iter().skip(offset as usize).take(limit as usize).cloned().collect();
+    Ok(Json(Leaderboard {
+        scenario: scenario.map(str::to_owned),
+        collection: collection.map(str::to_owned),
+        season,
+        interval_method: INTERVAL_METHOD,
+        entries,
+        total: lines.len(),
+        limit,
+        offset,
+        updated_at: lines.iter().map(LeaderboardEntry::completed_at).max(),
+    }))
+}

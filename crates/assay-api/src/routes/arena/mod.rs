@@ -1,0 +1,4 @@
+//! Seasons and leaderboards: `/seasons`, `/leaderboard`.
+
+pub(in crate::routes) mod leaderboard;
+pub(in crate::routes) mod seasons;

@@ -1,0 +1,32 @@
+//! `GET /community/scenarios/{id}`.
+
+use axum::extract::{Path, RawQuery, State};
+
+use crate::http::{ApiError, Json};
+use crate::routes::community::view::{CommunityScenarioDetail, detail};
+use crate::routes::query::Query;
+use crate::scenario_lookup::{self, PublishedScenario};
+use crate::state::App;
+
+/// Get a published scenario
+///
+/// Returns the highest version, or the one of `version`, with its author's description and the list of all versions.
+/// Answers 410 when it was deleted.
+#[utoipa::path(
+    get, path = "/community/scenarios/{id}", operation_id = "community_scenario", tag = "scenarios",
+    params(
+        ("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100),
+        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+    ),
+    responses((status = 200, body = CommunityScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<CommunityScenarioDetail>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let PublishedScenario { scenario, versions } =
+        scenario_lookup::published(&app, &id, query.text("version")?).await?;
+    Ok(Json(detail(&app, &scenario, versions)))
+}

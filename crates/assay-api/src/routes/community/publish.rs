@@ -1,0 +1,231 @@
+//! `POST /community/scenarios`: takes a scenario as a zip, looks at it while the client waits, and publishes it.
+
+use assay_model::lane::ScenarioFault;
+use assay_model::{AccountId, ScenarioId};
+use assay_scenario::check_tags;
+use assay_store::{NewVersion, PublishOutcome, VersionSource, is_disk_full};
+use axum::Extension;
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+
+use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
+use crate::disk;
+use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
+use crate::routes::community::view::{CommunityScenarioDetail, detail};
+use crate::state::App;
+use crate::upload::{self, SCENARIO_PARTS, UploadForm};
+use crate::{Draft, DraftFailure};
+
+/// The part of the form that errors speak of.
+const FIELD: &str = "scenario";
+
+/// When to try again where no account may publish, in s.
+const DAY_RETRY_S: u64 = 24 * 3600;
+
+/// The parts of the form.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
+pub(in crate::routes) struct PublishForm {
+    /// Zip archive of a scenario's folder: `scenario.toml`, the scene, `README.md`, meshes.
+    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    scenario: Vec<u8>,
+    /// Tags beside those of `scenario.toml`, with commas between them.
+    #[schema(max_length = 4096, nullable = false)]
+    tags: Option<String>,
+}
+
+/// Publish a scenario
+///
+/// Takes a zip archive with `scenario.toml` and its files, compiles it, runs it without a policy and draws it, all in
+/// a jail; the answer waits for that, up to 20 s. What is wrong with the scenario is named by file and key. What is
+/// published can be used at once, by everybody, under the name `ACCOUNT.ID`; a version never changes.
+#[utoipa::path(
+    post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
+    request_body(content = PublishForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 201, description = "Published: it can be used from now on", body = CommunityScenarioDetail,
+            headers(("Location" = String, description = "Where the scenario is"))),
+        (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+) -> Result<Response, ApiError> {
+    // Before the body: who has to wait is told so at once.
+    app.publishing_slots.precheck(&caller.key.account)?;
+    if IdempotencyGuard::of(&request).is_none() {
+        // A request that is sent again gets its first answer, whatever the account has by now.
+        look_at_failures(&app, &caller.key.account).await?;
+    }
+    let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
+    let tags = tags(&form)?;
+    let place = app.publishing_slots.acquire(&caller.key.account)?;
+    // With the place: nothing of this account comes between looking and noting.
+    look_at_failures(&app, &caller.key.account).await?;
+    // On a task of its own: a client that goes away does not leave a scenario half published.
+    let (runner, account) = (app.clone(), caller.key.account.clone());
+    let published = tokio::spawn(async move {
+        let published = publish(&runner, account.clone(), (form, place), tags).await;
+        if published.as_ref().is_err_and(|failed| failed.counts) {
+            runner.records.note_publishing_failure(&account, runner.clock.now()).await?;
+        }
+        published.map_err(|failed| failed.error)
+    })
+    .await;
+    let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
+    let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
+    let body: CommunityScenarioDetail = detail(&app, &scenario, app.records.community_versions(&id).await?);
+    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
+}
+
+/// A publication that came to nothing.
+struct NotPublished {
+    error: ApiError,
+    /// Among those of which an account has only so many.
+    counts: bool,
+}
+
+impl<E: Into<ApiError>> From<E> for NotPublished {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        Self { counts: !error.is_server_error(), error }
+    }
+}
+
+/// Refuses an account whose scenarios were looked at for nothing too often.
+async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError> {
+    let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
+    let failures = app.records.publishing_failures(account, now).await?;
+    let (Some(frees_at), true) = (failures.frees_at, failures.count >= limit) else { return Ok(()) };
+    let over = OverLimit::until("failed_publications_per_day", limit.into(), failures.count.into(), frees_at);
+    let message = format!(
+        "{limit} scenarios of your account were looked at in the last 24 hours and could not be published; try yours with \
+         `assay scenario check` first"
+    );
+    Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)))
+}
+
+/// The tags of the form, checked.
+fn tags(form: &UploadForm) -> Result<Vec<String>, ApiError> {
+    let text = form.text("tags").unwrap_or_default();
+    let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
+    check_tags(&tags).map_err(|problem| ApiError::invalid("tags", Some(text), format!("tags: {problem}")))?;
+    Ok(tags)
+}
+
+/// Looks, keeps, writes down: nothing is listed before its files are on the disk.
+async fn publish(
+    app: &App,
+    account: AccountId,
+    (form, place): (UploadForm, AccountSlot),
+    tags: Vec<String>,
+) -> Result<ScenarioId, NotPublished> {
+    let archive = form.archive().ok_or_else(|| {
+        ApiError::invalid(FIELD, None, "scenario is missing: send a zip archive with scenario.toml in it")
+    })?;
+    let (publisher, owner) = (app.publisher.clone(), account.clone());
+    let draft = blocking(move || publisher.open(&archive, &owner)).await?;
+    let (id, version) = (draft.scenario.id.clone(), draft.scenario.version.clone());
+    let limit = app.settings.account.publications_per_day;
+    // Before the work; the records ask again when it is done.
+    let now = app.clock.now();
+    refuse(app.records.check_publishable(&id, &version, now, limit).await?, (&id, &version), limit, now)?;
+    let (publisher, files) = (app.publisher.clone(), app.scenario_files.clone());
+    let draft = blocking(move || {
+        // Held as long as the work goes on.
+        let _held = (place, form);
+        let picture = publisher.check(&draft)?;
+        let Draft { scenario, .. } = &draft;
+        let robots = scenario.robot_folders();
+        let source = VersionSource { scenario: &scenario.folder, robots: &robots, picture: picture.as_deref() };
+        let kept = files.keep(&scenario.digest, source);
+        kept.map_err(|e| match is_disk_full(&e) {
+            true => DraftFailure::Full,
+            false => DraftFailure::Broken(format!("its files can't be kept: {e}")),
+        })?;
+        Ok(draft)
+    })
+    .await?;
+    let mut all = draft.scenario.tags.clone();
+    all.extend(tags);
+    all.sort();
+    all.dedup();
+    check_tags(&all).map_err(|problem| ApiError::invalid("tags", None, format!("tags: {problem}")))?;
+    let card = draft.scenario.community_card();
+    let now = app.clock.now();
+    let new = NewVersion { account, card, tags: all, published_at: now };
+    refuse(app.records.publish_scenario(new, limit).await?, (&id, &version), limit, now)?;
+    tracing::info!(scenario.id = %id, version, "published");
+    Ok(id)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, DraftFailure> + Send + 'static,
+) -> Result<T, NotPublished> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?;
+    // A check that ended for want of time used all of it, and a scenario can see to that: so it counts, without blame.
+    done.map_err(|failure| match failure {
+        DraftFailure::Busy => NotPublished { error: failed(failure), counts: true },
+        other => failed(other).into(),
+    })
+}
+
+fn failed(failure: DraftFailure) -> ApiError {
+    match failure {
+        DraftFailure::Busy => {
+            let message = "the scenario could not be checked in 20 s: the machine may be too busy, or the world too large; \
+                           try again later (this try counts against failed_publications_per_day)";
+            ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
+        }
+        DraftFailure::Full => disk::full(),
+        DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
+        DraftFailure::Fault(ScenarioFault { file, key, problem }) => {
+            let place = key.as_ref().map_or_else(|| file.clone(), |key| format!("{file}: {key}"));
+            ApiError::invalid(FIELD, None, format!("{place}: {problem}")).in_file(&file, key.as_deref())
+        }
+        DraftFailure::Broken(message) => {
+            ApiError::internal("a scenario could not be looked at", &std::io::Error::other(message))
+        }
+    }
+}
+
+/// For `Retry-After`.
+fn seconds_until(time: Timestamp, now: Timestamp) -> u64 {
+    u64::try_from(time.as_second() - now.as_second()).unwrap_or(1).max(1)
+}
+
+fn refuse(
+    published: PublishOutcome,
+    (id, version): (&ScenarioId, &str),
+    limit: u32,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let message = match published {
+        PublishOutcome::Done => return Ok(()),
+        PublishOutcome::VersionExists => {
+            format!("{id} {version} is published already and stays as it is; give what you changed another version")
+        }
+        PublishOutcome::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
+        PublishOutcome::TooMany { frees_at } => {
+            let most = u64::from(limit);
+            let Some(frees_at) = frees_at else {
+                let over = OverLimit::when("publications_per_day", 0, 0, "when the host raises it");
+                let message = "the host of this service lets no account publish";
+                return Err(ApiError::over_limit(&over, message, DAY_RETRY_S));
+            };
+            let over = OverLimit::until("publications_per_day", most, most, frees_at);
+            let message = format!(
+                "your account published {limit} versions in the last 24 hours; the next may come at {frees_at}"
+            );
+            return Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)));
+        }
+    };
+    Err(ApiError::new(ErrorCode::Conflict, message))
+}

@@ -1,0 +1,79 @@
+//! Published scenarios, as clients see them.
+
+use assay_model::AccountId;
+use assay_store::{CommunityScenario, CommunityVersion};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::routes::present::{self, ScenarioSummary};
+use crate::state::App;
+
+/// A published scenario in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = CommunityScenario)]
+pub(in crate::routes) struct CommunityScenarioView {
+    #[serde(flatten)]
+    summary: ScenarioSummary,
+    /// The account that published it.
+    author: AccountId,
+    /// When this version was published.
+    published_at: Timestamp,
+    /// Verifications on it so far, of any version.
+    evaluations: u64,
+    tags: Vec<String>,
+    /// Address of its picture, good for ten minutes; null where none could be drawn.
+    thumbnail_url: Option<String>,
+}
+
+/// A version.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = CommunityVersion)]
+pub(in crate::routes) struct CommunityVersionView {
+    version: String,
+    /// SHA-256 over the version's files, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    digest: String,
+    published_at: Timestamp,
+}
+
+/// A published scenario with its author's text.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct CommunityScenarioDetail {
+    #[serde(flatten)]
+    entry: CommunityScenarioView,
+    /// Markdown without HTML and images; links lead to web pages.
+    long_description: String,
+    /// All of them, newest first.
+    versions: Vec<CommunityVersionView>,
+}
+
+pub(in crate::routes) fn entry(app: &App, scenario: &CommunityScenario) -> CommunityScenarioView {
+    let digest = &scenario.card.digest;
+    let drawn = app.scenario_files.picture(digest).is_some();
+    let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
+    CommunityScenarioView {
+        summary: present::summary(&scenario.card),
+        author: scenario.account.clone(),
+        published_at: scenario.published_at,
+        evaluations: scenario.evaluations,
+        tags: scenario.tags.clone(),
+        thumbnail_url: drawn.then(address),
+    }
+}
+
+pub(in crate::routes) fn detail(
+    app: &App,
+    scenario: &CommunityScenario,
+    versions: Vec<CommunityVersion>,
+) -> CommunityScenarioDetail {
+    let version = |v: CommunityVersion| CommunityVersionView {
+        version: v.version,
+        digest: v.digest,
+        published_at: v.published_at,
+    };
+    CommunityScenarioDetail {
+        entry: entry(app, scenario),
+        long_description: scenario.card.long_description.clone(),
+        versions: versions.into_iter().map(version).collect(),
+    }
+}

@@ -1,0 +1,133 @@
+//! An endpoint: its method and path, the access to it, its rate class, and its handler.
+
+use assay_model::Scope;
+use axum::routing::MethodRouter;
+
+use crate::state::App;
+
+/// An endpoint as seen by documents and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointInfo {
+    /// `GET`, `POST` or `DELETE`.
+    pub method: &'static str,
+    /// The path, with `{name}` for parameters; also available under `/v1`.
+    pub path: &'static str,
+    /// The scope that a key must have; `None` if no scope is needed.
+    pub scope: Option<Scope>,
+    /// Whether the request needs a valid key. Without a `scope`, a key of any scope will do.
+    pub needs_key: bool,
+    /// The rate limit that requests count against.
+    pub rate: RateClass,
+    /// Whether the OpenAPI document describes it. Only the endpoints that serve the document itself are left out.
+    pub documented: bool,
+    /// Whether responses have an `ETag`, and 304 is the response to a client that has the current one.
+    pub cacheable: bool,
+}
+
+/// A group of requests that share a rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RateClass {
+    /// Not limited: endpoints without a key.
+    Free,
+    /// Reads.
+    Get,
+    /// `POST /verify`.
+    Verify,
+    /// `POST /submissions`.
+    Submit,
+    /// All other changes.
+    Write,
+    /// HTML pages with their scripts, styles and pictures. Counted only for requests with a key or a session.
+    Pages,
+}
+
+impl RateClass {
+    /// All classes.
+    pub(crate) const ALL: [Self; 6] = [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Write, Self::Pages];
+}
+
+/// An entry in the list of endpoints.
+pub(crate) struct Endpoint {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) scope: Option<Scope>,
+    pub(crate) needs_key: bool,
+    pub(crate) rate: RateClass,
+    /// Whether responses are JSON, so that an `Accept` header that excludes it is rejected. Other endpoints examine the
+    /// header themselves.
+    pub(crate) json: bool,
+    /// Whether responses have an entity tag.
+    pub(crate) cacheable: bool,
+    pub(crate) documented: bool,
+    pub(crate) handler: fn() -> MethodRouter<App>,
+}
+
+impl Endpoint {
+    const fn new(method: &'static str, path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self {
+            method,
+            path,
+            scope: None,
+            needs_key: false,
+            rate: RateClass::Free,
+            json: true,
+            cacheable: false,
+            documented: true,
+            handler,
+        }
+    }
+
+    /// Creates a GET endpoint that needs no key and responds with JSON.
+    pub(super) const fn get(path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self::new("GET", path, handler)
+    }
+
+    /// Creates a POST endpoint that needs no key and responds with JSON.
+    pub(super) const fn post(path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self::new("POST", path, handler)
+    }
+
+    /// Creates a DELETE endpoint that needs no key and responds with JSON.
+    pub(super) const fn delete(path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self::new("DELETE", path, handler)
+    }
+
+    /// Requires a key with this scope.
+    pub(super) fn scope(self, scope: Scope) -> Self {
+        Self { scope: Some(scope), ..self.any_key() }
+    }
+
+    /// Requires a key of any scope.
+    pub(super) fn any_key(self) -> Self {
+        Self { needs_key: true, rate: default_rate(self.method), ..self }
+    }
+
+    /// Counts requests against another rate limit than the method's.
+    pub(super) const fn rate(self, rate: RateClass) -> Self {
+        Self { rate, ..self }
+    }
+
+    /// Declares that responses are not, or not always, JSON.
+    pub(super) const fn not_json(self) -> Self {
+        Self { json: false, ..self }
+    }
+
+    /// Adds entity tags to the responses.
+    pub(super) const fn cacheable(self) -> Self {
+        Self { cacheable: true, ..self }
+    }
+
+    /// Returns what documents and tests see of it.
+    pub(crate) const fn info(&self) -> EndpointInfo {
+        let Self { method, path, scope, needs_key, rate, documented, cacheable, .. } = *self;
+        EndpointInfo { method, path, scope, needs_key, rate, documented, cacheable }
+    }
+}
+
+/// Returns the rate class of requests with this method, unless the list names another.
+pub(super) fn default_rate(method: &str) -> RateClass {
+    match method {
+        "GET" | "HEAD" | "OPTIONS" => RateClass::Get,
+        _ => RateClass::Write,
+    }
+}

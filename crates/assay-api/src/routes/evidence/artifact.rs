@@ -1,0 +1,168 @@
+//! `GET /artifacts/{job_id}/{sha256}/{name}`: a file of evidence, by a signed address. No key: who has the address may
+//! read the file, for as long as it is good. What an artifact holds was written by strangers' programs, so a browser
+//! may play a video and save everything else, and run nothing.
+
+use assay_model::JobId;
+use assay_store::{BlobError, Blobs};
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::http::range::{RequestedRange, parse_range};
+use crate::http::{ApiError, ErrorCode};
+use crate::routes::erased;
+use crate::signed_urls::LIFETIME;
+use crate::state::App;
+
+/// The signed query parameters besides the path.
+#[derive(Debug, Deserialize)]
+pub(in crate::routes) struct Signature {
+    #[serde(deserialize_with = "as_written")]
+    pub(in crate::routes) expires: i64,
+    pub(in crate::routes) signature: String,
+}
+
+/// Reads the time only as the service writes it: of a signed address there is one text, without `+` and leading zeros.
+fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text);
+    seconds.ok_or_else(|| D::Error::custom("not a time as this service writes it"))
+}
+
+/// Download a file of evidence
+///
+/// The addresses stand in a job's `evidence`, `log_url` and `video_url`. Each is signed, holds for ten minutes and
+/// needs no key, so that a browser or a viewer can open it. Ranges are answered; the bytes have the SHA-256 of the
+/// address.
+#[utoipa::path(
+    get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
+    params(
+        ("job_id" = uuid::Uuid, Path, description = "Whose evidence"),
+        ("sha256" = String, Path, description = "Hash of the file's bytes, which is also its ETag", pattern = "^[0-9a-f]{64}$"),
+        ("name" = String, Path, description = "Name for a download", min_length = 1),
+        ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds", minimum = 0),
+        ("signature" = String, Query, description = "Ours; addresses stand in the job object", pattern = "^[0-9a-f]{64}$"),
+    ),
+    responses(
+        (status = 200, description = "The file; takes Range, If-Range and If-None-Match", content_type = "application/octet-stream"),
+        (status = 206, description = "The bytes of the range", content_type = "application/octet-stream"),
+        (status = 304, description = "The client has it already"),
+        (status = 403), (status = 404), (status = 410), (status = 416),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Path((job, sha256, name)): Path<(String, String, String)>,
+    query: Result<Query<Signature>, QueryRejection>,
+    request: HeaderMap,
+) -> Result<Response, ApiError> {
+    let Ok(Query(Signature { expires, signature })) = query else { return Err(unsigned()) };
+    let job: JobId = job.parse().map_err(|_| unsigned())?;
+    if !app.signer.is_valid(&format!("/artifacts/{job}/{sha256}/{name}"), expires, &signature) {
+        return Err(unsigned());
+    }
+    if expires <= app.clock.now().as_second() {
+        return Err(ApiError::new(
+            ErrorCode::Forbidden,
+            "this address has expired; ask for the job again to get a new one",
+        ));
+    }
+    let length = match app.blobs.size(job, &sha256).await {
+        Err(BlobError::Missing) => return Err(missing(&app, job).await),
+        size => size.map_err(failed)?,
+    };
+    let etag = format!("\"{sha256}\"");
+    let mut response = Response::builder();
+    if let Some(headers) = response.headers_mut() {
+        describe(headers, &etag, &name);
+    }
+    let built = |response: axum::http::response::Builder, body| {
+        response.body(body).map_err(|e| ApiError::internal("an answer with an artifact", &e))
+    };
+    if text(&request, &header::IF_NONE_MATCH).is_some_and(|known| matches_etag(known, &etag)) {
+        return built(response.status(StatusCode::NOT_MODIFIED), Body::empty());
+    }
+    // A range of something else than the client has begun to read would not fit.
+    let fits = text(&request, &header::IF_RANGE).is_none_or(|known| known == etag);
+    let range = match parse_range(text(&request, &header::RANGE).filter(|_| fits), length) {
+        RequestedRange::Nothing => {
+            let all =
+                HeaderValue::from_str(&format!("bytes */{length}")).unwrap_or(HeaderValue::from_static("bytes */*"));
+            let message = format!("the file has {length} bytes, none of them in this range");
+            return Err(ApiError::new(ErrorCode::RangeNotSatisfiable, message).with_header(header::CONTENT_RANGE, all));
+        }
+        RequestedRange::All => 0..length,
+        RequestedRange::Part(part) => {
+            let content = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+            response = response.status(StatusCode::PARTIAL_CONTENT).header(header::CONTENT_RANGE, content);
+            part
+        }
+    };
+    let response = response.header(header::CONTENT_LENGTH, range.end - range.start);
+    built(response, body(&app.blobs, job, &sha256, range).await?)
+}
+
+async fn body(blobs: &Blobs, job: JobId, sha256: &str, range: std::ops::Range<u64>) -> Result<Body, ApiError> {
+    if range.is_empty() {
+        return Ok(Body::empty());
+    }
+    Ok(Body::from_stream(blobs.read(job, sha256, range).await.map_err(failed)?))
+}
+
+fn describe(headers: &mut HeaderMap, etag: &str, name: &str) {
+    let video = name.ends_with(".mp4");
+    let disposition = if video {
+        "inline".to_owned()
+    } else {
+        format!("attachment; filename=\"{}\"", name.replace(['"', '\\'], "_"))
+    };
+    let age = format!("private, max-age={}", LIFETIME.as_secs());
+    let texts = [(header::ETAG, etag), (header::CONTENT_DISPOSITION, &disposition), (header::CACHE_CONTROL, &age)];
+    for (name, text) in texts {
+        if let Ok(value) = HeaderValue::from_str(text) {
+            headers.insert(name, value);
+        }
+    }
+    let kind = if video { "video/mp4" } else { "application/octet-stream" };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// `If-None-Match`: a list of tags, weak ones too, or `*` (RFC 9110, 13.1.2).
+fn matches_etag(known: &str, etag: &str) -> bool {
+    known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+}
+
+pub(in crate::routes) fn unsigned() -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, "this address is not one that the service gave out")
+}
+
+/// Returns the error for a missing artifact.
+async fn missing(app: &App, job: JobId) -> ApiError {
+    let removed = match app.records.job(None, job).await {
+        Ok(record) => record.map(|record| record.removed).unwrap_or_default(),
+        Err(error) => return error.into(),
+    };
+    match (removed.erased_at, removed.evidence_at) {
+        (Some(at), _) => erased::erased(at),
+        (None, Some(at)) => erased::gone("the job's evidence was removed; its report stays", at),
+        (None, None) => ApiError::not_found("artifact"),
+    }
+}
+
+fn failed(error: BlobError) -> ApiError {
+    match error {
+        BlobError::Missing | BlobError::Name(_) => ApiError::not_found("artifact"),
+        other => ApiError::internal("an artifact could not be read", &other),
+    }
+}

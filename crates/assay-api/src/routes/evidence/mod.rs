@@ -1,0 +1,4 @@
+//! Files at signed or public addresses: `/artifacts`, `/thumbnails`.
+
+pub(in crate::routes) mod artifact;
+pub(in crate::routes) mod thumbnail;

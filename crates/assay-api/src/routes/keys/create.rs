@@ -1,0 +1,97 @@
+//! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere
+//! else.
+
+use assay_model::{AccountId, Scope, Scopes};
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
+use crate::keys::{KeyText, mint};
+use crate::routes::keys::list::KeyView;
+use crate::state::App;
+
+/// Longest name, in characters.
+const MAX_NAME_CHARS: usize = 100;
+
+/// The key to create.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct NewKey {
+    /// The owner's name for it: 1 to 100 characters, some of which can be seen.
+    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
+    name: String,
+    /// Its scopes; at most those of the key that creates it.
+    #[schema(min_items = 1)]
+    scopes: Vec<Scope>,
+    /// Whose key it is; one's own account if absent.
+    #[serde(default)]
+    account: Option<AccountId>,
+    /// From when on it is refused; never if absent.
+    #[serde(default)]
+    expires_at: Option<Timestamp>,
+}
+
+/// A new key with its secret, and what is kept of it.
+pub(in crate::routes) type CreatedKeyResponse = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
+
+/// A new key.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct CreatedKey {
+    /// The whole key, shown only in the first answer: null in those that repeat it.
+    key: Option<String>,
+    #[serde(flatten)]
+    shown: KeyView,
+}
+
+/// Create an API key
+///
+/// Returns the secret once; only its hash is kept. The new key may be of any account; it can have no scope that the key
+/// that asks lacks (403).
+#[utoipa::path(
+    post, path = "/keys", operation_id = "create_key", tag = "keys",
+    request_body(content = NewKey),
+    responses((status = 201, body = CreatedKey), (status = 400), (status = 408), (status = 413), (status = 415)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<CreatedKeyResponse, ApiError> {
+    let wish: NewKey = read_body(&json_body(&app, request).await?, false)?;
+    let now = app.clock.now();
+    let scopes: Scopes = wish.scopes.into_iter().collect();
+    let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        let message = format!("name must have 1 to {MAX_NAME_CHARS} characters of text");
+        return Err(ApiError::invalid("name", Some(&wish.name), message));
+    }
+    if scopes.is_empty() {
+        return Err(ApiError::invalid("scopes", None, "scopes is empty: name at least one"));
+    }
+    if let Some(lacking) = scopes.iter().find(|scope| !caller.has(*scope)) {
+        return Err(ApiError::new(
+            ErrorCode::Forbidden,
+            format!("the key lacks the scope {lacking}, so it can't give it"),
+        ));
+    }
+    if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
+        return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at has passed already"));
+    }
+    let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
+    caller.audit(&account, "made a key");
+    let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
+    let shown = KeyView::from(&record);
+    app.records.create_key(record).await?;
+    answer(&key, shown)
+}
+
+/// The answer with the key, and the one without that is kept for an idempotency key.
+pub(in crate::routes) fn answer(key: &KeyText, shown: KeyView) -> Result<CreatedKeyResponse, ApiError> {
+    let hidden = CreatedKey { key: None, shown };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;
+    let created = CreatedKey { key: Some(key.reveal().to_owned()), ..hidden };
+    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
+}

@@ -1,0 +1,36 @@
+//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a
+//! service can always be administered through its API.
+
+use assay_store::{KeyId, RevokeOutcome};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::state::App;
+
+/// Revoke an API key
+///
+/// Ends a key of any account and its sessions at once. The last valid admin key cannot be revoked (409). Doing it again
+/// is harmless.
+#[utoipa::path(
+    delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
+    params(("id" = String, Path, description = "The part of the key between the underscores", pattern = "^[0-9a-z]{1,32}$")),
+    responses((status = 204, description = "Revoked"), (status = 400), (status = 404), (status = 409)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let missing = || ApiError::not_found("key");
+    let id = KeyId::parse(&id).ok_or_else(missing)?;
+    let key = app.records.key(&id).await?.ok_or_else(missing)?;
+    caller.audit(&key.account, "revoked a key");
+    if app.records.revoke_key_unless_last_admin(&id, app.clock.now()).await? == RevokeOutcome::LastAdmin {
+        let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
+        return Err(ApiError::new(ErrorCode::Conflict, message));
+    }
+    app.events.recheck_streams();
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,46 @@
+//! `POST /keys/rotate`: puts a new key in the place of the one that asks, with the same account, name, scopes and
+//! expiry. The old one is refused from then on, with the sessions and streams that were opened with it.
+
+use assay_store::KeyRecord;
+use axum::Extension;
+use axum::extract::{Request, State};
+
+use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
+use crate::keys::mint;
+use crate::routes::keys::create::{CreatedKey, CreatedKeyResponse, answer};
+use crate::routes::keys::list::KeyView;
+use crate::state::App;
+
+/// Rotate the key of the request
+///
+/// Puts a new key in the place of the one that asks: the same account, name, scopes and expiry. The old one is refused
+/// from then on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
+#[utoipa::path(
+    post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
+    responses((status = 201, description = "The key that takes the place of the one that asked", body = CreatedKey)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<CreatedKeyResponse, ApiError> {
+    if caller.session.is_some() {
+        let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
+    }
+    if let Some(once) = IdempotencyGuard::of(&request) {
+        // Another key of the account that uses the same text asks for something else.
+        once.begin(|content| content.add(caller.key.id.as_str().as_bytes())).await?;
+    }
+    let KeyRecord { id, account, name, scopes, expires_at, .. } = &*caller.key;
+    let now = app.clock.now();
+    let (key, record) = mint(&*app.entropy, now, account.clone(), name, scopes.clone(), *expires_at);
+    let shown = KeyView::from(&record);
+    if !app.records.rotate_key(id, record, now).await? {
+        return Err(ApiError::unauthorized("the API key was revoked"));
+    }
+    app.rate.carry_over(id, key.id());
+    tracing::info!(key.id = %id, key.new = %key.id(), "a key was rotated");
+    app.events.recheck_streams();
+    answer(&key, shown)
+}

@@ -1,0 +1,117 @@
+//! The list of endpoints. The router, the OpenAPI document, the scopes and the rate classes all come from it.
+
+use assay_model::Scope;
+use utoipa::OpenApi;
+
+use super::endpoint::{Endpoint, EndpointInfo, RateClass};
+use super::{
+    arena, collections, community, evidence, keys, openapi, scenarios, service, session, submissions, verify, webhooks,
+};
+use crate::http::ErrorResponse;
+use crate::webhooks::WebhookMessage;
+
+/// Returns all endpoints.
+#[must_use]
+pub fn endpoints() -> Vec<EndpointInfo> {
+    list().iter().map(Endpoint::info).collect()
+}
+
+/// Defines [`list`] and [`Declared`]. Each row has a method, a path, a handler, and what deviates from an endpoint that
+/// needs no key and responds with JSON.
+macro_rules! endpoints {
+    (
+        documented { $($method:ident($path:literal, $($handler:ident)::+) $(.$set:ident($($value:expr)?))* ;)* }
+        undocumented { $($hidden:ident($hidden_path:literal, $($hidden_handler:ident)::+) $(.$hidden_set:ident($($hidden_value:expr)?))* ;)* }
+    ) => {
+        /// Returns the list of endpoints, the documented ones in the order of the OpenAPI document.
+        pub(crate) fn list() -> Vec<Endpoint> {
+            vec![
+                $(Endpoint::$method($path, || axum::routing::$method($($handler)::+)) $(.$set($($value)?))*,)*
+                $(Endpoint {
+                    documented: false,
+                    ..Endpoint::$hidden($hidden_path, || axum::routing::$hidden($($hidden_handler)::+))
+                        $(.$hidden_set($($hidden_value)?))*
+                },)*
+            ]
+        }
+
+        /// The declarations of the documented handlers.
+        #[derive(OpenApi)]
+        #[openapi(
+            info(
+                title = "assay",
+                contact(name = "The operator of this service"),
+                license(name = "Apache-2.0", identifier = "Apache-2.0"),
+            ),
+            paths($($($handler)::+),*),
+            components(schemas(ErrorResponse, WebhookMessage))
+        )]
+        pub(super) struct Declared;
+    };
+}
+
+// The order is that in which clients need them.
+endpoints! {
+documented {
+    post("/verify", verify::create::handle).scope(Scope::Verify).rate(RateClass::Verify);
+    post("/preflight", verify::preflight::handle).scope(Scope::Verify);
+    get("/verify/{job_id}", verify::get::handle).scope(Scope::Read);
+    get("/verify/{job_id}/events", verify::events::handle).scope(Scope::Read).not_json();
+    get("/verify/{job_id}/episodes", verify::episodes::handle).scope(Scope::Read);
+    get("/verify/{job_id}/report", verify::report::page).scope(Scope::Read).not_json();
+    get("/verify/{job_id}/report.json", verify::report::document).scope(Scope::Read).cacheable();
+    get("/verify/{job_id}/attestation", verify::attestation::handle).scope(Scope::Read).cacheable();
+    get("/artifacts/{job_id}/{sha256}/{name}", evidence::artifact::handle).not_json();
+    get("/verify", verify::list::handle).scope(Scope::Read);
+    post("/verify/{job_id}/cancel", verify::cancel::handle).scope(Scope::Verify);
+    post("/verify/{job_id}/replay", verify::replay::handle).scope(Scope::Verify);
+    post("/verify/{job_id}/review", verify::review::handle).scope(Scope::Review);
+    delete("/verify/{job_id}", verify::erase::handle).scope(Scope::Verify);
+    get("/scenarios", scenarios::list::handle).scope(Scope::Read).cacheable();
+    get("/scenarios/{id}", scenarios::get::handle).scope(Scope::Read).cacheable();
+    get("/scenarios/{id}/spec", scenarios::spec::handle).scope(Scope::Read).cacheable();
+    get("/collections", collections::list::handle).scope(Scope::Read).cacheable();
+    get("/collections/{id}", collections::get::handle).scope(Scope::Read).cacheable();
+    get("/community/scenarios", community::list::handle).scope(Scope::Read);
+    get("/community/scenarios/{id}", community::get::handle).scope(Scope::Read);
+    get("/thumbnails/{digest}", evidence::thumbnail::handle).not_json();
+    post("/community/scenarios", community::publish::handle).scope(Scope::Publish);
+    delete("/community/scenarios/{id}", community::delete::handle).scope(Scope::Publish);
+    get("/seasons", arena::seasons::handle).scope(Scope::Read).cacheable();
+    post("/submissions", submissions::create::handle).scope(Scope::Submit).rate(RateClass::Submit);
+    get("/submissions/{id}", submissions::get::handle).scope(Scope::Read);
+    get("/submissions/{id}/events", submissions::events::handle).scope(Scope::Read).not_json();
+    get("/leaderboard", arena::leaderboard::handle).scope(Scope::Read).cacheable();
+    get("/submissions", submissions::list::handle).scope(Scope::Read);
+    post("/submissions/{id}/choose", submissions::choose::handle).scope(Scope::Submit);
+    post("/submissions/{id}/cancel", submissions::cancel::handle).scope(Scope::Submit);
+    get("/submissions/{id}/episodes", submissions::episodes::handle).scope(Scope::Read);
+    get("/submissions/{id}/report", submissions::report::page).scope(Scope::Read).not_json();
+    get("/submissions/{id}/report.json", submissions::report::document).scope(Scope::Read);
+    get("/submissions/{id}/attestation", submissions::attestation::handle).scope(Scope::Read);
+    post("/submissions/{id}/replay", submissions::replay::handle).scope(Scope::Submit);
+    delete("/submissions/{id}", submissions::erase::handle).scope(Scope::Submit);
+    // For keys that verify or submit.
+    post("/webhooks/secret", webhooks::secret::handle).any_key();
+    get("/webhooks/deliveries", webhooks::deliveries::handle).scope(Scope::Read);
+    post("/keys", keys::create::handle).scope(Scope::Admin);
+    get("/keys", keys::list::handle).scope(Scope::Admin);
+    // Any key may do that to itself.
+    post("/keys/rotate", keys::rotate::handle).any_key();
+    delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
+    post("/session", session::create::handle);
+    get("/session", session::create::show);
+    delete("/session", session::delete::handle);
+    get("/", service::index::handle);
+    get("/healthz", service::health::alive);
+    get("/readyz", service::health::ready);
+    get("/metrics", service::metrics::handle).not_json();
+    get("/.well-known/assay-keys.json", service::signing_keys::handle).cacheable();
+}
+undocumented {
+    get("/openapi.json", openapi::document::handle).cacheable();
+    get("/docs", service::docs::index).rate(RateClass::Pages).not_json();
+    get("/docs/", service::docs::folder).rate(RateClass::Pages).not_json();
+    get("/docs/{file}", service::docs::file).rate(RateClass::Pages).not_json();
+}
+}

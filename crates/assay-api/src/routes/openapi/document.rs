@@ -1,0 +1,253 @@
+//! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds
+//! for every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{ParameterIn, Paths};
+
+use super::errors::ERRORS;
+use super::{examples, introduction, links, webhooks};
+use crate::ApiSettings;
+use crate::http::Json;
+use crate::routes::endpoint::{Endpoint, EndpointInfo};
+use crate::routes::list::{Declared, endpoints};
+use crate::state::App;
+
+/// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
+const WITH_OPTIONAL_FIELDS: [&str; 7] =
+    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
+
+/// Forms whose parts are all named: others are refused.
+const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
+
+pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Value> {
+    Json(document(&app.settings))
+}
+
+/// Returns the declared paths of all documented endpoints.
+pub(crate) fn declared_paths() -> Paths {
+    Declared::openapi().paths
+}
+
+/// Returns the parameters that the query of an endpoint may have; `None` if it is not declared.
+pub(crate) fn query_parameters(endpoint: &Endpoint, declared: &Paths) -> Option<BTreeSet<String>> {
+    let item = declared.paths.get(endpoint.path)?;
+    let operation = match endpoint.method {
+        "GET" => item.get.as_ref(),
+        "POST" => item.post.as_ref(),
+        "DELETE" => item.delete.as_ref(),
+        _ => None,
+    }?;
+    let declared = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+        RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(parameter.name.clone()),
+        _ => None,
+    });
+    let mut names: BTreeSet<String> = declared.collect();
+    if endpoint.json {
+        names.insert("envelope".to_owned());
+    }
+    Some(names)
+}
+
+/// The whole document.
+fn document(settings: &ApiSettings) -> Value {
+    let mut document = serde_json::to_value(Declared::openapi()).unwrap_or_default();
+    document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
+    document["info"]["description"] = json!(introduction::description(settings));
+    document["tags"] = introduction::tags();
+    let base = settings.address("").trim_end_matches('/').to_owned();
+    let root = if base.is_empty() { "/".to_owned() } else { base.clone() };
+    document["servers"] = json!([{ "url": root }, { "url": format!("{base}/v1") }]);
+    document["components"]["securitySchemes"] = json!({
+        "key": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key: `Authorization: Bearer assay_<id>_<secret>`",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "assay_session",
+            "description": "A browser that signed in (POST /session); changes also need its X-CSRF-Token. The header \
+                            Authorization counts where both are there",
+        },
+    });
+    document["components"]["headers"] = headers();
+    document["components"]["parameters"] = json!({ "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The client's own name for this request, such as a UUID. Sent again under the same key within 24 h \
+            by the same account, it is not done again and gets the first answer; a key of another request, or of one \
+            that is still being done, is a CONFLICT. A request that was refused frees its key.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
+    } });
+    document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
+    for (position, endpoint) in endpoints().into_iter().filter(|e| e.documented).enumerate() {
+        let method = endpoint.method.to_ascii_lowercase();
+        if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
+            operation["x-position"] = json!(position);
+            complete(operation, &endpoint);
+            links::add(operation);
+        }
+    }
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        for (_, schema) in schemas.iter_mut().filter(|(name, _)| !WITH_OPTIONAL_FIELDS.contains(&name.as_str())) {
+            require_all(schema);
+        }
+    }
+    for form in FORMS {
+        document["components"]["schemas"][form]["additionalProperties"] = json!(false);
+    }
+    document["webhooks"] = webhooks::section();
+    let parts = &mut document["components"]["schemas"]["VerifyForm"]["properties"];
+    parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
+    parts["seed"]["maximum"] = json!(u64::MAX);
+    plain_formats(&mut document);
+    document
+}
+
+/// Those that stand on many answers.
+fn headers() -> Value {
+    let number = |description: &str| {
+        let schema = json!({ "type": "integer", "minimum": 0 });
+        json!({ "description": description, "required": true, "schema": schema })
+    };
+    json!({
+        "RequestId": {
+            "description": "Stands in the log with everything that the request did",
+            "required": true,
+            "schema": { "type": "string", "format": "uuid" },
+        },
+        "Replayed": {
+            "description": "`true` on the first answer to this request, given again for its Idempotency-Key",
+            "schema": { "type": "string", "const": "true" },
+        },
+        "RateLimit": number("Requests of this kind that the key may send in a window of 60 s"),
+        "RateRemaining": number("How many of them are left"),
+        "RateReset": number("When the window ends, in Unix seconds"),
+        "RetryAfter": number("Seconds after which to try again"),
+    })
+}
+
+/// The registry of formats knows `uint32`; the library writes `u-int32`.
+fn plain_formats(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(format)) = fields.get_mut("format")
+                && let Some(bits) = format.strip_prefix("u-int")
+            {
+                *format = format!("uint{bits}");
+            }
+            fields.values_mut().for_each(plain_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain_formats),
+        _ => {}
+    }
+}
+
+/// Adds what the table and the layers around every handler decide.
+fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
+    operation["security"] = match endpoint.scope {
+        Some(_) => json!([{ "key": [] }, { "session": [] }]),
+        // It is about the key itself, which a browser's session does not show.
+        None if endpoint.needs_key => json!([{ "key": [] }]),
+        None => json!([]),
+    };
+    if let Some(scope) = endpoint.scope {
+        operation["x-scope"] = json!(scope.as_str());
+    }
+    if let Some(needed) = needed(endpoint) {
+        let described = operation["description"].as_str().unwrap_or_default();
+        operation["description"] = json!(format!("{described}\n\n{needed}"));
+    }
+    let mut added = vec!["406", "500", "503"];
+    let once = endpoint.method == "POST" && endpoint.needs_key;
+    if once {
+        added.extend(["400", "409"]);
+        let parameter = json!({ "$ref": "#/components/parameters/IdempotencyKey" });
+        match operation.get_mut("parameters").and_then(Value::as_array_mut) {
+            Some(parameters) => parameters.push(parameter),
+            None => operation["parameters"] = json!([parameter]),
+        }
+    }
+    if endpoint.needs_key {
+        added.extend(["401", "403", "429"]);
+    }
+    let responses = &mut operation["responses"];
+    if let Some(stream) = responses.pointer_mut("/200/content/text~1event-stream/schema") {
+        *stream = event(&stream.take());
+    }
+    if endpoint.cacheable {
+        responses["304"] =
+            json!({ "description": "The client has it already: its `If-None-Match` names the answer's `ETag`" });
+    }
+    for (status, meaning) in ERRORS {
+        if added.contains(&status) || responses.get(status).is_some() {
+            responses[status] = json!({
+                "description": meaning,
+                "content": { "application/json": {
+                    "schema": { "$ref": "#/components/schemas/ErrorAnswer" },
+                    "example": examples::error(meaning),
+                } },
+            });
+        }
+    }
+    examples::add(operation);
+    if let Some(responses) = operation["responses"].as_object_mut() {
+        for (status, response) in responses {
+            let header = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+            response["headers"]["X-Request-Id"] = header("RequestId");
+            if once && status.starts_with('2') {
+                response["headers"]["Idempotency-Replayed"] = header("Replayed");
+            }
+            if endpoint.needs_key && status != "401" {
+                response["headers"]["X-RateLimit-Limit"] = header("RateLimit");
+                response["headers"]["X-RateLimit-Remaining"] = header("RateRemaining");
+                response["headers"]["X-RateLimit-Reset"] = header("RateReset");
+            }
+            if status == "429" {
+                response["headers"]["Retry-After"] = header("RetryAfter");
+            }
+            if response["description"].as_str().is_none_or(str::is_empty) {
+                response["description"] = json!("Success");
+            }
+        }
+    }
+}
+
+/// The key that a request must show, in words. Operations without one say themselves what they take instead.
+fn needed(endpoint: &EndpointInfo) -> Option<String> {
+    match endpoint.scope {
+        Some(scope) => Some(format!("Needs a key with the scope `{scope}`.")),
+        None => endpoint.needs_key.then(|| "Needs a key of any scope.".to_owned()),
+    }
+}
+
+/// An event of a stream, whose data is a JSON text.
+fn event(data: &Value) -> Value {
+    json!({
+        "type": "object",
+        "description": "An event of the stream (the body is a sequence of them, as text/event-stream has it)",
+        "properties": {
+            "id": { "type": "string", "description": "For `Last-Event-ID`; only with what is kept" },
+            "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+        },
+        "required": ["data"],
+    })
+}
+
+/// Every documented field is present in every state, `null` when there is nothing to say.
+fn require_all(schema: &mut Value) {
+    for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        require_all(part);
+    }
+    if let Some(fields) = schema.get("properties").and_then(Value::as_object).map(Map::len).filter(|n| *n > 0) {
+        let mut names = Vec::with_capacity(fields);
+        names.extend(schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned());
+        schema["required"] = json!(names);
+    }
+}

@@ -1,0 +1,109 @@
+//! The introduction of the OpenAPI document: authentication, a first request, limits, errors, events; and
+//! its groups of operations, in the order in which clients need them.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::errors::ERRORS;
+use crate::ApiSettings;
+
+const TEXT: &str = include_str!("introduction.md");
+/// Where a service without a public address listens unless told otherwise. The page at `/docs` puts its own in its
+/// place.
+const DEFAULT_BASE: &str = "http://127.0.0.1:8080";
+const MIB: u64 = 1 << 20;
+
+/// The description, in Markdown, with the addresses and limits of this service.
+pub(in crate::routes) fn description(settings: &ApiSettings) -> String {
+    let base = settings.address("");
+    let base = if base.is_empty() { DEFAULT_BASE } else { base.trim_end_matches('/') };
+    let ApiSettings { rate, account, uploads, .. } = settings;
+    let heartbeat = settings.events.heartbeat_s.get().as_secs_f64();
+    let values = [
+        ("url", base.to_owned()),
+        ("errors", errors()),
+        ("verify_per_minute", rate.verify_per_minute.to_string()),
+        ("submissions_per_minute", rate.submissions_per_minute.to_string()),
+        ("get_per_minute", rate.get_per_minute.to_string()),
+        ("write_per_minute", rate.write_per_minute.to_string()),
+        ("active_jobs", account.active_jobs.to_string()),
+        ("jobs_per_day", account.jobs_per_day.to_string()),
+        ("submissions_per_day", account.submissions_per_day.to_string()),
+        ("publications_per_day", account.publications_per_day.to_string()),
+        ("streams", account.streams.to_string()),
+        ("disk_mib", account.disk_mib.to_string()),
+        ("max_archive", size(uploads.max_bytes)),
+        ("max_scenario_archive", size(uploads.max_scenario_bytes)),
+        ("max_episodes", settings.job.max_episodes.to_string()),
+        ("heartbeat_s", heartbeat.to_string()),
+    ];
+    values.into_iter().fold(TEXT.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &value))
+}
+
+/// The groups, in the order of the page.
+pub(in crate::routes) fn tags() -> Value {
+    let tag = |name: &str, shown: &str, description: &str| json!({ "name": name, "x-displayName": shown, "description": description });
+    json!([
+        tag("verify", "Verifications", "Run a policy on a scenario, and get a verdict with its evidence."),
+        tag(
+            "scenarios",
+            "Scenarios",
+            "What policies are evaluated on: the built-in scenarios, and those that accounts publish."
+        ),
+        tag(
+            "arena",
+            "Arena",
+            "Submissions to a season, which are ranked on worlds that stay secret until it is closed."
+        ),
+        tag("webhooks", "Webhooks", "The end of a job, reported to the `callback_url` that its client gave."),
+        tag("keys", "Keys and sessions", "API keys, and the sessions of browsers."),
+        tag("service", "Service", "The service itself: its state, its metrics, the keys that sign its statements."),
+    ])
+}
+
+/// A size with its unit.
+fn size(bytes: u64) -> String {
+    match bytes % MIB {
+        0 => format!("{} MiB", bytes / MIB),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
+/// Each code with its status.
+fn errors() -> String {
+    let mut table = "| status | code | when |\n|---|---|---|\n".to_owned();
+    for (status, meaning) in ERRORS {
+        let (code, when) = meaning.split_once(": ").unwrap_or((meaning, ""));
+        // Writing to a string can't fail.
+        let _ = writeln!(table, "| {status} | `{code}` | {when} |");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_introduction_begins_with_what_a_client_needs_first() {
+        let text = description(&ApiSettings::default());
+        let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let first = ["Authentication", "A first request", "Limits", "Errors", "Events"];
+        assert_eq!(headings[..first.len()], first);
+        assert!(text.contains("| `POST /verify` | 10 |") && text.contains("at most 100 MiB"), "{text}");
+    }
+
+    #[test]
+    fn each_place_holder_is_filled() {
+        let settings = ApiSettings { public_url: Some("https://x.org/assay/".into()), ..ApiSettings::default() };
+        let text = description(&settings);
+        assert!(text.contains("https://x.org/assay/scenarios") && !text.contains(DEFAULT_BASE), "{text}");
+        // What is left in braces is the parameter of a path, or JSON.
+        let left: Vec<&str> =
+            text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).collect();
+        let names = left.iter().filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
+        assert!(names.clone().all(|name| ["id", "job_id"].contains(name)), "{left:?}");
+        assert!(names.count() > 0);
+    }
+}

@@ -1,0 +1,87 @@
+//! Links of the OpenAPI document: where an answer leads, and which of its values name that.
+
+use serde_json::{Value, json};
+
+/// From an answer of one operation to another operation.
+struct Link {
+    /// Operation and status of the answer.
+    from: (&'static str, &'static str),
+    /// Where in the answer the id stands: a JSON pointer.
+    id: &'static str,
+    /// The operations that take the id, with the name of its parameter.
+    to: &'static [(&'static str, &'static str)],
+}
+
+/// Operations that accept the id of any verification.
+const VERIFICATION: &[(&str, &str)] = &[
+    ("verification", "job_id"),
+    ("verification_events", "job_id"),
+    ("episodes", "job_id"),
+    ("verification_attestation", "job_id"),
+    ("verification_report", "job_id"),
+    ("verification_report_page", "job_id"),
+    ("replay_verification", "job_id"),
+    ("review_verification", "job_id"),
+    ("cancel_verification", "job_id"),
+    ("erase_verification", "job_id"),
+];
+/// Of one that was just accepted: what needs its result does not follow at once.
+const NEW_VERIFICATION: &[(&str, &str)] = &[
+    ("verification", "job_id"),
+    ("verification_events", "job_id"),
+    ("episodes", "job_id"),
+    ("cancel_verification", "job_id"),
+];
+const CANCELLED_VERIFICATION: &[(&str, &str)] = &[("verification", "job_id"), ("erase_verification", "job_id")];
+const SUBMISSION: &[(&str, &str)] = &[
+    ("submission", "id"),
+    ("submission_events", "id"),
+    ("submission_episodes", "id"),
+    ("submission_attestation", "id"),
+    ("submission_report", "id"),
+    ("submission_report_page", "id"),
+    ("replay_submission", "id"),
+    ("choose_submission", "id"),
+    ("cancel_submission", "id"),
+    ("erase_submission", "id"),
+];
+const NEW_SUBMISSION: &[(&str, &str)] =
+    &[("submission", "id"), ("submission_events", "id"), ("cancel_submission", "id")];
+const SCENARIO: &[(&str, &str)] =
+    &[("scenario", "id"), ("scenario_spec", "id"), ("leaderboard", "scenario"), ("seasons", "scenario")];
+const COMMUNITY_SCENARIO: &[(&str, &str)] =
+    &[("community_scenario", "id"), ("delete_community_scenario", "id"), ("scenario_spec", "id")];
+const LINKS: &[Link] = &[
+    Link { from: ("verify", "201"), id: "/job_id", to: NEW_VERIFICATION },
+    Link { from: ("verifications", "200"), id: "/jobs/0/job_id", to: VERIFICATION },
+    Link { from: ("verification", "200"), id: "/job_id", to: VERIFICATION },
+    Link { from: ("cancel_verification", "200"), id: "/job_id", to: CANCELLED_VERIFICATION },
+    Link { from: ("submit", "201"), id: "/submission_id", to: NEW_SUBMISSION },
+    Link { from: ("submissions", "200"), id: "/submissions/0/id", to: SUBMISSION },
+    Link { from: ("submission", "200"), id: "/id", to: SUBMISSION },
+    Link { from: ("scenarios", "200"), id: "/scenarios/0/id", to: SCENARIO },
+    Link { from: ("publish_scenario", "201"), id: "/id", to: COMMUNITY_SCENARIO },
+    Link { from: ("community_scenarios", "200"), id: "/scenarios/0/id", to: COMMUNITY_SCENARIO },
+    Link {
+        from: ("collections", "200"),
+        id: "/collections/0/id",
+        to: &[("collection", "id"), ("leaderboard", "collection")],
+    },
+    // Not from the list of keys: its first one is an administrator's.
+    Link { from: ("create_key", "201"), id: "/id", to: &[("revoke_key", "id")] },
+];
+
+/// Adds the links of the operation with that id.
+pub(in crate::routes) fn add(operation: &mut Value) {
+    let Some(id) = operation["operationId"].as_str().map(str::to_owned) else { return };
+    for link in LINKS.iter().filter(|link| link.from.0 == id) {
+        let targets = link.to.iter().filter(|(to, _)| *to != id);
+        let links: serde_json::Map<String, Value> = targets
+            .map(|(to, parameter)| {
+                let from = format!("$response.body#{}", link.id);
+                ((*to).to_owned(), json!({ "operationId": to, "parameters": { *parameter: from } }))
+            })
+            .collect();
+        operation["responses"][link.from.1]["links"] = Value::Object(links);
+    }
+}

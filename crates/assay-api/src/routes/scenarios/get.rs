@@ -1,0 +1,30 @@
+//! `GET /scenarios/{id}`.
+
+use axum::extract::{Path, RawQuery, State};
+
+use crate::http::{ApiError, Json};
+use crate::routes::present::{self, ScenarioDetail};
+use crate::routes::query::Query;
+use crate::scenario_lookup;
+use crate::state::App;
+
+/// Get a scenario
+///
+/// Returns the card of a built-in or published scenario, with its full description. Takes any scenario's id.
+#[utoipa::path(
+    get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
+    params(
+        ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
+        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+    ),
+    responses((status = 200, body = ScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<ScenarioDetail>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let card = scenario_lookup::scenario(&app, &id, query.text("version")?).await?;
+    Ok(Json(present::detail(&card)))
+}

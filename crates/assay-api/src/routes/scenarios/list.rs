@@ -1,0 +1,22 @@
+//! `GET /scenarios`: the curated ones, without their long descriptions.
+
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::http::Json;
+use crate::routes::present::{self, ScenarioSummary};
+use crate::state::App;
+
+/// All curated scenarios.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct ScenarioList {
+    scenarios: Vec<ScenarioSummary>,
+}
+
+/// List the built-in scenarios
+///
+/// Returns all of them; what accounts published is under `/community/scenarios`.
+#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ScenarioList)))]
+pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<ScenarioList> {
+    Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })
+}

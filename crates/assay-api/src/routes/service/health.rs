@@ -1,0 +1,55 @@
+//! `GET /healthz` (the process answers) and `GET /readyz` (it can take work).
+
+use assay_model::Isolation;
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::http::{ApiError, ErrorCode, Json};
+use crate::state::App;
+use crate::{ApiSettings, disk};
+
+/// State of the service.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Health {
+    /// `ok`.
+    status: &'static str,
+}
+
+/// Capabilities of a service that accepts work.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Ready {
+    /// `ready`.
+    status: &'static str,
+    /// Isolation of policies on this instance.
+    isolation: Isolation,
+    /// Whether uploaded policies are run here; policy servers are talked to in any case.
+    runs_uploads: bool,
+}
+
+/// Tell that the process lives
+///
+/// Needs no key. Says nothing about whether the service takes work: that is `/readyz`.
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = Health)))]
+pub(in crate::routes) async fn alive() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Tell whether the service takes work
+///
+/// Answers 200, or 503 with the reason: it is starting or stopping, its records do not answer, or its disk is nearly
+/// full. Needs no key; made for load balancers.
+#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
+pub(in crate::routes) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
+    if let Err(reason) = app.readiness.get() {
+        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {reason}")));
+    }
+    if let Err(error) = app.records.ping().await {
+        error.log("the records do not answer");
+        return Err(ApiError::new(ErrorCode::Unavailable, "not ready: the records do not answer"));
+    }
+    if disk::ensure_free_space(&app).is_err() {
+        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {}", disk::FULL)));
+    }
+    let ApiSettings { isolation, runs_uploads, .. } = app.settings;
+    Ok(Json(Ready { status: "ready", isolation, runs_uploads }))
+}

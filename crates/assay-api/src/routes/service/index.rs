@@ -1,0 +1,41 @@
+//! `GET /`: what this is.
+
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::http::Json;
+use crate::state::App;
+
+/// The service and the addresses of its parts.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Index {
+    name: &'static str,
+    version: &'static str,
+    api: String,
+    openapi: String,
+    docs: String,
+    scenarios: String,
+    verify: String,
+    health: String,
+    ready: String,
+}
+
+/// Describe the service
+///
+/// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health. Needs
+/// no key.
+#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
+pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Index> {
+    let at = |path| app.settings.address(path);
+    Json(Index {
+        name: "assay",
+        version: env!("CARGO_PKG_VERSION"),
+        api: at("/v1"),
+        openapi: at("/openapi.json"),
+        docs: at("/docs"),
+        scenarios: at("/scenarios"),
+        verify: at("/verify"),
+        health: at("/healthz"),
+        ready: at("/readyz"),
+    })
+}

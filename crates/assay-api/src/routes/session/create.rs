@@ -1,0 +1,85 @@
+//! `POST /session`: signs a browser in with a key. `GET /session` tells a page who it is.
+
+use assay_model::{AccountId, Scope};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::http::{ApiError, Caller, Json, authenticate_key, authenticate_session, json_body, read_body};
+use crate::keys::KeyText;
+use crate::sessions::SessionSecret;
+use crate::state::App;
+
+/// Credentials for signing in.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct SignIn {
+    /// An API key: `assay_<id>_<secret>`. It is not kept in the browser.
+    #[schema(write_only, format = Password)]
+    key: String,
+}
+
+/// A session.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Session {
+    account: AccountId,
+    /// Scopes of the session: those of its key.
+    scopes: Vec<Scope>,
+    /// When it ends by itself; it ends with its key in any case.
+    expires_at: Timestamp,
+    /// To be sent as the header `X-CSRF-Token` with each request that is no GET.
+    csrf_token: String,
+}
+
+/// Sign in with a key
+///
+/// Makes a session of an API key, as a cookie for browsers. Scripts do not need it: they send the key itself. Takes the
+/// key in the body only.
+#[utoipa::path(
+    post, path = "/session", operation_id = "sign_in", tag = "keys",
+    request_body(content = SignIn),
+    responses(
+        (status = 201, description = "Signed in: the answer sets a cookie that scripts can't read", body = Session),
+        (status = 400), (status = 401), (status = 408), (status = 413), (status = 415),
+    ),
+)]
+pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+    let value = json_body(&app, request).await?;
+    let wish: SignIn = read_body(&value, true)?;
+    // A text that is no key is refused as one that nobody has.
+    let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
+    let (caller, expiry) = authenticate_key(&app, key.into()).await?;
+    let now = app.clock.now();
+    let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
+    let end = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
+    let expires_at = expiry.map_or(end, |expiry| expiry.min(end));
+    let secret = SessionSecret::new(&*app.entropy);
+    let record =
+        assay_store::SessionRecord { hash: secret.hash(), key: caller.key.id.clone(), created_at: now, expires_at };
+    app.records.create_session(record).await?;
+    let seconds = expires_at.duration_since(now).as_secs().max(0).unsigned_abs();
+    let cookie = secret.cookie(&app.settings, seconds).map(|cookie| (header::SET_COOKIE, cookie));
+    let session = shown(&caller, &secret, expires_at);
+    Ok((StatusCode::CREATED, AppendHeaders(cookie), Json(session)).into_response())
+}
+
+/// Get the session
+///
+/// Returns account, scopes and expiry of the session that the request's cookie names, and the token that changes need.
+/// Without the cookie the answer is 401, whatever key the request has.
+#[utoipa::path(
+    get, path = "/session", operation_id = "session", tag = "keys",
+    responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),
+)]
+pub(in crate::routes) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
+    let secret = SessionSecret::of(&headers).ok_or_else(|| ApiError::unauthorized("nobody is signed in here"))?;
+    let (caller, expires_at) = authenticate_session(&app, &secret).await?;
+    Ok(Json(shown(&caller, &secret, expires_at)))
+}
+
+fn shown(caller: &Caller, secret: &SessionSecret, expires_at: Timestamp) -> Session {
+    let scopes = Scope::ALL.into_iter().filter(|scope| caller.has(*scope)).collect();
+    Session { account: caller.key.account.clone(), scopes, expires_at, csrf_token: secret.token() }
+}

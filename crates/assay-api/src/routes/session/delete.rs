@@ -1,0 +1,30 @@
+//! `DELETE /session`: signs out. Doing it again is harmless.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+
+use crate::http::{ApiError, csrf_rejection};
+use crate::sessions::{SessionSecret, expired_cookie};
+use crate::state::App;
+
+/// Sign out
+///
+/// Ends the session of the cookie and removes the cookie. Without a session there is nothing to do, and the answer is
+/// the same.
+#[utoipa::path(
+    delete, path = "/session", operation_id = "sign_out", tag = "keys",
+    params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token; needed where there is a session")),
+    responses((status = 204, description = "Nobody is signed in; open streams of events end"), (status = 403)),
+)]
+pub(in crate::routes) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
+    if let Some(secret) = SessionSecret::of(&headers) {
+        if !secret.has_token(&headers) {
+            return Err(csrf_rejection());
+        }
+        app.records.end_session(&secret.hash()).await?;
+        app.events.recheck_streams();
+    }
+    let cookie = expired_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
+    Ok((StatusCode::NO_CONTENT, AppendHeaders(cookie)).into_response())
+}

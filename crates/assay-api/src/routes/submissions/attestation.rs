@@ -1,0 +1,89 @@
+//! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which
+//! binds us to it.
+
+use assay_model::JobId;
+use assay_report::attest::Envelope;
+use assay_store::SignedDocument;
+use axum::Extension;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::submissions::view::{SubmissionRun, released, submission};
+use crate::routes::verify::report::{signed, signed_text, with_result};
+use crate::state::App;
+
+/// Completes the message about a missing statement.
+const THERE_IS_ONE: &str = "there is a signed statement";
+
+/// A commitment to a statement that is not yet public.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct Commitment {
+    submission_id: JobId,
+    season: u32,
+    /// SHA-256 of the season's secret, hexadecimal.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    season_commitment: String,
+    /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    statement_sha256: String,
+}
+
+/// A commitment while the season is open, the statement itself after that.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+#[schema(as = SubmissionAttestation)]
+#[serde(untagged)]
+pub(in crate::routes) enum Attestation {
+    Open(Commitment),
+    Closed(Envelope),
+}
+
+/// Get the signed statement of a submission
+///
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence, once the season is
+/// closed. While it is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
+#[utoipa::path(
+    get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
+    responses(
+        (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
+            envelope", body = Attestation),
+        (status = 400), (status = 403), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let run = SubmissionRun::of(query.as_deref())?;
+    if run == SubmissionRun::Closing {
+        let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
+        return signed(&app, &job, SignedDocument::Statement).await;
+    }
+    let published = submission(&app, caller.read_scope(), &id).await?;
+    caller.audit(&published.record().account, "read a statement");
+    let is_open = published.is_open();
+    let job = with_result(published.into_record(), THERE_IS_ONE)?;
+    if !is_open {
+        return signed(&app, &job, SignedDocument::Statement).await;
+    }
+    let header = &job.header;
+    let number = header.arena.as_ref().map_or(0, |entry| entry.season);
+    let season = app.records.season(&header.scenario, Some(number)).await?;
+    let statement = signed_text(&app, &job, SignedDocument::Statement).await?;
+    let commitment = Commitment {
+        submission_id: header.job_id,
+        season: number,
+        season_commitment: season.map(|season| season.commitment).unwrap_or_default(),
+        statement_sha256: Sha256::digest(&statement).iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    Ok(Json(commitment).into_response())
+}

@@ -1,0 +1,39 @@
+//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that is known to have ended
+//! otherwise is a conflict. One whose end is not published yet is cancelled like one that runs.
+
+use assay_model::JobStatus;
+use assay_store::CancelOutcome;
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
+use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::state::App;
+
+/// Cancel a submission
+///
+/// Ends a submission that has not ended. Doing it again is harmless; one that is known to have ended otherwise is a
+/// conflict. It counts against the day's quota all the same.
+#[utoipa::path(
+    post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = SubmissionDetail), (status = 400), (status = 404), (status = 410), (status = 409)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<SubmissionDetail>, ApiError> {
+    no_body(request).await?;
+    let job = submission(&app, caller.write_scope(), &id).await?.record().header.job_id;
+    match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
+        CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
+            detail(&app, &submission(&app, caller.write_scope(), &id).await?).await.map(Json)
+        }
+        CancelOutcome::Already(status) => {
+            Err(ApiError::new(ErrorCode::Conflict, format!("the submission is {} already", status.as_str())))
+        }
+        CancelOutcome::NotFound => Err(ApiError::not_found("submission")),
+    }
+}

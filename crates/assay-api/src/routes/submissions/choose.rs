@@ -1,0 +1,43 @@
+//! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
+
+use assay_model::JobStatus;
+use assay_store::ChooseOutcome;
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
+use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::state::App;
+
+/// Choose the submission that counts
+///
+/// Lets this COMPLETED submission count on the board of its season for its account, in the place of its latest one,
+/// until another one is chosen. The season must be open.
+#[utoipa::path(
+    post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    responses(
+        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = SubmissionDetail),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<SubmissionDetail>, ApiError> {
+    no_body(request).await?;
+    let published = submission(&app, caller.write_scope(), &id).await?;
+    let without_result =
+        || ApiError::new(ErrorCode::Conflict, "only a COMPLETED submission can count: wait for its result");
+    if published.status() != JobStatus::Completed {
+        return Err(without_result());
+    }
+    match app.records.choose_submission(caller.write_scope(), published.record().header.job_id).await? {
+        ChooseOutcome::Done => detail(&app, &published).await.map(Json),
+        ChooseOutcome::NotCompleted => Err(without_result()),
+        ChooseOutcome::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season takes no changes any more")),
+        ChooseOutcome::NotFound => Err(ApiError::not_found("submission")),
+    }
+}

@@ -1,0 +1,32 @@
+//! `GET /submissions/{id}/episodes`: a submission's results, once its season is closed.
+
+use axum::Extension;
+use axum::extract::{Path, RawQuery, State};
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::submissions::view::{SubmissionRun, released};
+use crate::routes::verify::episodes::{EpisodePage, page};
+use crate::state::App;
+
+/// List the episodes of a submission
+///
+/// Returns a page of episodes with clauses, violations and evidence. Before the season is closed the answer is 403.
+#[utoipa::path(
+    get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, description = "The last one is the showcase, which a closing run has not", body = EpisodePage), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<EpisodePage>, ApiError> {
+    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
+    page(&app, &job, query.as_deref()).await
+}

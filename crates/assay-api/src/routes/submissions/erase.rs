@@ -1,0 +1,37 @@
+//! `DELETE /submissions/{id}`: erases a submission's policy and evidence, once its season is closed: until then the
+//! season's end may have to run the policy again. Its record, and with it the board, stays.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::routes::submissions::view::submission;
+use crate::routes::verify::erase::erase;
+use crate::state::App;
+
+/// Erase a submission
+///
+/// Removes policy and evidence of a submission whose season is closed; before that the end of the season may have to
+/// run the policy again. The record stays, and with it the place on the board.
+#[utoipa::path(
+    delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    responses(
+        (status = 204, description = "Policy and evidence are erased, also those of its run at the season's end. The record \
+            stays: the submission is listed with `erased_at`, everything else about it is GONE"),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let published = submission(&app, caller.write_scope(), &id).await?;
+    if published.is_open() {
+        let message = "the submission's season is not closed, and its end may have to run the policy again";
+        return Err(ApiError::new(ErrorCode::Conflict, message));
+    }
+    erase(&app, &caller, published.record().header.job_id).await
+}

@@ -1,0 +1,45 @@
+//! `GET /submissions/{id}/events`: what happens to a submission, as it is published; nothing about a single episode of
+//! it.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use crate::events::{JobUpdate, follow_submission};
+use crate::http::{ApiError, Caller};
+use crate::routes::submissions::view::submission;
+use crate::state::App;
+
+/// Follow a submission
+///
+/// Streams server-sent events, each with the state of the submission. While its season is open they come on a grid of
+/// 15 s. A client that lost the connection sends `Last-Event-ID` and misses nothing.
+#[utoipa::path(
+    get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
+            stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
+    ),
+    responses(
+        (
+            status = 200, content_type = "text/event-stream", body = JobUpdate,
+            description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
+                Every 15 s from `created_at` at most one, and none in between. A change of state has an id; what is \
+                expected has none",
+        ),
+        (status = 204, description = "The client has had the last event"),
+        (status = 400), (status = 404), (status = 410), (status = 429),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let published = submission(&app, caller.read_scope(), &id).await?;
+    caller.audit(&published.record().account, "followed a submission");
+    follow_submission(&app, &caller, &published, &headers).await
+}

@@ -1,0 +1,26 @@
+//! `GET /submissions/{id}`: where a submission stands, and what it found.
+
+use axum::Extension;
+use axum::extract::{Path, State};
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::state::App;
+
+/// Get a submission
+///
+/// Returns state, progress and result. While its season is open it shows aggregates only, on a grid of 15 s.
+#[utoipa::path(
+    get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
+    params(("id" = uuid::Uuid, Path, description = "The submission's id")),
+    responses((status = 200, description = "The submission; no episodes before its season is closed", body = SubmissionDetail), (status = 400), (status = 404), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<SubmissionDetail>, ApiError> {
+    let published = submission(&app, caller.read_scope(), &id).await?;
+    caller.audit(&published.record().account, "read a submission");
+    detail(&app, &published).await.map(Json)
+}

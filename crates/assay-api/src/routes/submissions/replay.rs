@@ -1,0 +1,39 @@
+//! `POST /submissions/{id}/replay`: an episode run again, once the season is closed.
+
+use assay_report::ReplayReport;
+use axum::Extension;
+use axum::extract::{Path, RawQuery, Request, State};
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::submissions::view::{SubmissionRun, released};
+use crate::routes::verify::replay::{NewReplay, replay, wish};
+use crate::state::App;
+
+/// Replay an episode of a submission
+///
+/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit. Before the
+/// season is closed the answer is 403.
+#[utoipa::path(
+    post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
+    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    responses(
+        (status = 200, description = "As for a verification", body = ReplayReport),
+        (status = 400), (status = 403), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Result<Json<ReplayReport>, ApiError> {
+    let wish = wish(&app, request).await?;
+    let run = SubmissionRun::of(query.as_deref())?;
+    let job = released(&app, &caller, &id, run, "an episode can be replayed").await?;
+    replay(&app, job, wish).await
+}

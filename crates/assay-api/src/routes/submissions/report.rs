@@ -1,0 +1,53 @@
+//! `GET /submissions/{id}/report` (a page) and `/report.json`, once the season is closed.
+
+use assay_model::JobReport;
+use assay_store::SignedDocument;
+use axum::Extension;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::Response;
+
+use crate::http::{ApiError, Caller};
+use crate::routes::submissions::view::{SubmissionRun, released};
+use crate::routes::verify::report::{page_of, signed};
+use crate::state::App;
+
+/// Get the report of a submission as a page
+///
+/// Returns HTML that needs no other file. Before the season is closed the answer is 403.
+#[utoipa::path(
+    get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
+    responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn page(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    page_of(&app, released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?).await
+}
+
+/// Get the report of a submission
+///
+/// Returns the very bytes that the statement's hash is of. Before the season is closed the answer is 403.
+#[utoipa::path(
+    get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
+    params(
+        ("id" = uuid::Uuid, Path, description = "The submission's id"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+    ),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn document(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
+    signed(&app, &job, SignedDocument::Report).await
+}

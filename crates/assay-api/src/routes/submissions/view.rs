@@ -1,0 +1,240 @@
+//! A submission, as clients see it. While its season is open, nothing about a single episode leaves the server.
+
+use assay_model::{
+    AccountId, Blame, EpisodeResult, JobId, JobKind, JobStatus, PublishedProgress, ScenarioId, Statistics, Verdict,
+    error_class, round3, round4,
+};
+use assay_store::{JobRecord, JobState};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::published::PublishedSubmission;
+use crate::routes::erased;
+use crate::routes::present::sign_episode;
+use crate::routes::query::Query;
+use crate::routes::verify::report::with_result;
+use crate::state::App;
+
+/// Episodes of a submission: as many as a scenario may ask for, and the showcase.
+const MAX_EPISODES: u32 = 1001;
+
+/// A submission in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct SubmissionEntry {
+    id: JobId,
+    scenario_id: ScenarioId,
+    status: JobStatus,
+    verdict: Option<Verdict>,
+    /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after
+    /// that.
+    #[schema(minimum = 0.0)]
+    score: Option<f64>,
+    created_at: Timestamp,
+    /// When its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
+    completed_at: Option<Timestamp>,
+    name: String,
+    season: u32,
+    /// When its policy and evidence were erased on their owner's wish; such a submission is only listed.
+    erased_at: Option<Timestamp>,
+}
+
+/// A submission.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Submission)]
+pub(crate) struct SubmissionDetail {
+    #[serde(flatten)]
+    entry: SubmissionEntry,
+    /// The showcase episode, on a public seed. It does not count.
+    video_url: Option<String>,
+    /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    confidence: Option<f64>,
+    /// The first error of the policy; before the season is closed only its class: `policy_error`, `policy_timeout` or
+    /// `invalid`. Or why the submission FAILED.
+    error_message: Option<String>,
+    description: Option<String>,
+    scenario_version: String,
+    progress: PublishedProgress,
+    queue_position: Option<u32>,
+    eta_s: Option<f64>,
+    /// Reason why `eta_s` is `null` for an unfinished submission.
+    eta_reason: Option<String>,
+    waiting_for: Option<String>,
+    warnings: Vec<String>,
+    statistics: Option<SubmissionStatistics>,
+    blame: Option<Blame>,
+    reason: Option<String>,
+    /// The extra episode on a public seed, with everything about it; once the submission is COMPLETED.
+    showcase: Option<EpisodeResult>,
+}
+
+/// The statistics of a submission; see those of a job.
+#[derive(Serialize, utoipa::ToSchema)]
+struct SubmissionStatistics {
+    episodes: u32,
+    /// Episodes with a critical violation; `null` before the season is closed.
+    violations: Option<u32>,
+    /// Episodes that do not say whether every critical clause held; `null` before the season is closed.
+    without_evidence: Option<u32>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    violation_probability_upper: f64,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    confidence_level: f64,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    target: Option<f64>,
+    certified: Option<bool>,
+    episodes_needed: u32,
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    max_violation_probability: f64,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    confidence: f64,
+}
+
+impl SubmissionStatistics {
+    fn new(of: &Statistics, is_open: bool) -> Self {
+        Self {
+            episodes: of.episodes,
+            violations: (!is_open).then_some(of.violations),
+            without_evidence: (!is_open).then_some(of.without_evidence),
+            violation_probability_upper: of.violation_probability_upper,
+            confidence_level: of.confidence_level,
+            target: of.target,
+            certified: of.certified,
+            episodes_needed: of.episodes_needed,
+            max_violation_probability: of.max_violation_probability,
+            confidence: of.confidence,
+        }
+    }
+}
+
+/// A submission (of `account`) that was not erased, as it is published.
+pub(in crate::routes) async fn submission(
+    app: &App,
+    account: Option<&AccountId>,
+    id: &str,
+) -> Result<PublishedSubmission, ApiError> {
+    let missing = || ApiError::not_found("submission");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let found = app.records.job(account, id).await?;
+    let found = found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)?;
+    erased::none(&found)?;
+    Ok(PublishedSubmission::of(app, found).await?)
+}
+
+pub(in crate::routes) fn entry(published: &PublishedSubmission) -> SubmissionEntry {
+    let record = published.record();
+    let report = record.report(&[]);
+    let arena = record.header.arena.as_ref();
+    let max_score = arena.map_or(0.0, |entry| f64::from(entry.max_score));
+    let score = |score: f64| if published.is_open() { round3(score) } else { score };
+    SubmissionEntry {
+        id: report.job_id,
+        scenario_id: report.scenario,
+        status: report.status,
+        verdict: report.verdict,
+        score: record.conclusion().map(|(found, _)| round4(max_score * score(found.score))),
+        created_at: report.created_at,
+        completed_at: report.completed_at,
+        name: report.policy_name,
+        season: arena.map_or(0, |entry| entry.season),
+        erased_at: report.erased_at,
+    }
+}
+
+pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result<SubmissionDetail, ApiError> {
+    let (record, is_open) = (published.record(), published.is_open());
+    let report = record.report(&[]);
+    let ahead = app.forecast.published(record.header.job_id, report.status, published.point()).await?;
+    let (mut error_message, mut reason, mut showcase) = (report.error_message, report.reason, None);
+    if let JobState::Completed { outcome, .. } = &record.state {
+        let found = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
+        let (shown, episodes) = split(record, found);
+        showcase = shown.map(|episode| {
+            let mut episode = episode.rounded();
+            sign_episode(app, record.header.job_id, record.removed.evidence_at.is_none(), &mut episode);
+            episode
+        });
+        if is_open {
+            error_message = error_class(&episodes).map(str::to_owned);
+            reason = outcome.conclusion.published_reason().map(str::to_owned);
+        }
+    }
+    Ok(SubmissionDetail {
+        entry: entry(published),
+        video_url: showcase.as_ref().and_then(|episode| episode.video_url.clone()),
+        confidence: report.statistics.map(|statistics| statistics.confidence),
+        error_message,
+        description: record.header.arena.as_ref().and_then(|entry| entry.description.clone()),
+        scenario_version: report.scenario_version,
+        progress: PublishedProgress::new(report.status, published.episodes_done(), report.progress.episodes_total),
+        queue_position: ahead.position,
+        eta_s: ahead.eta_s,
+        eta_reason: ahead.eta_reason(report.status).map(str::to_owned),
+        waiting_for: ahead.waiting_for(report.status, &app.settings).map(str::to_owned),
+        warnings: report.warnings,
+        statistics: report.statistics.map(|statistics| SubmissionStatistics::new(&statistics, is_open)),
+        blame: report.blame,
+        reason,
+        showcase,
+    })
+}
+
+/// Which of a submission's runs is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(as = SubmissionRun, rename_all = "snake_case")]
+pub(in crate::routes) enum SubmissionRun {
+    /// The one on the season's worlds.
+    Season,
+    /// The one of a first entry on fresh worlds, when its season was closed.
+    Closing,
+}
+
+impl SubmissionRun {
+    /// As the query says; the season's if it says nothing.
+    pub(in crate::routes) fn of(query: Option<&str>) -> Result<Self, ApiError> {
+        match Query::parse(query).text("run")? {
+            None | Some("season") => Ok(Self::Season),
+            Some("closing") => Ok(Self::Closing),
+            other => Err(ApiError::invalid("run", other, "run must be season or closing")),
+        }
+    }
+}
+
+/// A submission with a result, whose season is closed: its seeds and evidence are public. `what` is what there will be.
+pub(in crate::routes) async fn released(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    run: SubmissionRun,
+    what: &str,
+) -> Result<JobRecord, ApiError> {
+    let published = submission(app, caller.read_scope(), id).await?;
+    let is_open = published.is_open();
+    let record = published.into_record();
+    if is_open {
+        let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
+        let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
+        return Err(ApiError::new(ErrorCode::Forbidden, message));
+    }
+    caller.audit(&record.account, "read a submission's evidence");
+    match run {
+        SubmissionRun::Season => with_result(record, what),
+        SubmissionRun::Closing => with_result(closing_run(app, &record).await?, what),
+    }
+}
+
+/// The submission's run when its season was closed.
+async fn closing_run(app: &App, record: &JobRecord) -> Result<JobRecord, ApiError> {
+    let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
+    let reruns = app.records.reruns(&record.header.scenario, season).await?;
+    let run = reruns.into_iter().find(|(of, _)| *of == record.header.job_id);
+    run.map(|(_, run)| run).ok_or_else(|| ApiError::not_found("run: only a season's first entries run again"))
+}
+
+/// The showcase, and the episodes that count.
+fn split(record: &JobRecord, mut episodes: Vec<EpisodeResult>) -> (Option<EpisodeResult>, Vec<EpisodeResult>) {
+    let counted = record.header.plan.counted(&episodes).len();
+    let showcase = episodes.drain(counted..).next();
+    (showcase, episodes)
+}

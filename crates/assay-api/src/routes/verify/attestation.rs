@@ -1,0 +1,41 @@
+//! `GET /verify/{job_id}/attestation`: the signed statement, as it was signed.
+
+use assay_report::attest::Envelope;
+use assay_store::SignedDocument;
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use crate::http::{ApiError, Caller};
+use crate::routes::verify::report::{completed, signed};
+use crate::state::App;
+
+/// Get the signed statement of a verification
+///
+/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. `assay attest verify`
+/// checks it offline. Before the job is COMPLETED there is none (409).
+#[utoipa::path(
+    get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses(
+        (status = 200, description = "An in-toto Statement v1 in a DSSE envelope, for `assay attest verify`", body = Envelope,
+            example = json!({
+                "payloadType": "application/vnd.in-toto+json",
+                "payload": "eyJfdHlwZSI6Imh0dHBzOi8vaW4tdG90by5pby9TdGF0ZW1lbnQvdjEifQ==",
+                "signatures": [{
+                    "keyid": "7f0b5b4f4a63b5a4a8f5a8f1a6d4d1b8f4c8a9e2b6d0c3f7e1a5b9d2c6f0e4a8",
+                    "sig": "MEUCIQDd0sGm7Yk0cQ3q5Jr4hYx1mJ0e4mM3m0Qx1bK2vJ8fTQ==",
+                }],
+            })),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let job = completed(&app, &caller, &id, "there is a signed statement").await?;
+    caller.audit(&job.account, "read a statement");
+    signed(&app, &job, SignedDocument::Statement).await
+}

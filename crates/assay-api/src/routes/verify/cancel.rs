@@ -1,0 +1,43 @@
+//! `POST /verify/{job_id}/cancel`: stops a job. Asking again is harmless; a job that ended otherwise is a conflict.
+
+use assay_model::{JobId, JobReport, JobStatus};
+use assay_store::CancelOutcome;
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
+use crate::routes::verify::get as verify_get;
+use crate::state::App;
+
+/// Cancel a verification
+///
+/// Ends a job that has not ended. Doing it again is harmless; a job that ended otherwise is a conflict.
+#[utoipa::path(
+    post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses((status = 200, description = "The job, CANCELLED", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<JobReport>, ApiError> {
+    no_body(request).await?;
+    let missing = || ApiError::not_found("job");
+    let job: JobId = id.parse().map_err(|_| missing())?;
+    verify_get::verification(&app, caller.write_scope(), job).await?;
+    match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
+        CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
+            if let Err(error) = app.servers.remove(job) {
+                // The worker's upkeep tries again.
+                tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
+            }
+            verify_get::show(&app, &caller, &id).await.map(Json)
+        }
+        CancelOutcome::Already(status) => {
+            Err(ApiError::new(ErrorCode::Conflict, format!("the job is {} already", status.as_str())))
+        }
+        CancelOutcome::NotFound => Err(missing()),
+    }
+}

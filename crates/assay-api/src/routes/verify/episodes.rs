@@ -1,0 +1,66 @@
+//! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
+
+use assay_model::{EpisodeResult, JobId};
+use assay_store::JobRecord;
+use axum::Extension;
+use axum::extract::{Path, RawQuery, State};
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::present;
+use crate::routes::query::Query;
+use crate::routes::verify::get::verification;
+use crate::state::App;
+
+const DEFAULT_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 100;
+
+/// A page of episodes, by index.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct EpisodePage {
+    episodes: Vec<EpisodeResult>,
+    /// Episodes recorded so far.
+    total: u32,
+    limit: u32,
+    offset: u32,
+}
+
+/// List the episodes of a verification
+///
+/// Returns a page of the episodes that were recorded so far, by their numbers, with clauses, violations and evidence;
+/// also while the job runs.
+#[utoipa::path(
+    get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
+    params(
+        ("job_id" = uuid::Uuid, Path, description = "The job's id"),
+        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+    ),
+    responses((status = 200, body = EpisodePage), (status = 400), (status = 404), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<EpisodePage>, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = verification(&app, caller.read_scope(), id).await?;
+    caller.audit(&record.account, "read a job's episodes");
+    page(&app, &record, query.as_deref()).await
+}
+
+/// A page of a job's episodes.
+pub(in crate::routes) async fn page(
+    app: &App,
+    record: &JobRecord,
+    query: Option<&str>,
+) -> Result<Json<EpisodePage>, ApiError> {
+    let query = Query::parse(query);
+    let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
+    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
+    let episodes = app.records.episodes(record.header.job_id, offset, limit).await?;
+    let episodes = present::job(app, record, &episodes).await?.episode_details;
+    Ok(Json(EpisodePage { episodes, total: record.episodes_done, limit, offset }))
+}

@@ -1,0 +1,61 @@
+//! `DELETE /verify/{job_id}`: erases a job's policy and evidence. Its record stays in lists and statistics; whatever
+//! else is asked about it is GONE. A job that runs is cancelled first, by its owner.
+
+use assay_model::JobId;
+use assay_store::{EraseOutcome, Removal};
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::maintenance;
+use crate::routes::erased;
+use crate::routes::verify::get as verify_get;
+use crate::state::App;
+
+/// Erase a verification
+///
+/// Removes policy and evidence; the record stays, without them. Cancel a job that has not ended first: until then it
+/// cannot be erased (409).
+#[utoipa::path(
+    delete, path = "/verify/{job_id}", operation_id = "erase_verification", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses(
+        (status = 204, description = "Policy archive (unless another job has the same), evidence, report and statement \
+            are erased. The record stays: the job is listed with `erased_at`, everything else about it is GONE"),
+        (status = 400), (status = 404), (status = 409), (status = 410),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let job: JobId = id.parse().map_err(|_| missing())?;
+    verify_get::verification(&app, caller.write_scope(), job).await?;
+    erase(&app, &caller, job).await
+}
+
+/// Erases a job that has ended, a verification or a submission.
+pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<StatusCode, ApiError> {
+    let missing = || ApiError::not_found("job");
+    match app.records.erase_job(caller.write_scope(), job, app.clock.now()).await? {
+        EraseOutcome::Done => {}
+        EraseOutcome::Already(at) => return Err(erased::erased(at)),
+        EraseOutcome::Open(status) => {
+            let message = format!("the job is {}: cancel it first, or wait for its end", status.as_str());
+            return Err(ApiError::new(ErrorCode::Conflict, message));
+        }
+        EraseOutcome::NotFound => return Err(missing()),
+    }
+    let record = app.records.job(None, job).await?.ok_or_else(missing)?;
+    caller.audit(&record.account, "erased a job");
+    tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
+    let removal = Removal { job_id: job, erased: true, evidence: true, policy_path: record.policy_path };
+    if let Err(error) = maintenance::remove(app, &removal).await {
+        // It is decided: the upkeep tries again until the files are gone.
+        tracing::warn!(job.id = %job, %error, "files of an erased job could not be removed yet");
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

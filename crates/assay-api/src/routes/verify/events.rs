@@ -1,0 +1,45 @@
+//! `GET /verify/{job_id}/events`: what happens to a job, as it happens.
+
+use assay_model::JobId;
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use crate::events::{JobUpdate, follow};
+use crate::http::{ApiError, Caller};
+use crate::routes::verify::get::verification;
+use crate::state::App;
+
+/// Follow a verification
+///
+/// Streams server-sent events, each with state and progress, until the job has ended. A client that lost the
+/// connection sends `Last-Event-ID` and misses nothing.
+#[utoipa::path(
+    get, path = "/verify/{job_id}/events", operation_id = "verification_events", tag = "verify",
+    params(
+        ("job_id" = uuid::Uuid, Path, description = "The job's id"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
+            stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
+    ),
+    responses(
+        (
+            status = 200, content_type = "text/event-stream", body = JobUpdate,
+            description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
+                Changes of state and ends of episodes have an id; progress in between has none",
+        ),
+        (status = 204, description = "The client has had the last event"),
+        (status = 400), (status = 404), (status = 410), (status = 429),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let id: JobId = id.parse().map_err(|_| ApiError::not_found("job"))?;
+    let record = verification(&app, caller.read_scope(), id).await?;
+    caller.audit(&record.account, "followed a job");
+    follow(&app, &caller, &record, &headers).await
+}

@@ -1,0 +1,85 @@
+//! `GET /verify/{job_id}`: where a job stands, and what it found.
+
+use assay_model::{AccountId, JobId, JobKind, JobReport};
+use assay_store::JobRecord;
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
+use crate::routes::erased;
+use crate::routes::present;
+use crate::signed_urls::LIFETIME;
+use crate::state::App;
+
+/// Episodes in the job object.
+const MAX_EPISODES_SHOWN: u32 = 100;
+
+/// Get a verification
+///
+/// Returns state, progress, verdict, scores, statistics and the episodes. While the job waits it says at which place,
+/// and about how long still.
+#[utoipa::path(
+    get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport),
+        (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = verification(&app, caller.read_scope(), id).await?;
+    caller.audit(&record.account, "read a job");
+    let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
+    if let Some(tag) = tag.as_ref().filter(|tag| etag_matches(headers.get_all(header::IF_NONE_MATCH), tag)) {
+        return Ok(not_modified(tag));
+    }
+    let mut response = Json(with_episodes(&app, &record).await?).into_response();
+    if let Some(tag) = tag {
+        set_etag(response.headers_mut(), &tag);
+    }
+    Ok(response)
+}
+
+/// The tag of a job that has ended. Only a review, a removal or what is drawn changes it, and the addresses in it,
+/// which expire: with them it changes in time.
+fn tag_of(app: &App, record: &JobRecord) -> String {
+    let window = app.clock.now().as_second().div_euclid(LIFETIME.as_secs() / 2);
+    let review = record.review.as_ref().map(|review| (review.at, &review.decision));
+    let JobRecord { header, removed, renders, .. } = record;
+    tag(format!("{} {:?} {review:?} {removed:?} {renders:?} {window}", header.job_id, record.state.status()).as_bytes())
+}
+
+pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let id: JobId = id.parse().map_err(|_| missing())?;
+    let record = verification(app, caller.read_scope(), id).await?;
+    caller.audit(&record.account, "read a job");
+    with_episodes(app, &record).await
+}
+
+async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobReport, ApiError> {
+    let episodes = match record.episodes_done {
+        0 => Vec::new(),
+        _ => app.records.episodes(record.header.job_id, 0, MAX_EPISODES_SHOWN).await?,
+    };
+    present::job(app, record, &episodes).await
+}
+
+/// A verification (of `account`) that was not erased; what was submitted to the arena is none.
+pub(in crate::routes) async fn verification(
+    app: &App,
+    account: Option<&AccountId>,
+    id: JobId,
+) -> Result<JobRecord, ApiError> {
+    let found = app.records.job(account, id).await?;
+    let found = found.filter(|job| job.header.kind() == JobKind::Verify).ok_or_else(|| ApiError::not_found("job"))?;
+    erased::none(&found)?;
+    Ok(found)
+}

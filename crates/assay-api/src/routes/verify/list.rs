@@ -1,0 +1,54 @@
+//! `GET /verify`: the account's jobs, newest first, without episode details.
+
+use assay_model::{JobKind, JobReport};
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::job_filter::{self, Wanted};
+use crate::routes::present;
+use crate::state::App;
+
+/// A page of jobs, newest first, without episode details.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct JobPage {
+    jobs: Vec<JobReport>,
+    total: u64,
+    limit: u32,
+    offset: u32,
+}
+
+/// List my verifications
+///
+/// Returns a page of the account's jobs, newest first, without their episodes. Erased ones are listed too, with
+/// `erased_at`. Of several filters, all must match.
+#[utoipa::path(
+    get, path = "/verify", operation_id = "verifications", tag = "verify",
+    params(
+        ("limit" = inline(Option<u32>), Query, description = "Jobs of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Jobs to skip", minimum = 0, maximum = 2_147_483_647),
+        ("before" = Option<uuid::Uuid>, Query, description = "Only jobs older than this one"),
+        ("scenario" = Option<String>, Query, description = "Only on this scenario", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only in this state, such as `COMPLETED`; an unknown one matches nothing", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only with this verdict, such as `SAFE`; an unknown one matches nothing", min_length = 1),
+    ),
+    responses((status = 200, body = JobPage), (status = 400)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<JobPage>, ApiError> {
+    let now = app.clock.now();
+    let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Verify, &caller, now)?;
+    let (mut jobs, mut total) = (Vec::new(), 0);
+    if let Some(filter) = filter {
+        let (records, matching) = app.records.jobs(&filter).await?;
+        total = matching;
+        for record in &records {
+            jobs.push(present::job(&app, record, &[]).await?);
+        }
+    }
+    Ok(Json(JobPage { jobs, total, limit, offset }))
+}

@@ -1,0 +1,62 @@
+//! `POST /preflight`: tries a policy on a scenario for a few steps, and says what is wrong. Nothing is kept.
+
+use assay_model::Preflight;
+use axum::Extension;
+use axum::extract::{Request, State};
+
+use crate::account_slots::PREFLIGHT_RETRY_S;
+use crate::http::{ApiError, Caller, ErrorCode, Json};
+use crate::routes::verify::create::VerifyForm;
+use crate::state::App;
+use crate::upload::{self, VerifyRequest};
+use crate::{PreflightFailure, PreflightRequest};
+
+/// Check a policy before it is queued
+///
+/// Loads a policy in the jail, or calls a policy server, for a few steps of a scenario: seconds instead of an
+/// evaluation. Returns what the policy gets and answers, how long it takes, and everything that is wrong with it.
+/// Creates no job and counts against no quota of jobs. An account has one preflight at a time (429).
+#[utoipa::path(
+    post, path = "/preflight", operation_id = "preflight", tag = "verify",
+    request_body(content = VerifyForm, content_type = "multipart/form-data",
+        description = "The parts of `POST /verify`. Those about episodes are checked and have no effect."),
+    responses(
+        (status = 200, description = "What the scenario sends and expects, and what the policy did in its first steps",
+            body = Preflight),
+        (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Json<Preflight>, ApiError> {
+    // Before the body: who has to wait is told so at once.
+    app.preflight_slots.precheck(&caller.key.account)?;
+    let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
+    let wish = VerifyRequest::read(&app, &form).await?;
+    let place = app.preflight_slots.acquire(&caller.key.account)?;
+    let runner = app.clone();
+    let task = tokio::task::spawn_blocking(move || {
+        // Kept to the end, also when the client goes away.
+        let _place = place;
+        let request = PreflightRequest {
+            scenario: wish.scenario.id.clone(),
+            scenario_digest: wish.scenario.digest.clone(),
+            archive: form.archive(),
+            server: wish.server.map(|server| (server.credentials(), wish.replan_steps)),
+            policy_name: wish.policy_name,
+        };
+        runner.preflights.run(&request)
+    });
+    match task.await.map_err(|e| ApiError::internal("a preflight panicked", &e))? {
+        Ok(found) => Ok(Json(found)),
+        Err(PreflightFailure::Policy(failure)) => Err(upload::intake_error(&app, failure)),
+        Err(PreflightFailure::Stopping) => {
+            Err(ApiError::try_again(ErrorCode::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
+        }
+        Err(PreflightFailure::Broken(message)) => {
+            Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))
+        }
+    }
+}

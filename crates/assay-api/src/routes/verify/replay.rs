@@ -1,0 +1,84 @@
+//! `POST /verify/{job_id}/replay`: an episode run again on this machine and compared with its recording to the bit. The
+//! answer waits for it: an account has one replay at a time, for a limited time, and nothing of it is kept.
+
+use assay_report::ReplayReport;
+use assay_store::JobRecord;
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, header};
+use serde::Deserialize;
+
+use crate::ReplayFailure;
+use crate::http::{ApiError, Caller, ErrorCode, Json, optional_json_body, read_body};
+use crate::routes::erased;
+use crate::routes::verify::report::completed;
+use crate::state::App;
+
+/// Seconds after which to ask again while another replay runs.
+const RETRY_S: HeaderValue = HeaderValue::from_static("10");
+
+/// The episode to run again.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct NewReplay {
+    /// The episode's number; 0 if absent.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    episode: u32,
+}
+
+/// Replay an episode of a verification
+///
+/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit; if not, what
+/// differed first. The answer waits for it, two minutes at most; an account has one replay at a time (503 for another).
+/// What ran on a policy server cannot be replayed (409).
+#[utoipa::path(
+    post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    responses(
+        (status = 200, description = "What was found. `same`: every state and action, to the bit. Otherwise `difference` \
+            names the first step and quantity, and `cause` who is to blame: `policy` is one that is not deterministic",
+            body = ReplayReport),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<ReplayReport>, ApiError> {
+    let wish = wish(&app, request).await?;
+    let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
+    caller.audit(&job.account, "replayed an episode");
+    replay(&app, job, wish).await
+}
+
+pub(in crate::routes) async fn wish(app: &App, request: Request) -> Result<NewReplay, ApiError> {
+    optional_json_body(app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read_body(&body, false))
+}
+
+/// Runs the episode of that job again.
+pub(in crate::routes) async fn replay(
+    app: &App,
+    job: JobRecord,
+    wish: NewReplay,
+) -> Result<Json<ReplayReport>, ApiError> {
+    let removed = job.removed;
+    if let Some(at) = removed.evidence_at.or(removed.policy_at) {
+        return Err(erased::gone("what a replay needs, the recording or the policy, was removed", at));
+    }
+    let mut found = app.records.episodes(job.header.job_id, wish.episode, 1).await?;
+    let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {
+        let message = format!("the job has no episode {}", wish.episode);
+        return Err(ApiError::invalid("episode", Some(&wish.episode.to_string()), message));
+    };
+    app.replayer.replay(job, episode).await.map(Json).map_err(|failure| match failure {
+        ReplayFailure::Refused(message) => ApiError::new(ErrorCode::Conflict, message),
+        ReplayFailure::Unavailable(message) => {
+            ApiError::new(ErrorCode::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
+        }
+        ReplayFailure::Broken(error) => ApiError::internal("a replay", &*error),
+    })
+}

@@ -1,0 +1,141 @@
+//! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out`
+//! writes.
+
+use std::sync::Arc;
+
+use assay_model::lane::files;
+use assay_model::{EpisodePlots, JobId, JobReport, JobStatus};
+use assay_report::html;
+use assay_store::{JobRecord, SignedDocument};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::routes::present;
+use crate::routes::verify::get::verification;
+use crate::state::App;
+
+/// Episodes in a report: as many as a job may have.
+const MAX_EPISODES: u32 = 10_000;
+/// Largest file with an episode's plots that is read, in bytes.
+const MAX_PLOTS: u64 = 16 << 20;
+/// The page has no script, and no address outside of this service.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Get the report of a verification as a page
+///
+/// Returns HTML that needs no other file: verdict, scores, violations with their moments, and each episode. Before the
+/// job is COMPLETED there is none (409).
+#[utoipa::path(
+    get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 404), (status = 409), (status = 410)),
+)]
+pub(in crate::routes) async fn page(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let job = completed(&app, &caller, &id, "there is a report").await?;
+    caller.audit(&job.account, "read a report");
+    page_of(&app, job).await
+}
+
+/// The page about a job.
+pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<Response, ApiError> {
+    let episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
+    let report = present::job(app, &record, &episodes).await?;
+    let card = match app.catalog.get(&report.scenario) {
+        Some(card) => Some(card),
+        // Also when it was deleted since.
+        None => app.records.community_scenario(&report.scenario).await?.map(|scenario| Arc::new(scenario.card)),
+    };
+    let mut plots = Vec::new();
+    for episode in html::drawn(&report) {
+        plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
+    }
+    let assets = html::Assets {
+        scenario: card.as_deref(),
+        plots: &plots,
+        generator: concat!("assay ", env!("CARGO_PKG_VERSION")),
+    };
+    let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    Ok((headers, page).into_response())
+}
+
+/// Get the report of a verification
+///
+/// Returns the very bytes that the statement's hash is of. Before the job is COMPLETED there is none (409).
+#[utoipa::path(
+    get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
+)]
+/// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
+pub(in crate::routes) async fn document(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let job = completed(&app, &caller, &id, "there is a report").await?;
+    caller.audit(&job.account, "read a report");
+    signed(&app, &job, SignedDocument::Report).await
+}
+
+/// The job, if the caller may see it and it has a result; `what` there will be then.
+pub(in crate::routes) async fn completed(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    what: &str,
+) -> Result<JobRecord, ApiError> {
+    let missing = || ApiError::not_found("job");
+    let job_id: JobId = id.parse().map_err(|_| missing())?;
+    with_result(verification(app, caller.read_scope(), job_id).await?, what)
+}
+
+/// The job, if it has a result.
+pub(in crate::routes) fn with_result(record: JobRecord, what: &str) -> Result<JobRecord, ApiError> {
+    match record.state.status() {
+        JobStatus::Completed => Ok(record),
+        other => Err(ApiError::new(
+            ErrorCode::Conflict,
+            format!("{what} once the job is COMPLETED; it is {}", other.as_str()),
+        )),
+    }
+}
+
+/// A document that was signed: the same bytes whenever it is asked for.
+pub(in crate::routes) async fn signed(
+    app: &App,
+    job: &JobRecord,
+    document: SignedDocument,
+) -> Result<Response, ApiError> {
+    let text = signed_text(app, job, document).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The bytes of such a document.
+pub(in crate::routes) async fn signed_text(
+    app: &App,
+    job: &JobRecord,
+    document: SignedDocument,
+) -> Result<Vec<u8>, ApiError> {
+    // Erased a moment ago.
+    app.records.signed_document(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
+}
+
+/// Returns the plots of an episode; `None` if they were erased or are invalid.
+async fn plots_of(app: &App, report: &JobReport, episode: u32) -> Option<EpisodePlots> {
+    let result = report.episode_details.iter().find(|result| result.episode == episode)?;
+    let file = result.evidence.iter().find(|file| file.name.ends_with(files::PLOTS))?;
+    let size = app.blobs.size(report.job_id, &file.sha256).await.ok().filter(|size| (1..=MAX_PLOTS).contains(size))?;
+    let pieces = app.blobs.read(report.job_id, &file.sha256, 0..size).await.ok()?;
+    let bytes = axum::body::to_bytes(Body::from_stream(pieces), usize::MAX).await.ok()?;
+    serde_json::from_slice(&bytes).ok()
+}

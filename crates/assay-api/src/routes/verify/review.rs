@@ -1,0 +1,82 @@
+//! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
+
+use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
+use assay_store::{MAX_REVIEWS, ReviewOutcome};
+use axum::Extension;
+use axum::extract::{Path, Request, State};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
+use crate::routes::verify::get as verify_get;
+use crate::state::App;
+
+/// A decision.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::routes) struct NewReview {
+    /// The decision.
+    decision: ReviewDecision,
+    /// Why: 1 to 4096 characters, some of which can be seen.
+    #[schema(min_length = 1, max_length = 4096, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
+    reason: String,
+}
+
+/// Review a verification
+///
+/// Records a person's decision on a COMPLETED job, beside what was measured, which never changes. `needs_review` of a
+/// job says whether it asks for one.
+#[utoipa::path(
+    post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
+    params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
+    request_body(content = NewReview, example = json!({
+        "decision": "accepted",
+        "reason": "The near miss in episode 2 is the camera's shadow; see the video at 4.1 s.",
+    })),
+    responses(
+        (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
+            old one, which stays on record", body = JobReport),
+        (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
+    ),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<JobReport>, ApiError> {
+    let wish = read(&json_body(&app, request).await?)?;
+    let missing = || ApiError::not_found("job");
+    let job: JobId = id.parse().map_err(|_| missing())?;
+    let decision = wish.decision.as_str();
+    let review = Review {
+        decision: wish.decision,
+        reason: wish.reason,
+        reviewer: caller.key.account.to_string(),
+        at: app.clock.now(),
+    };
+    verify_get::verification(&app, caller.read_scope(), job).await?;
+    match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {
+        ReviewOutcome::Done => {}
+        ReviewOutcome::Not(status) => {
+            let message = format!("there is nothing to review: the job is {}", status.as_str());
+            return Err(ApiError::new(ErrorCode::Conflict, message));
+        }
+        ReviewOutcome::TooMany => {
+            return Err(ApiError::new(ErrorCode::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
+        }
+        ReviewOutcome::NotFound => return Err(missing()),
+    }
+    tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, decision, "reviewed a job");
+    verify_get::show(&app, &caller, &id).await.map(Json)
+}
+
+fn read(body: &Value) -> Result<NewReview, ApiError> {
+    let wish: NewReview = read_body(body, false)?;
+    let reason = sanitise(wish.reason.trim(), usize::MAX);
+    if reason.is_empty() || reason.chars().count() > MAX_REVIEW_REASON_CHARS {
+        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters of text");
+        return Err(ApiError::invalid("reason", Some(&reason), message));
+    }
+    Ok(NewReview { reason, ..wish })
+}

@@ -1,0 +1,132 @@
+//! `GET /webhooks/deliveries`: what became of the messages to the account's webhooks.
+
+use assay_model::JobId;
+use assay_store::{Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState};
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, Json};
+use crate::routes::query::Query;
+use crate::state::App;
+
+/// A page of deliveries, those of the newest jobs first.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(in crate::routes) struct WebhookDeliveryPage {
+    deliveries: Vec<WebhookDeliveryView>,
+    total: u64,
+    limit: u32,
+    offset: u32,
+}
+
+/// The message about the end of a job, and the attempts to deliver it.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = WebhookDelivery)]
+struct WebhookDeliveryView {
+    /// The job or submission; also the message's `webhook-id`.
+    job_id: JobId,
+    /// The address without its query, which may hold a token.
+    url: String,
+    #[schema(value_type = WebhookDeliveryState)]
+    state: &'static str,
+    /// Number of attempts.
+    attempts: u32,
+    /// When it is tried again; null before the first attempt, and when it is not tried again.
+    next_attempt_at: Option<Timestamp>,
+    /// The last 20 attempts, oldest first.
+    log: Vec<Attempt>,
+}
+
+/// Where a delivery stands.
+#[derive(utoipa::ToSchema)]
+#[schema(as = WebhookDeliveryState, rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum WebhookDeliveryState {
+    /// The job has not ended, or the address has not confirmed the message.
+    Pending,
+    /// The address confirmed it.
+    Delivered,
+    /// It is not tried again.
+    GivenUp,
+}
+
+/// An attempt to deliver a message.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = WebhookAttempt)]
+struct Attempt {
+    at: Timestamp,
+    /// HTTP status of the answer; null where there was none.
+    status: Option<u16>,
+    /// Reason for the failure; null when the message was confirmed (2xx).
+    error: Option<String>,
+}
+
+/// List webhook deliveries
+///
+/// Returns a page of the messages to the account's webhooks, those of the newest jobs first: one for each job that has
+/// a `callback_url`, with its state and its last attempts. What failed is tried again with growing pauses for a day; an
+/// address that answers 410 is not tried again.
+#[utoipa::path(
+    get, path = "/webhooks/deliveries", operation_id = "webhook_deliveries", tag = "webhooks",
+    params(
+        ("limit" = inline(Option<u32>), Query, description = "Deliveries of the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Deliveries to skip", minimum = 0, maximum = 2_147_483_647),
+        ("job_id" = Option<uuid::Uuid>, Query, description = "Only that of this job or submission"),
+        ("state" = inline(Option<WebhookDeliveryState>), Query, description = "Only in this state"),
+    ),
+    responses((status = 200, body = WebhookDeliveryPage), (status = 400)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<WebhookDeliveryPage>, ApiError> {
+    let query = Query::parse(query.as_deref());
+    let limit = query.number("limit", 20, 1, 100)?;
+    let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
+    let job = query.text("job_id")?.map(|text| {
+        let message = "job_id must be the id of a job or submission";
+        text.parse::<JobId>().map_err(|_| ApiError::invalid("job_id", Some(text), message))
+    });
+    let state = query.text("state")?.map(|text| {
+        let message = "state must be PENDING, DELIVERED or GIVEN_UP";
+        DeliveryState::parse(text).ok_or_else(|| ApiError::invalid("state", Some(text), message))
+    });
+    let filter = DeliveryFilter {
+        account: Some(caller.key.account.clone()),
+        job: job.transpose()?,
+        state: state.transpose()?,
+        limit,
+        offset,
+    };
+    let (found, total) = app.records.deliveries(&filter).await?;
+    Ok(Json(WebhookDeliveryPage {
+        deliveries: found.iter().map(WebhookDeliveryView::from).collect(),
+        total,
+        limit,
+        offset,
+    }))
+}
+
+impl From<&Delivery> for WebhookDeliveryView {
+    fn from(delivery: &Delivery) -> Self {
+        let url = delivery.url.reveal();
+        // Before the first attempt the time tells nothing, and of a submission it must not tell whether it has ended.
+        let is_tried_again = delivery.state == DeliveryState::Pending && delivery.attempts > 0;
+        Self {
+            job_id: delivery.job_id,
+            url: url.split_once('?').map_or(url, |(address, _)| address).to_owned(),
+            state: delivery.state.as_str(),
+            attempts: delivery.attempts,
+            next_attempt_at: is_tried_again.then_some(delivery.due_at),
+            log: delivery.log.iter().map(Attempt::from).collect(),
+        }
+    }
+}
+
+impl From<&DeliveryAttempt> for Attempt {
+    fn from(attempt: &DeliveryAttempt) -> Self {
+        Self { at: attempt.at, status: attempt.status, error: attempt.error.clone() }
+    }
+}

@@ -1,0 +1,59 @@
+//! `POST /webhooks/secret`: makes the secret that messages to an account's webhooks are signed with, or rotates it.
+
+use assay_model::Scope;
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, no_body};
+use crate::state::App;
+use crate::webhooks::new_secret;
+
+/// A new secret.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = WebhookSecret)]
+pub(in crate::routes) struct NewWebhookSecret {
+    /// `whsec_` and 32 bytes in base64, shown only in the first answer: null in those that repeat it.
+    #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
+    secret: Option<String>,
+    created_at: Timestamp,
+    /// Until then messages carry the signature of the previous secret too; null where there was none.
+    previous_until: Option<Timestamp>,
+}
+
+/// Make or rotate the webhook secret
+///
+/// Makes the secret that signs all messages to the account's webhooks; a job or submission can have a `callback_url`
+/// once there is one. Asked again, it makes another: for a day messages carry the signatures of both, so that
+/// receivers can change over without losing any. The answer is the only one that shows the secret. The key needs the
+/// scope `verify` or `submit`.
+#[utoipa::path(
+    post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
+    responses((status = 201, description = "The secret that messages are signed with from now on", body = NewWebhookSecret)),
+)]
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<(StatusCode, Extension<RedactedBody>, Json<NewWebhookSecret>), ApiError> {
+    if !caller.has(Scope::Verify) && !caller.has(Scope::Submit) {
+        return Err(ApiError::new(
+            ErrorCode::Forbidden,
+            "the key lacks the scopes verify and submit, and needs one of them",
+        ));
+    }
+    no_body(request).await?;
+    let (account, now) = (&caller.key.account, app.clock.now());
+    let overlap = SignedDuration::try_from(app.settings.webhooks.overlap_s.get()).unwrap_or(SignedDuration::MAX);
+    let until = now.saturating_add(overlap).unwrap_or(Timestamp::MAX);
+    let had_one = app.records.webhook_secrets(account).await?.is_some();
+    let secret = new_secret(&*app.entropy);
+    app.records.set_webhook_secret(account, secret.clone(), until, now).await?;
+    tracing::info!(%account, key.id = %caller.key.id, "a webhook secret was made");
+    let hidden = NewWebhookSecret { secret: None, created_at: now, previous_until: had_one.then_some(until) };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
+    let created = NewWebhookSecret { secret: Some(secret.reveal().to_owned()), ..hidden };
+    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
+}
