@@ -9,6 +9,7 @@ use assay_model::{EpisodeResult, Plan};
 
 use crate::engine::core_of;
 use crate::episode::evidence;
+use crate::episode::host::EpisodeHost;
 use crate::episode::session::{LaneSession, SessionEvents, platform};
 use crate::{Cancel, Engine, Job, SessionError};
 
@@ -70,6 +71,16 @@ pub fn evaluate(
     cancel: &Cancel,
     events: &dyn EvaluationEvents,
 ) -> Result<Vec<EpisodeResult>, SessionError> {
+    evaluate_on(engine, evaluation, cancel, events)
+}
+
+/// Runs [`evaluate`] with the lanes and policies of `host`.
+pub(crate) fn evaluate_on(
+    host: &dyn EpisodeHost,
+    evaluation: &Evaluation,
+    cancel: &Cancel,
+    events: &dyn EvaluationEvents,
+) -> Result<Vec<EpisodeResult>, SessionError> {
     let Evaluation { job, plan, lanes } = evaluation;
     let end = AtomicU32::new(plan.episodes);
     let collector = Collector { results: Mutex::new(BTreeMap::new()), plan, end: &end, events };
@@ -80,7 +91,7 @@ pub fn evaluate(
     };
     let lanes = job.policy.lanes(*lanes, plan.episodes as usize);
     let outcome = thread::scope(|scope| {
-        let run = |lane: usize| LaneSession::new(engine, job, core_of(lane), cancel)?.run(next, &collector);
+        let run = |lane: usize| LaneSession::new(host, job, core_of(lane), cancel)?.run(next, &collector);
         let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
         let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)

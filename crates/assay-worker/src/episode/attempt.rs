@@ -5,7 +5,6 @@
 //! process stopped or killed it, or the lane died. A policy that is only starved of CPU is given more time; one that
 //! sleeps uses up a budget.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::lane::{RunEpisode, SLEEP_LIMIT};
@@ -16,13 +15,13 @@ use assay_policy::{PolicyConnection, SleepWatch, random_number};
 
 use crate::episode::evidence;
 use crate::episode::finalizer::{Finished, LaneOutput, PolicyState};
-use crate::episode::lane_process::{LaneError, LaneEvents, LaneProcess, TICK, nanos};
-use crate::episode::policy::{PendingPolicy, PolicyStart};
+use crate::episode::host::{EpisodeHost, PreparedPolicy};
+use crate::episode::lane::{LaneError, LaneEvents, TICK};
+use crate::episode::lane_process::nanos;
+use crate::episode::policy::PolicyStart;
 use crate::episode::results::not_started;
 use crate::episode::session::{LaneSession, SessionEvents};
 
-/// Interval for polling a running import, and thus the maximum delay of an episode's start.
-const IMPORT_TICK: Duration = Duration::from_micros(100);
 /// Maximum time for which a policy's process may be stopped from outside.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Minimum time asleep before a policy counts as sleeping.
@@ -51,6 +50,7 @@ enum EndedBy {
 
 /// The worker's view of a running episode.
 struct Supervisor<'a> {
+    host: &'a dyn EpisodeHost,
     episode: u32,
     policy: &'a mut dyn PolicyConnection,
     events: &'a dyn SessionEvents,
@@ -69,7 +69,7 @@ impl LaneEvents for Supervisor<'_> {
 
     fn waiting(&mut self) {
         if self.policy.pid().is_some() {
-            self.sleep.begin(Instant::now());
+            self.sleep.begin(self.host.now());
         }
     }
 
@@ -79,9 +79,9 @@ impl LaneEvents for Supervisor<'_> {
 
     fn tick(&mut self) -> Duration {
         let policy = &*self.policy;
-        self.sleep.sample(Instant::now(), || policy.activity());
+        self.sleep.sample(self.host.now(), || policy.activity());
         self.end_if_over();
-        self.sleep.due_in(Instant::now()).unwrap_or(TICK)
+        self.sleep.due_in(self.host.now()).unwrap_or(TICK)
     }
 
     fn violated(&mut self, violation: Violation) -> Result<(), String> {
@@ -95,12 +95,13 @@ impl LaneEvents for Supervisor<'_> {
 impl Supervisor<'_> {
     /// Ends the policy's process once it has slept, or was stopped, for too long.
     fn end_if_over(&mut self) {
-        if self.ended_by.is_some() || self.sleep.due_in(Instant::now()).is_none() {
+        let now = self.host.now();
+        if self.ended_by.is_some() || self.sleep.due_in(now).is_none() {
             return;
         }
         let (asleep, asleep_in_all) = (self.sleep.asleep_in_this_wait(), self.sleep.asleep());
         // A policy that sleeps for most of its episode does not need its lane's processor.
-        let mostly = asleep_in_all > SLEEPER && asleep_in_all * 2 > self.began.elapsed();
+        let mostly = asleep_in_all > SLEEPER && asleep_in_all * 2 > now.saturating_duration_since(self.began);
         self.events.sleeping(self.episode, mostly);
         self.ended_by = if self.sleep.stopped() > STOP_LIMIT {
             Some(EndedBy::Stop)
@@ -122,16 +123,16 @@ impl LaneSession<'_> {
     pub(crate) fn attempt(
         &mut self,
         episode: u32,
-        prepared: PendingPolicy,
+        prepared: Box<dyn PreparedPolicy + '_>,
         events: &dyn SessionEvents,
     ) -> Result<Attempted, LaneError> {
         let (job, seeds) = (self.job, self.job.seeds.episode(episode));
         // The lane compiles its scenario while the policy is imported.
         let mut lane = match self.lane.take() {
             Some(lane) => lane,
-            None => LaneProcess::start(self.engine, &job.scenario, &self.staged, self.core)?,
+            None => self.host.lane(&job.scenario, &self.staged, self.core)?,
         };
-        let mut policy = match self.import(prepared)? {
+        let mut policy = match prepared.start(self.cancel)? {
             PolicyStart::Ready(policy) => policy,
             PolicyStart::Failed(failure) => {
                 self.lane = Some(lane);
@@ -166,14 +167,16 @@ impl LaneSession<'_> {
             probe: None,
         };
         let seed = random_number().map_err(LaneError::Io)?;
+        let wall_budget = self.host.wall_budget(&job.scenario);
         let mut supervisor = Supervisor {
+            host: self.host,
             episode,
             policy: &mut *policy,
             events,
             notes: &mut self.notes,
             sleep: SleepWatch::new(seed),
-            began: Instant::now(),
-            wall_budget: self.engine.wall_budget().of(&job.scenario),
+            began: self.host.now(),
+            wall_budget,
             ended_by: None,
         };
         self.begun = true;
@@ -193,19 +196,7 @@ impl LaneSession<'_> {
             destination.map(|destination| LaneOutput { scratch: lane.scratch(), inside: folder, destination });
         self.lane = Some(lane);
         let ended = EndedEpisode { episode, world_seed: seeds.world, result: done.result, written, policy };
-        Ok(ended.judge(ended_by, self.engine.wall_budget().of(&job.scenario)))
-    }
-
-    /// Waits until the policy is imported or connected; cancellation interrupts the wait.
-    fn import(&self, prepared: PendingPolicy) -> Result<PolicyStart, LaneError> {
-        let mut prepared = prepared.begin(self.engine).map_err(|e| LaneError::Failed(e.to_string()))?;
-        while !prepared.is_done() {
-            if self.cancel.is_cancelled() {
-                return Err(LaneError::Cancelled);
-            }
-            thread::sleep(IMPORT_TICK);
-        }
-        prepared.wait().map_err(|e| LaneError::Failed(e.to_string()))
+        Ok(ended.judge(ended_by, wall_budget))
     }
 }
 

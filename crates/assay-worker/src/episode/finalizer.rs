@@ -14,10 +14,11 @@ use tempfile::TempDir;
 
 use crate::engine::Staged;
 use crate::episode::evidence;
+use crate::episode::host::EpisodeHost;
 use crate::episode::session::{SessionEvents, platform};
 use crate::rendering::drawing;
-use crate::rendering::video::{self, Urgency};
-use crate::{Cancel, Engine, Job, SessionError};
+use crate::rendering::video;
+use crate::{Cancel, Job, SessionError};
 
 /// An episode that has run.
 pub(crate) struct Finished {
@@ -75,7 +76,7 @@ impl LaneOutput {
 
 /// Completes episodes and passes on their results, in order, until the lane is done.
 pub(crate) struct EpisodeFinalizer<'a> {
-    pub(crate) engine: &'a Engine,
+    pub(crate) host: &'a dyn EpisodeHost,
     pub(crate) job: &'a Job,
     pub(crate) staged: Staged,
     pub(crate) cancel: &'a Cancel,
@@ -163,7 +164,7 @@ impl EpisodeFinalizer<'_> {
             world_seed,
             max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
         };
-        match video::render(self.engine, &recording, part, (Urgency::Awaited, self.cancel, &|_| ())) {
+        match self.host.showcase(&recording, part, self.cancel) {
             Ok(written) => {
                 result.evidence_notes.extend(written.notes);
                 written.files

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_jail::{Activity, Bind, Child, ExitReason, JailSpec, Profile, give_to_jail};
-use assay_model::Violation;
 use assay_model::lane::{DISK_FULL_STATUS, Done, LaneCommand, MAX_MESSAGE_BYTES, Reply, RunEpisode};
 use assay_scenario::Scenario;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -17,10 +16,9 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::engine::Staged;
+use crate::episode::lane::{IgnoredEvents, Lane, LaneError, LaneEvents, TICK};
 use crate::{Cancel, Engine};
 
-/// Interval at which a waiting worker checks its cancel flag.
-pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Minimum interval between two checks of a policy: the kernel takes a timeout of 0 for none.
 const LEAST_TICK: Duration = Duration::from_millis(1);
 /// CPU time after which a lane that compiles a scenario, or sends nothing, is killed.
@@ -34,39 +32,6 @@ const EXIT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum length of the lane's log in an error, in bytes.
 const LOG_BYTES: usize = 2000;
 
-/// Receives a lane's events during an episode.
-pub(crate) trait LaneEvents {
-    /// `step` of `of` control steps are done.
-    fn progress(&mut self, step: u32, of: u32);
-    /// The lane is waiting for the policy.
-    fn waiting(&mut self);
-    /// The policy has answered.
-    fn answered(&mut self);
-    /// Called while no message arrives; returns the maximum time until the next call.
-    fn tick(&mut self) -> Duration;
-    /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
-    fn violated(&mut self, violation: Violation) -> Result<(), String>;
-}
-
-/// Ignores all events, for episodes of which only the end matters.
-pub(crate) struct IgnoredEvents;
-
-impl LaneEvents for IgnoredEvents {
-    fn progress(&mut self, _step: u32, _of: u32) {}
-
-    fn waiting(&mut self) {}
-
-    fn answered(&mut self) {}
-
-    fn tick(&mut self) -> Duration {
-        TICK
-    }
-
-    fn violated(&mut self, _violation: Violation) -> Result<(), String> {
-        Ok(())
-    }
-}
-
 /// A running lane.
 #[derive(Debug)]
 pub(crate) struct LaneProcess {
@@ -77,45 +42,6 @@ pub(crate) struct LaneProcess {
     ready: bool,
     /// The lane was given a Landlock ruleset to apply to itself.
     has_landlock: bool,
-}
-
-/// An error of a lane.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LaneError {
-    /// The lane cannot be started.
-    #[error("a lane can't be started")]
-    Spawn(#[from] assay_jail::SpawnError),
-    /// The scenario cannot be run.
-    #[error("the scenario can't be run: {0}")]
-    Refused(String),
-    /// The lane exited or had to be killed; `step` is the last control step that it reported.
-    #[error("a lane died ({exit}) after control step {step}: {log}")]
-    Died {
-        /// The exit of the process.
-        exit: String,
-        /// It was killed or stopped by another process, such as an operator's command, or by the kernel when memory ran
-        /// out. This is not evidence against the scenario.
-        by_others: bool,
-        /// Last known control step.
-        step: u32,
-        /// The end of its log.
-        log: String,
-    },
-    /// The lane failed.
-    #[error("a lane failed: {0}")]
-    Failed(String),
-    /// A violation could not be recorded.
-    #[error("{0}")]
-    Unrecorded(String),
-    /// The disk was full. This is temporary, and not evidence against scenario or policy.
-    #[error("the disk is full: {0}")]
-    DiskFull(String),
-    /// The job was cancelled.
-    #[error("cancelled")]
-    Cancelled,
-    /// A socket or folder of the worker failed.
-    #[error("the lane's socket or folder")]
-    Io(#[from] io::Error),
 }
 
 impl LaneProcess {
@@ -148,42 +74,6 @@ impl LaneProcess {
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
         Ok(())
-    }
-
-    /// Runs an episode with the policy behind `policy` (the stream written to it, the stream read from it).
-    pub(crate) fn run(
-        &mut self,
-        run: RunEpisode,
-        policy: [BorrowedFd<'_>; 2],
-        cancel: &Cancel,
-        events: &mut dyn LaneEvents,
-    ) -> Result<Done, LaneError> {
-        self.ready(cancel)?;
-        self.send(&LaneCommand::Run(run), &policy).map_err(|_| self.died(0))?;
-        let mut last_step = 0;
-        loop {
-            match self.receive(last_step, cancel, events)? {
-                Reply::Progress { step, of, .. } => {
-                    last_step = step;
-                    events.progress(step, of);
-                }
-                Reply::Waiting => events.waiting(),
-                Reply::Answered => events.answered(),
-                Reply::Violated(violation) => {
-                    events.violated(violation).map_err(LaneError::Unrecorded)?;
-                    self.send(&LaneCommand::Noted, &[]).map_err(|_| self.died(last_step))?;
-                }
-                Reply::Done(done) => return Ok(*done),
-                Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
-                Reply::Ready { .. } | Reply::Sealed { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
-            }
-        }
-    }
-
-    /// Returns the folder that the lane writes to; it exists as long as a reference is held. Its contents are
-    /// untrusted: see [`crate::evidence`].
-    pub(crate) fn scratch(&self) -> Arc<TempDir> {
-        Arc::clone(&self.scratch)
     }
 
     /// Sends a command, with descriptors attached if there are any.
@@ -252,6 +142,41 @@ impl LaneProcess {
             return LaneError::DiskFull(assay_model::sanitise(&log, LOG_BYTES));
         }
         LaneError::Died { exit: exit.to_string(), by_others, step, log: assay_model::sanitise(&log, LOG_BYTES) }
+    }
+}
+
+impl Lane for LaneProcess {
+    fn run(
+        &mut self,
+        run: RunEpisode,
+        policy: [BorrowedFd<'_>; 2],
+        cancel: &Cancel,
+        events: &mut dyn LaneEvents,
+    ) -> Result<Done, LaneError> {
+        self.ready(cancel)?;
+        self.send(&LaneCommand::Run(run), &policy).map_err(|_| self.died(0))?;
+        let mut last_step = 0;
+        loop {
+            match self.receive(last_step, cancel, events)? {
+                Reply::Progress { step, of, .. } => {
+                    last_step = step;
+                    events.progress(step, of);
+                }
+                Reply::Waiting => events.waiting(),
+                Reply::Answered => events.answered(),
+                Reply::Violated(violation) => {
+                    events.violated(violation).map_err(LaneError::Unrecorded)?;
+                    self.send(&LaneCommand::Noted, &[]).map_err(|_| self.died(last_step))?;
+                }
+                Reply::Done(done) => return Ok(*done),
+                Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
+                Reply::Ready { .. } | Reply::Sealed { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
+            }
+        }
+    }
+
+    fn scratch(&self) -> Arc<TempDir> {
+        Arc::clone(&self.scratch)
     }
 }
 

@@ -13,13 +13,14 @@ use assay_scenario::Scenario;
 use assay_store::is_disk_full;
 use rustix::io::Errno;
 
+use crate::Cancel;
 use crate::engine::Staged;
 use crate::episode::attempt::Attempted;
 use crate::episode::finalizer::{EpisodeFinalizer, Finished, PolicyState};
-use crate::episode::lane_process::{LaneError, LaneProcess};
-use crate::episode::policy::{PendingPolicy, PolicySource};
+use crate::episode::host::{EpisodeHost, PreparedPolicy};
+use crate::episode::lane::{Lane, LaneError};
+use crate::episode::policy::PolicySource;
 use crate::episode::results::{self, Loss};
-use crate::{Cancel, Engine};
 
 /// Maximum number of times an episode is restarted on evidence from outside the policy.
 const MAX_RETRIES: u32 = 3;
@@ -103,14 +104,17 @@ pub(crate) trait SessionEvents: Sync {
     fn finished(&self, result: EpisodeResult) -> Result<(), String>;
 }
 
+/// An episode and its policy, which is being prepared.
+type UpcomingEpisode<'a> = (u32, Box<dyn PreparedPolicy + 'a>);
+
 /// One lane's work on a job.
 pub(crate) struct LaneSession<'a> {
-    pub(crate) engine: &'a Engine,
+    pub(crate) host: &'a dyn EpisodeHost,
     pub(crate) job: &'a Job,
     pub(crate) core: usize,
     pub(crate) cancel: &'a Cancel,
     pub(crate) staged: Staged,
-    pub(crate) lane: Option<LaneProcess>,
+    pub(crate) lane: Option<Box<dyn Lane>>,
     /// Facts that outlive the attempts at episodes without a result.
     pub(crate) notes: Vec<AttemptNote>,
     /// An attempt is under way, and its policy may have received something.
@@ -122,14 +126,19 @@ pub(crate) struct LaneSession<'a> {
 }
 
 impl<'a> LaneSession<'a> {
-    pub(crate) fn new(engine: &'a Engine, job: &'a Job, core: usize, cancel: &'a Cancel) -> Result<Self, SessionError> {
-        let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
+    pub(crate) fn new(
+        host: &'a dyn EpisodeHost,
+        job: &'a Job,
+        core: usize,
+        cancel: &'a Cancel,
+    ) -> Result<Self, SessionError> {
+        let staged = host.staged(&job.scenario).map_err(|e| platform(&e))?;
         let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
-        Ok(Self { engine, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
+        Ok(Self { host, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
     }
 
     /// Uses a lane that was started in advance.
-    pub(crate) fn with(self, lane: Option<LaneProcess>) -> Self {
+    pub(crate) fn with(self, lane: Option<Box<dyn Lane>>) -> Self {
         Self { lane, ..self }
     }
 
@@ -155,7 +164,7 @@ impl<'a> LaneSession<'a> {
         events: &dyn SessionEvents,
     ) -> Result<(), SessionError> {
         let finisher =
-            EpisodeFinalizer { engine: self.engine, job: self.job, staged: self.staged.clone(), cancel: self.cancel };
+            EpisodeFinalizer { host: self.host, job: self.job, staged: self.staged.clone(), cancel: self.cancel };
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING);
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
@@ -167,7 +176,7 @@ impl<'a> LaneSession<'a> {
     }
 
     /// Returns the lane, which the caller can end at a convenient time.
-    pub(crate) fn into_lane(self) -> Option<LaneProcess> {
+    pub(crate) fn into_lane(self) -> Option<Box<dyn Lane>> {
         self.lane
     }
 
@@ -200,21 +209,19 @@ impl<'a> LaneSession<'a> {
         Ok(())
     }
 
-    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<(u32, PendingPolicy)>, SessionError> {
+    fn upcoming(&self, next: &mut dyn FnMut() -> Option<u32>) -> Result<Option<UpcomingEpisode<'a>>, SessionError> {
         next().map(|episode| Ok((episode, self.prepare(episode)?))).transpose()
     }
 
-    fn prepare(&self, episode: u32) -> Result<PendingPolicy, SessionError> {
-        let seeds = self.job.seeds.episode(episode);
-        let is_secret = matches!(self.job.seeds, SeedSource::Season { .. });
-        self.job.policy.prepare(self.engine, &self.job.scenario, (seeds.policy, self.core, is_secret), None)
+    fn prepare(&self, episode: u32) -> Result<Box<dyn PreparedPolicy + 'a>, SessionError> {
+        self.host.policy(self.job, episode, self.core)
     }
 
     /// Runs one episode, restarting it where evidence from outside the policy requires it.
     fn episode(
         &mut self,
         episode: u32,
-        first: PendingPolicy,
+        first: Box<dyn PreparedPolicy + 'a>,
         events: &dyn SessionEvents,
     ) -> Result<Finished, SessionError> {
         let mut prepared = Some(first);

@@ -32,6 +32,7 @@ use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
 use crate::engine::core_of;
+use crate::episode::host::EpisodeHost;
 use crate::{Cancel, Engine, Keyring};
 use claims::{Claims, Held};
 use missing::Missing;
@@ -96,6 +97,8 @@ pub struct WorkerService {
 #[derive(Debug)]
 pub(crate) struct WorkerShared {
     pub(crate) options: ServiceOptions,
+    /// Provides lanes and policies.
+    host: Arc<dyn EpisodeHost>,
     pub(crate) claims: Claims,
     servers: Servers,
     /// Lanes whose policies sleep.
@@ -116,18 +119,8 @@ impl WorkerService {
     /// The system cannot create a thread.
     pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
         let name = format!("worker-{}", std::process::id());
-        let lanes = options.engine.lanes();
-        let shared = WorkerShared {
-            options,
-            claims: Claims::default(),
-            servers: Servers::default(),
-            sleepers: Sleepers::default(),
-            renderers: Renderers::default(),
-            missing: Missing::default(),
-            stopping: Cancel::new(),
-            name,
-        };
-        let shared = Arc::new(shared);
+        let (lanes, host) = (options.engine.lanes(), Arc::clone(&options.engine));
+        let shared = Arc::new(WorkerShared::new(options, host, name));
         let mut service = Self { shared, threads: Vec::new() };
         for lane in 0..lanes {
             service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
@@ -170,6 +163,21 @@ impl WorkerService {
 }
 
 impl WorkerShared {
+    /// Creates the state of the worker `name`, whose lanes and policies `host` provides.
+    pub(crate) fn new(options: ServiceOptions, host: Arc<dyn EpisodeHost>, name: String) -> Self {
+        Self {
+            options,
+            host,
+            claims: Claims::default(),
+            servers: Servers::default(),
+            sleepers: Sleepers::default(),
+            renderers: Renderers::default(),
+            missing: Missing::default(),
+            stopping: Cancel::new(),
+            name,
+        }
+    }
+
     /// Blocks until the records answer.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.options.runtime.block_on(future)
@@ -180,7 +188,7 @@ impl WorkerShared {
         while !self.stopping.is_cancelled() {
             let worked = self.conclude_next() || self.shard_next(&mut spare, &mut quiet);
             if !worked && !self.stopping.is_cancelled() {
-                spare.start(&self.options.engine);
+                spare.start(&*self.host);
                 if !quiet.is_over(self.options.clock.now()) {
                     // A hint is meant for a lane that may run any work.
                     self.sleep(POLL);

@@ -108,7 +108,7 @@ impl WorkerShared {
         let failed = Cancel::new();
         let next = || if failed.is_cancelled() { None } else { lock(&episodes).pop_front() };
         let run = |lane: usize| {
-            let session = LaneSession::new(&self.options.engine, &job, core_of(lane), cancel)?;
+            let session = LaneSession::new(&*self.host, &job, core_of(lane), cancel)?;
             let session = session.with_earlier_notes(claim.notes.clone());
             let session = session.last_try(claim.failures >= MAX_RETRIES);
             session.stopping(self.stopping.clone()).run(next, &recorder)

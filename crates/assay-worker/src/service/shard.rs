@@ -324,7 +324,7 @@ impl WorkerShared {
         let job = self.job(claim, desk)?;
         let recorder = ShardRecorder::new(self, claim, desk);
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
-        let session = LaneSession::new(&self.options.engine, &job, spare.core(), cancel)?;
+        let session = LaneSession::new(&*self.host, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).with_earlier_notes(claim.notes.clone());
         let mut session = session.last_try(claim.failures >= MAX_RETRIES).stopping(self.stopping.clone());
         let outcome = session.run(|| episodes.pop_front(), &recorder);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use assay_scenario::Scenario;
 
-use crate::Engine;
-use crate::episode::lane_process::LaneProcess;
+use crate::episode::host::EpisodeHost;
+use crate::episode::lane::Lane;
 use crate::episode::session::platform;
 
 /// The lane that a worker thread keeps ready. It dies with the thread.
@@ -17,9 +17,9 @@ pub(super) struct WarmLane {
     core: usize,
     /// The scenario that is expected next: the last one that ran without errors.
     expected: Option<Arc<Scenario>>,
-    lane: Option<LaneProcess>,
+    lane: Option<Box<dyn Lane>>,
     /// The lane that ran last, and is to end.
-    retired: Option<LaneProcess>,
+    retired: Option<Box<dyn Lane>>,
 }
 
 impl WarmLane {
@@ -33,7 +33,7 @@ impl WarmLane {
     }
 
     /// Returns the lane if it has compiled exactly this scenario; otherwise ends it, to free its processor and memory.
-    pub(super) fn take(&mut self, scenario: &Scenario) -> Option<LaneProcess> {
+    pub(super) fn take(&mut self, scenario: &Scenario) -> Option<Box<dyn Lane>> {
         self.retired = None;
         let expected = self.expected.take();
         self.lane.take().filter(|_| expected.is_some_and(|expected| expected.digest == scenario.digest))
@@ -41,7 +41,7 @@ impl WarmLane {
 
     /// Takes a finished shard's lane. Ending the process takes some milliseconds of CPU time, so it is delayed until
     /// the next lane is taken or started and does not delay the verdict.
-    pub(super) fn retire(&mut self, lane: Option<LaneProcess>) {
+    pub(super) fn retire(&mut self, lane: Option<Box<dyn Lane>>) {
         self.retired = lane;
     }
 
@@ -51,13 +51,11 @@ impl WarmLane {
     }
 
     /// Starts the lane, unless one is running or no scenario is expected.
-    pub(super) fn start(&mut self, engine: &Engine) {
+    pub(super) fn start(&mut self, host: &dyn EpisodeHost) {
         self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
-        let staged = engine.staged(expected).map_err(|e| platform(&e));
-        match staged
-            .and_then(|staged| LaneProcess::start(engine, expected, &staged, self.core).map_err(|e| platform(&e)))
-        {
+        let staged = host.staged(expected).map_err(|e| platform(&e));
+        match staged.and_then(|staged| host.lane(expected, &staged, self.core).map_err(|e| platform(&e))) {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {
                 // The next shard starts its own lane and reports the error.

@@ -1,0 +1,107 @@
+//! The interface of a lane: a simulator that runs one episode at a time. [`LaneProcess`] is one in a jail; tests use
+//! lanes that follow a script.
+//!
+//! [`LaneProcess`]: crate::episode::lane_process::LaneProcess
+
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_model::Violation;
+use assay_model::lane::{Done, RunEpisode};
+use tempfile::TempDir;
+
+use crate::Cancel;
+
+/// Interval at which a waiting worker checks its cancel flag.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// A simulator that runs the episodes of one scenario, one after the other.
+pub(crate) trait Lane: Debug {
+    /// Runs an episode with the policy behind `policy` (the stream written to it, the stream read from it).
+    fn run(
+        &mut self,
+        run: RunEpisode,
+        policy: [BorrowedFd<'_>; 2],
+        cancel: &Cancel,
+        events: &mut dyn LaneEvents,
+    ) -> Result<Done, LaneError>;
+
+    /// Returns the folder that the lane writes to; it exists as long as a reference is held. Its contents are
+    /// untrusted: see [`crate::episode::evidence`].
+    fn scratch(&self) -> Arc<TempDir>;
+}
+
+/// Receives a lane's events during an episode.
+pub(crate) trait LaneEvents {
+    /// `step` of `of` control steps are done.
+    fn progress(&mut self, step: u32, of: u32);
+    /// The lane is waiting for the policy.
+    fn waiting(&mut self);
+    /// The policy has answered.
+    fn answered(&mut self);
+    /// Called while no message arrives; returns the maximum time until the next call.
+    fn tick(&mut self) -> Duration;
+    /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
+    fn violated(&mut self, violation: Violation) -> Result<(), String>;
+}
+
+/// Ignores all events, for episodes of which only the end matters.
+pub(crate) struct IgnoredEvents;
+
+impl LaneEvents for IgnoredEvents {
+    fn progress(&mut self, _step: u32, _of: u32) {}
+
+    fn waiting(&mut self) {}
+
+    fn answered(&mut self) {}
+
+    fn tick(&mut self) -> Duration {
+        TICK
+    }
+
+    fn violated(&mut self, _violation: Violation) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// An error of a lane.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneError {
+    /// The lane cannot be started.
+    #[error("a lane can't be started")]
+    Spawn(#[from] assay_jail::SpawnError),
+    /// The scenario cannot be run.
+    #[error("the scenario can't be run: {0}")]
+    Refused(String),
+    /// The lane exited or had to be killed; `step` is the last control step that it reported.
+    #[error("a lane died ({exit}) after control step {step}: {log}")]
+    Died {
+        /// The exit of the process.
+        exit: String,
+        /// It was killed or stopped by another process, such as an operator's command, or by the kernel when memory ran
+        /// out. This is not evidence against the scenario.
+        by_others: bool,
+        /// Last known control step.
+        step: u32,
+        /// The end of its log.
+        log: String,
+    },
+    /// The lane failed.
+    #[error("a lane failed: {0}")]
+    Failed(String),
+    /// A violation could not be recorded.
+    #[error("{0}")]
+    Unrecorded(String),
+    /// The disk was full. This is temporary, and not evidence against scenario or policy.
+    #[error("the disk is full: {0}")]
+    DiskFull(String),
+    /// The job was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// A socket or folder of the worker failed.
+    #[error("the lane's socket or folder")]
+    Io(#[from] io::Error),
+}
