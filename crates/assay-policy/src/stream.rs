@@ -33,7 +33,10 @@ impl PolicyStream {
     }
 
     /// Wraps an end of a socket pair.
-    pub(crate) fn socket(socket: UnixStream) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// There is no further descriptor.
+    pub fn socket(socket: UnixStream) -> io::Result<Self> {
         let to = OwnedFd::from(socket.try_clone()?).into();
         Ok(Self { to, from: OwnedFd::from(socket).into() })
     }

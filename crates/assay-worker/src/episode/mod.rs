@@ -1,8 +1,8 @@
 //! One episode of a job on one lane: its policy is started, the lane runs it, its evidence and result are collected.
 //!
-//! [`session`] drives a lane through a job's episodes, [`attempt`] runs one of them, and [`finalizer`] completes it while
-//! the next one runs. A session reaches its machine through [`host`] and [`lane`]; [`lane_process`] is the simulator's
-//! process.
+//! [`session`] drives a lane through a job's episodes, [`attempt`] runs one of them, and [`finalizer`] completes it
+//! while the next one runs. A session reaches its machine through [`host`] and [`lane`]; [`lane_process`] is the
+//! simulator's process.
 
 pub(crate) mod attempt;
 pub(crate) mod evidence;
@@ -13,3 +13,5 @@ pub(crate) mod lane_process;
 pub(crate) mod policy;
 pub(crate) mod results;
 pub(crate) mod session;
+#[cfg(test)]
+pub(crate) mod tests;
