@@ -10,6 +10,7 @@
 //!
 //! Where to begin: [`AppState`], [`router`], then the list of endpoints in `routes/list.rs`.
 
+mod acceptance;
 mod account_slots;
 mod boards;
 mod disk;

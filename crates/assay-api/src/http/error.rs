@@ -226,7 +226,7 @@ impl ApiError {
     }
 
     /// Creates the error for an error response of a library.
-    pub(super) fn from_status(status: StatusCode) -> Self {
+    pub(crate) fn from_status(status: StatusCode) -> Self {
         let (code, message) = match status {
             StatusCode::UNAUTHORIZED => (ErrorCode::Unauthorized, "an API key is needed"),
             StatusCode::FORBIDDEN => (ErrorCode::Forbidden, "the key is not authorised for this"),

@@ -130,8 +130,20 @@ impl IdempotencyGuard {
     }
 
     /// Creates a job together with its stored response.
-    async fn create_job(&self, job: NewJob, stored: StoredResponse) -> Result<u32, ApiError> {
+    pub(crate) async fn create_job(&self, job: NewJob, stored: StoredResponse) -> Result<u32, ApiError> {
         self.0.app.records.create_job_idempotently(job, self.claim()?, stored).await?.ok_or_else(taken_over)
+    }
+
+    /// Creates a submission, of which an account may have at most `daily` since `day`, together with its stored
+    /// response.
+    pub(crate) async fn submit(
+        &self,
+        job: NewJob,
+        (daily, day): (u32, Timestamp),
+        stored: StoredResponse,
+    ) -> Result<SubmitOutcome, ApiError> {
+        let records = &self.0.app.records;
+        records.submit_idempotently(job, (daily, day), self.claim()?, stored).await?.ok_or_else(taken_over)
     }
 
     /// Returns the claim of this request on its key.
@@ -176,35 +188,6 @@ impl IdempotencyGuard {
 
     fn stage(&self) -> MutexGuard<'_, IdempotencyStage> {
         self.0.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Creates a job; with an idempotency key together with its stored response.
-pub(crate) async fn create_job(
-    app: &App,
-    guard: Option<&IdempotencyGuard>,
-    job: NewJob,
-    response: impl FnOnce() -> StoredResponse,
-) -> Result<u32, ApiError> {
-    match guard {
-        Some(guard) => guard.create_job(job, response()).await,
-        None => Ok(app.records.create_job(job).await?),
-    }
-}
-
-/// Creates a submission, of which an account may have at most `daily` since `day`; like [`create_job`].
-pub(crate) async fn submit(
-    app: &App,
-    guard: Option<&IdempotencyGuard>,
-    job: NewJob,
-    (daily, day): (u32, Timestamp),
-    response: impl FnOnce() -> StoredResponse,
-) -> Result<SubmitOutcome, ApiError> {
-    match guard {
-        Some(guard) => {
-            app.records.submit_idempotently(job, (daily, day), guard.claim()?, response()).await?.ok_or_else(taken_over)
-        }
-        None => Ok(app.records.submit(job, daily, day).await?),
     }
 }
 

@@ -11,6 +11,7 @@ mod endpoint;
 pub(crate) mod erased;
 mod evidence;
 mod job_filter;
+mod jobs;
 mod keys;
 mod list;
 mod openapi;

@@ -5,13 +5,14 @@ use assay_model::JobId;
 use assay_report::attest::Envelope;
 use assay_store::SignedDocument;
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::http::{ApiError, Caller, Json};
-use crate::routes::submissions::view::{SubmissionRun, released, submission};
+use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{signed, signed_text, with_result};
 use crate::state::App;
 
@@ -60,15 +61,14 @@ pub(in crate::routes) enum Attestation {
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let run = SubmissionRun::of(query.as_deref())?;
     if run == SubmissionRun::Closing {
-        let job = released(&app, &caller, &id, run, THERE_IS_ONE).await?;
+        let job = released(&app, &caller, published, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }
-    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "read a statement");
     let is_open = published.is_open();
     let job = with_result(published.into_record(), THERE_IS_ONE)?;

@@ -7,7 +7,8 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
-use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::routes::jobs::{Submission, WriteAccess};
+use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
 /// Cancel a submission
@@ -26,10 +27,12 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<SubmissionDetail>, ApiError> {
     no_body(request).await?;
-    let job = submission(&app, caller.write_scope(), &id).await?.record().header.job_id;
+    let Submission { published, .. } = Submission::<WriteAccess>::named(&app, &caller, &id).await?;
+    let job = published.record().header.job_id;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
-            detail(&app, &submission(&app, caller.write_scope(), &id).await?).await.map(Json)
+            let Submission { published, .. } = Submission::<WriteAccess>::load(&app, &caller, job).await?;
+            detail(&app, &published).await.map(Json)
         }
         CancelOutcome::Already(status) => {
             Err(ApiError::new(ErrorCode::Conflict, format!("the submission is {} already", status.as_str())))

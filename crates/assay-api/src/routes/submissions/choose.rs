@@ -6,7 +6,8 @@ use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
-use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::routes::jobs::{Submission, WriteAccess};
+use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
 /// Choose the submission that counts
@@ -28,7 +29,7 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<SubmissionDetail>, ApiError> {
     no_body(request).await?;
-    let published = submission(&app, caller.write_scope(), &id).await?;
+    let Submission { published, .. } = Submission::<WriteAccess>::named(&app, &caller, &id).await?;
     let without_result =
         || ApiError::new(ErrorCode::Conflict, "only a COMPLETED submission can count: wait for its result");
     if published.status() != JobStatus::Completed {

@@ -1,27 +1,18 @@
 //! `POST /submissions`: takes a policy to the arena, answers 201 once it can't be lost.
 
-use assay_model::{
-    ArenaEntry, JobHeader, JobId, JobStatus, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, SHOWCASE_EPISODES,
-    ScenarioId, Secret,
-};
-use assay_store::{NewJob, Season, SubmitOutcome, Work};
+use assay_model::{JobId, JobStatus, SHOWCASE_EPISODES, ScenarioId};
+use assay_store::Season;
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::http::{self, ApiError, Caller, IdempotencyGuard, Json, OverLimit};
+use crate::acceptance::{AcceptedJob, JobOrigin, SubmissionToAccept, accept_submission};
+use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::quota;
-use crate::seasons::{open_season, season_not_open};
+use crate::seasons::open_season;
 use crate::state::App;
-use crate::upload::{self, StoredPolicy, SubmissionRequest};
-
-/// Confidence level of a submission's bounds.
-const CONFIDENCE: f64 = 0.95;
-/// Seconds of a day.
-const DAY_S: i64 = 24 * 60 * 60;
+use crate::upload::{self, SubmissionRequest};
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -75,126 +66,33 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     OriginalUri(uri): OriginalUri,
     request: Request,
-) -> Result<Response, ApiError> {
-    let once = IdempotencyGuard::of(&request);
-    if once.is_none() {
-        // A request that is sent again gets its first answer, whatever the account has by now.
-        quota::precheck(&app, &caller).await?;
-    }
+) -> Result<AcceptedJob<NewSubmission>, ApiError> {
+    let origin = JobOrigin::begin(&app, &caller, IdempotencyGuard::of(&request), &uri).await?;
     let form = upload::receive(&app, &caller, request, upload::SUBMISSION_PARTS).await?;
-    let wish = SubmissionRequest::read(&app, &form).await?;
-    let (season, scenario) = open_season(&app, &wish.scenario).await?;
+    let request = SubmissionRequest::read(&app, &form).await?;
+    let (season, scenario) = open_season(&app, &request.scenario).await?;
     upload::within_archive_budget(&form, &scenario)?;
-    let wish = SubmissionRequest { scenario, ..wish };
-    fits(&app, &wish, &season).await?;
+    let request = SubmissionRequest { scenario, ..request };
+    require_cpu_budget(&app, &request, &season).await?;
     let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
     let policy = upload::accept(&app, form).await?;
-    let id = JobId(app.new_id());
-    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
-    let archive = Some(policy.path.clone());
-    let created = match submit(&app, &caller, (id, &place, once), (wish, callback_url), policy, &season).await {
-        Ok(created) => created,
-        Err(error) => {
-            upload::discard(&app, archive).await;
-            return Err(error);
-        }
-    };
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(created)).into_response())
-}
-
-/// A submission has as many episodes as its season says, and the showcase.
-async fn fits(app: &App, wish: &SubmissionRequest, season: &Season) -> Result<(), ApiError> {
-    let episodes = season.pins.episodes.saturating_add(SHOWCASE_EPISODES);
-    let over = quota::over_cpu_budget(app, &wish.scenario, episodes).await?;
-    over.map_or(Ok(()), |why| {
-        let message = format!("a submission has {episodes} episodes, but {why}");
-        Err(ApiError::invalid("scenario_id", Some(wish.scenario.id.as_str()), message))
-    })
-}
-
-async fn submit(
-    app: &App,
-    caller: &Caller,
-    (job_id, place, once): (JobId, &str, Option<IdempotencyGuard>),
-    (wish, callback_url): (SubmissionRequest, Option<Secret>),
-    policy: StoredPolicy,
-    season: &Season,
-) -> Result<NewSubmission, ApiError> {
-    let now = app.clock.now();
-    let scenario = wish.scenario.clone();
-    let header = header(job_id, now, wish, &policy, season);
-    let created_at = header.created_at;
-    let job = NewJob {
-        account: caller.key.account.clone(),
-        shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
-        quota: Some(quota::job_quota(app, &scenario, header.episodes_to_run(), policy.size_bytes)),
-        policy_path: Some(policy.path.clone()),
-        header,
-        callback_url,
-    };
-    let today = now.as_second().div_euclid(DAY_S) * DAY_S;
-    let day = Timestamp::from_second(today).unwrap_or(now);
-    let daily = app.settings.account.submissions_per_day;
-    let created = NewSubmission {
-        submission_id: job_id,
+    let new = SubmissionToAccept { request, season: &season, policy, callback_url };
+    let response = |submission_id, created_at| NewSubmission {
+        submission_id,
         status: JobStatus::Queued,
         scenario_id: season.scenario.clone(),
         created_at,
         season: season.number,
     };
-    let early = serde_json::to_vec(&created).map_err(|e| ApiError::internal("a new submission", &e))?;
-    let early = || http::stored_response(StatusCode::CREATED, Some(place), &early);
-    let shards = match http::submit(app, once.as_ref(), job, (daily, day), early).await? {
-        SubmitOutcome::Accepted { shards } => shards,
-        SubmitOutcome::NotOpen => return Err(season_not_open(season)),
-        SubmitOutcome::TooMany => return Err(too_many(daily, season, day, now)),
-    };
-    for shard in 0..shards {
-        app.queue.publish(Work::Shard { job_id, shard }).await;
-    }
-    Ok(created)
+    accept_submission(&app, &origin, new, response).await
 }
 
-/// The answer to a submission too many of the day that began at `day`.
-fn too_many(daily: u32, season: &Season, day: Timestamp, now: Timestamp) -> ApiError {
-    let free = day.saturating_add(SignedDuration::from_secs(DAY_S)).unwrap_or(now);
-    let most = u64::from(daily);
-    let over = OverLimit::until("submissions_per_day", most, most, free);
-    let message =
-        format!("your account has {daily} submissions to {} today; the next may come at {free}", season.scenario);
-    let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);
-    ApiError::over_limit(&over, message, wait)
-}
-
-fn header(id: JobId, now: Timestamp, wish: SubmissionRequest, policy: &StoredPolicy, season: &Season) -> JobHeader {
-    let pins = &season.pins;
-    JobHeader {
-        job_id: id,
-        scenario: season.scenario.clone(),
-        scenario_version: pins.scenario_version.clone(),
-        scenario_digest: pins.scenario_digest.clone(),
-        policy_name: wish.name,
-        policy_sha256: Some(policy.sha256.clone()),
-        policy_identity: PolicyIdentity::Measured,
-        replan_steps: None,
-        // The showcase's. The others' seeds only the season knows.
-        seed: PUBLIC_SEED,
-        policy_key: Some(PolicyKey::public()),
-        // The showcase gets a video all the same.
-        record: Record::None,
-        plan: Plan {
-            episodes: pins.episodes,
-            target: None,
-            confidence_level: CONFIDENCE,
-            max_violation_probability: pins.max_violation_probability,
-        },
-        created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
-        warnings: policy.warnings.clone(),
-        arena: Some(ArenaEntry {
-            season: season.number,
-            rerun: false,
-            max_score: pins.max_score,
-            description: wish.description,
-        }),
-    }
+/// Checks that the episodes of the season and the showcase fit the CPU time that a job may use.
+async fn require_cpu_budget(app: &App, request: &SubmissionRequest, season: &Season) -> Result<(), ApiError> {
+    let episodes = season.pins.episodes.saturating_add(SHOWCASE_EPISODES);
+    let over = quota::over_cpu_budget(app, &request.scenario, episodes).await?;
+    over.map_or(Ok(()), |why| {
+        let message = format!("a submission has {episodes} episodes, but {why}");
+        Err(ApiError::invalid("scenario_id", Some(request.scenario.id.as_str()), message))
+    })
 }

@@ -1,9 +1,10 @@
 //! `GET /submissions/{id}/episodes`: a submission's results, once its season is closed.
 
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 
 use crate::http::{ApiError, Caller, Json};
+use crate::routes::jobs::{ReadAccess, Submission};
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::episodes::{EpisodePage, page};
 use crate::state::App;
@@ -24,9 +25,9 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<EpisodePage>, ApiError> {
-    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
+    let job = released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
     page(&app, &job, query.as_deref()).await
 }

@@ -2,11 +2,11 @@
 //! season's end may have to run the policy again. Its record, and with it the board, stays.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::http::{ApiError, Caller, ErrorCode};
-use crate::routes::submissions::view::submission;
+use crate::routes::jobs::{Submission, WriteAccess};
 use crate::routes::verify::erase::erase;
 use crate::state::App;
 
@@ -26,9 +26,8 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<WriteAccess>,
 ) -> Result<StatusCode, ApiError> {
-    let published = submission(&app, caller.write_scope(), &id).await?;
     if published.is_open() {
         let message = "the submission's season is not closed, and its end may have to run the policy again";
         return Err(ApiError::new(ErrorCode::Conflict, message));

@@ -2,13 +2,13 @@
 //! it.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
 use crate::events::{JobUpdate, follow_submission};
 use crate::http::{ApiError, Caller};
-use crate::routes::submissions::view::submission;
+use crate::routes::jobs::{ReadAccess, Submission};
 use crate::state::App;
 
 /// Follow a submission
@@ -36,10 +36,9 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "followed a submission");
     follow_submission(&app, &caller, &published, &headers).await
 }

@@ -1,10 +1,11 @@
 //! `GET /submissions/{id}`: where a submission stands, and what it found.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use crate::http::{ApiError, Caller, Json};
-use crate::routes::submissions::view::{SubmissionDetail, detail, submission};
+use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
 /// Get a submission
@@ -18,9 +19,8 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
 ) -> Result<Json<SubmissionDetail>, ApiError> {
-    let published = submission(&app, caller.read_scope(), &id).await?;
     caller.audit(&published.record().account, "read a submission");
     detail(&app, &published).await.map(Json)
 }

@@ -5,6 +5,7 @@ use axum::Extension;
 use axum::extract::{Path, RawQuery, Request, State};
 
 use crate::http::{ApiError, Caller, Json};
+use crate::routes::jobs::{ReadAccess, Submission};
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::replay::{NewReplay, replay, wish};
 use crate::state::App;
@@ -34,6 +35,7 @@ pub(in crate::routes) async fn handle(
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
     let run = SubmissionRun::of(query.as_deref())?;
-    let job = released(&app, &caller, &id, run, "an episode can be replayed").await?;
+    let Submission { published, .. } = Submission::<ReadAccess>::named(&app, &caller, &id).await?;
+    let job = released(&app, &caller, published, run, "an episode can be replayed").await?;
     replay(&app, job, wish).await
 }

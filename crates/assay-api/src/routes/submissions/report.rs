@@ -3,10 +3,11 @@
 use assay_model::JobReport;
 use assay_store::SignedDocument;
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
+use crate::routes::jobs::{ReadAccess, Submission};
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{page_of, signed};
 use crate::state::App;
@@ -25,10 +26,11 @@ use crate::state::App;
 pub(in crate::routes) async fn page(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    page_of(&app, released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?).await
+    page_of(&app, released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?)
+        .await
 }
 
 /// Get the report of a submission
@@ -45,9 +47,9 @@ pub(in crate::routes) async fn page(
 pub(in crate::routes) async fn document(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Submission { published, .. }: Submission<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let job = released(&app, &caller, &id, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
+    let job = released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
     signed(&app, &job, SignedDocument::Report).await
 }

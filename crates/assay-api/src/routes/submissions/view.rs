@@ -1,8 +1,8 @@
 //! A submission, as clients see it. While its season is open, nothing about a single episode leaves the server.
 
 use assay_model::{
-    AccountId, Blame, EpisodeResult, JobId, JobKind, JobStatus, PublishedProgress, ScenarioId, Statistics, Verdict,
-    error_class, round3, round4,
+    Blame, EpisodeResult, JobId, JobStatus, PublishedProgress, ScenarioId, Statistics, Verdict, error_class, round3,
+    round4,
 };
 use assay_store::{JobRecord, JobState};
 use jiff::Timestamp;
@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::published::PublishedSubmission;
-use crate::routes::erased;
 use crate::routes::present::sign_episode;
 use crate::routes::query::Query;
 use crate::routes::verify::report::with_result;
@@ -108,20 +107,6 @@ impl SubmissionStatistics {
     }
 }
 
-/// A submission (of `account`) that was not erased, as it is published.
-pub(in crate::routes) async fn submission(
-    app: &App,
-    account: Option<&AccountId>,
-    id: &str,
-) -> Result<PublishedSubmission, ApiError> {
-    let missing = || ApiError::not_found("submission");
-    let id: JobId = id.parse().map_err(|_| missing())?;
-    let found = app.records.job(account, id).await?;
-    let found = found.filter(|job| job.header.kind() == JobKind::Submission).ok_or_else(missing)?;
-    erased::none(&found)?;
-    Ok(PublishedSubmission::of(app, found).await?)
-}
-
 pub(in crate::routes) fn entry(published: &PublishedSubmission) -> SubmissionEntry {
     let record = published.record();
     let report = record.report(&[]);
@@ -205,11 +190,10 @@ impl SubmissionRun {
 pub(in crate::routes) async fn released(
     app: &App,
     caller: &Caller,
-    id: &str,
+    published: PublishedSubmission,
     run: SubmissionRun,
     what: &str,
 ) -> Result<JobRecord, ApiError> {
-    let published = submission(app, caller.read_scope(), id).await?;
     let is_open = published.is_open();
     let record = published.into_record();
     if is_open {

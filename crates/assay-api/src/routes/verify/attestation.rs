@@ -3,11 +3,12 @@
 use assay_report::attest::Envelope;
 use assay_store::SignedDocument;
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
-use crate::routes::verify::report::{completed, signed};
+use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::verify::report::{signed, with_result};
 use crate::state::App;
 
 /// Get the signed statement of a verification
@@ -33,9 +34,9 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
-    let job = completed(&app, &caller, &id, "there is a signed statement").await?;
+    let job = with_result(record, "there is a signed statement")?;
     caller.audit(&job.account, "read a statement");
     signed(&app, &job, SignedDocument::Statement).await
 }

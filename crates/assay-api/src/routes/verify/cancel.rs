@@ -1,12 +1,13 @@
 //! `POST /verify/{job_id}/cancel`: stops a job. Asking again is harmless; a job that ended otherwise is a conflict.
 
-use assay_model::{JobId, JobReport, JobStatus};
+use assay_model::{JobReport, JobStatus};
 use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
-use crate::routes::verify::get as verify_get;
+use crate::routes::jobs::{Verification, WriteAccess};
+use crate::routes::verify::get::show;
 use crate::state::App;
 
 /// Cancel a verification
@@ -24,20 +25,19 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<JobReport>, ApiError> {
     no_body(request).await?;
-    let missing = || ApiError::not_found("job");
-    let job: JobId = id.parse().map_err(|_| missing())?;
-    verify_get::verification(&app, caller.write_scope(), job).await?;
+    let Verification { record, .. } = Verification::<WriteAccess>::named(&app, &caller, &id).await?;
+    let job = record.header.job_id;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.remove(job) {
                 // The worker's upkeep tries again.
                 tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
             }
-            verify_get::show(&app, &caller, &id).await.map(Json)
+            show(&app, &caller, job).await.map(Json)
         }
         CancelOutcome::Already(status) => {
             Err(ApiError::new(ErrorCode::Conflict, format!("the job is {} already", status.as_str())))
         }
-        CancelOutcome::NotFound => Err(missing()),
+        CancelOutcome::NotFound => Err(ApiError::not_found("job")),
     }
 }

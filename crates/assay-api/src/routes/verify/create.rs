@@ -1,18 +1,14 @@
 //! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
 
-use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity, Secret};
-use assay_store::{NewJob, Work};
+use assay_model::JobReport;
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
 
-use crate::http::{self, ApiError, Caller, IdempotencyGuard, Json};
-use crate::quota;
-use crate::routes::present;
+use super::get::show;
+use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_verification};
+use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::state::App;
-use crate::upload::{self, PolicyServerRequest, StoredPolicy, VerifyRequest};
+use crate::upload::{self, VerifyRequest};
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -87,100 +83,18 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     OriginalUri(uri): OriginalUri,
     request: Request,
-) -> Result<Response, ApiError> {
-    let once = IdempotencyGuard::of(&request);
-    if once.is_none() {
-        // A request that is sent again gets its first answer, whatever the account has by now.
-        quota::precheck(&app, &caller).await?;
-    }
+) -> Result<AcceptedJob<JobReport>, ApiError> {
+    let origin = JobOrigin::begin(&app, &caller, IdempotencyGuard::of(&request), &uri).await?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
-    let wish = VerifyRequest::read(&app, &form).await?;
+    let request = VerifyRequest::read(&app, &form).await?;
     let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
-    let policy = match wish.server {
+    let policy = match request.server {
         Some(_) => None,
         None => Some(upload::accept(&app, form).await?),
     };
-    let job_id = JobId(app.new_id());
-    let place = app.settings.address(&format!("{}/{job_id}", uri.path().trim_end_matches('/')));
-    let archive = policy.as_ref().map(|policy| policy.path.clone());
-    let job = match accept(&app, &caller, (job_id, &place, once), (wish, callback_url), policy).await {
-        Ok(job) => job,
-        Err(error) => {
-            upload::discard(&app, archive).await;
-            return Err(error);
-        }
-    };
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(job)).into_response())
-}
-
-/// Without a `policy` the wish has a server.
-async fn accept(
-    app: &App,
-    caller: &Caller,
-    (job_id, place, once): (JobId, &str, Option<IdempotencyGuard>),
-    (wish, callback_url): (VerifyRequest, Option<Secret>),
-    policy: Option<StoredPolicy>,
-) -> Result<JobReport, ApiError> {
-    let header = header(job_id, app.clock.now(), &wish, policy.as_ref());
-    let bytes = policy.as_ref().map_or(0, |policy| policy.size_bytes);
-    let job = NewJob {
-        account: caller.key.account.clone(),
-        shard_episodes: app.settings.shard_episodes(wish.plan.episodes),
-        quota: Some(quota::job_quota(app, &wish.scenario, wish.plan.episodes, bytes)),
-        policy_path: policy.as_ref().map(|policy| policy.path.clone()),
-        header,
-        callback_url,
-    };
-    if let Some(server) = wish.server {
-        keep_call(app, job_id, server).await?;
-    }
-    // Known later: the place in the queue.
-    let early = serde_json::to_vec(&JobReport::queued(&job.header)).map_err(|e| ApiError::internal("a new job", &e))?;
-    let early = || http::stored_response(StatusCode::CREATED, Some(place), &early);
-    let shards = match http::create_job(app, once.as_ref(), job, early).await {
-        Ok(shards) => shards,
-        Err(error) => {
-            // There is no job, so nobody will call it.
-            drop(app.servers.remove(job_id));
-            return Err(error);
-        }
-    };
-    for shard in 0..shards {
-        app.queue.publish(Work::Shard { job_id, shard }).await;
-    }
-    // Read back, so that the client learns its place in the queue.
-    match app.records.job(Some(&caller.key.account), job_id).await? {
-        Some(record) => present::job(app, &record, &[]).await,
-        None => Err(ApiError::not_found("job")),
-    }
-}
-
-fn header(job_id: JobId, now: Timestamp, wish: &VerifyRequest, policy: Option<&StoredPolicy>) -> JobHeader {
-    let noticed = policy.map_or_else(Vec::new, |policy| policy.warnings.clone());
-    JobHeader {
-        job_id,
-        scenario: wish.scenario.id.clone(),
-        scenario_version: wish.scenario.version.clone(),
-        scenario_digest: wish.scenario.digest.clone(),
-        policy_name: wish.policy_name.clone(),
-        policy_sha256: policy.map(|policy| policy.sha256.clone()),
-        policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
-        replan_steps: wish.replan_steps,
-        seed: wish.seed,
-        policy_key: Some(wish.policy_key.clone()),
-        record: wish.record,
-        plan: wish.plan,
-        created_at: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
-        warnings: [wish.warnings.clone(), noticed].concat(),
-        arena: None,
-    }
-}
-
-/// Puts the server's address and key on the disk, before there is a job that needs them.
-async fn keep_call(app: &App, job_id: JobId, server: PolicyServerRequest) -> Result<(), ApiError> {
-    let call = server.credentials();
-    let servers = app.servers.clone();
-    let kept = tokio::task::spawn_blocking(move || servers.put(job_id, &call)).await;
-    let kept = kept.map_err(|e| ApiError::internal("keeping a call panicked", &e))?;
-    kept.map_err(|e| crate::disk::disk_error(app, &e))
+    let new = VerificationToAccept { request, policy, callback_url };
+    let accepted = accept_verification(&app, &origin, new).await?;
+    // Read back for the position in the queue.
+    let job = show(&app, &caller, accepted.body).await?;
+    Ok(accepted.with_body(job))
 }

@@ -1,15 +1,15 @@
 //! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
 
-use assay_model::{EpisodeResult, JobId};
+use assay_model::EpisodeResult;
 use assay_store::JobRecord;
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
+use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::present;
 use crate::routes::query::Query;
-use crate::routes::verify::get::verification;
 use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;
@@ -41,12 +41,9 @@ pub(in crate::routes) struct EpisodePage {
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<EpisodePage>, ApiError> {
-    let missing = || ApiError::not_found("job");
-    let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job's episodes");
     page(&app, &record, query.as_deref()).await
 }

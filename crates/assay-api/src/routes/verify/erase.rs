@@ -4,13 +4,13 @@
 use assay_model::JobId;
 use assay_store::{EraseOutcome, Removal};
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::maintenance;
 use crate::routes::erased;
-use crate::routes::verify::get as verify_get;
+use crate::routes::jobs::{Verification, WriteAccess};
 use crate::state::App;
 
 /// Erase a verification
@@ -29,12 +29,9 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<WriteAccess>,
 ) -> Result<StatusCode, ApiError> {
-    let missing = || ApiError::not_found("job");
-    let job: JobId = id.parse().map_err(|_| missing())?;
-    verify_get::verification(&app, caller.write_scope(), job).await?;
-    erase(&app, &caller, job).await
+    erase(&app, &caller, record.header.job_id).await
 }
 
 /// Erases a job that has ended, a verification or a submission.

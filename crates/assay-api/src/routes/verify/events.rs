@@ -1,14 +1,13 @@
 //! `GET /verify/{job_id}/events`: what happens to a job, as it happens.
 
-use assay_model::JobId;
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
 use crate::events::{JobUpdate, follow};
 use crate::http::{ApiError, Caller};
-use crate::routes::verify::get::verification;
+use crate::routes::jobs::{ReadAccess, Verification};
 use crate::state::App;
 
 /// Follow a verification
@@ -35,11 +34,9 @@ use crate::state::App;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let id: JobId = id.parse().map_err(|_| ApiError::not_found("job"))?;
-    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "followed a job");
     follow(&app, &caller, &record, &headers).await
 }

@@ -1,14 +1,14 @@
 //! `GET /verify/{job_id}`: where a job stands, and what it found.
 
-use assay_model::{AccountId, JobId, JobKind, JobReport};
+use assay_model::{JobId, JobReport};
 use assay_store::JobRecord;
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
-use crate::routes::erased;
+use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::present;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
@@ -29,12 +29,9 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let missing = || ApiError::not_found("job");
-    let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(&app, caller.read_scope(), id).await?;
     caller.audit(&record.account, "read a job");
     let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
     if let Some(tag) = tag.as_ref().filter(|tag| etag_matches(headers.get_all(header::IF_NONE_MATCH), tag)) {
@@ -56,10 +53,9 @@ fn tag_of(app: &App, record: &JobRecord) -> String {
     tag(format!("{} {:?} {review:?} {removed:?} {renders:?} {window}", header.job_id, record.state.status()).as_bytes())
 }
 
-pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: &str) -> Result<JobReport, ApiError> {
-    let missing = || ApiError::not_found("job");
-    let id: JobId = id.parse().map_err(|_| missing())?;
-    let record = verification(app, caller.read_scope(), id).await?;
+/// Returns the job object of a verification as it is now.
+pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Result<JobReport, ApiError> {
+    let Verification { record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     caller.audit(&record.account, "read a job");
     with_episodes(app, &record).await
 }
@@ -70,16 +66,4 @@ async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobReport, ApiEr
         _ => app.records.episodes(record.header.job_id, 0, MAX_EPISODES_SHOWN).await?,
     };
     present::job(app, record, &episodes).await
-}
-
-/// A verification (of `account`) that was not erased; what was submitted to the arena is none.
-pub(in crate::routes) async fn verification(
-    app: &App,
-    account: Option<&AccountId>,
-    id: JobId,
-) -> Result<JobRecord, ApiError> {
-    let found = app.records.job(account, id).await?;
-    let found = found.filter(|job| job.header.kind() == JobKind::Verify).ok_or_else(|| ApiError::not_found("job"))?;
-    erased::none(&found)?;
-    Ok(found)
 }

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, ErrorCode, Json, optional_json_body, read_body};
 use crate::routes::erased;
-use crate::routes::verify::report::completed;
+use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::verify::report::with_result;
 use crate::state::App;
 
 /// Seconds after which to ask again while another replay runs.
@@ -50,7 +51,8 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
-    let job = completed(&app, &caller, &id, "an episode can be replayed").await?;
+    let Verification { record, .. } = Verification::<ReadAccess>::named(&app, &caller, &id).await?;
+    let job = with_result(record, "an episode can be replayed")?;
     caller.audit(&job.account, "replayed an episode");
     replay(&app, job, wish).await
 }

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 use assay_model::lane::files;
-use assay_model::{EpisodePlots, JobId, JobReport, JobStatus};
+use assay_model::{EpisodePlots, JobReport, JobStatus};
 use assay_report::html;
 use assay_store::{JobRecord, SignedDocument};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
+use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::present;
-use crate::routes::verify::get::verification;
 use crate::state::App;
 
 /// Episodes in a report: as many as a job may have.
@@ -38,9 +38,9 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'se
 pub(in crate::routes) async fn page(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
-    let job = completed(&app, &caller, &id, "there is a report").await?;
+    let job = with_result(record, "there is a report")?;
     caller.audit(&job.account, "read a report");
     page_of(&app, job).await
 }
@@ -80,23 +80,11 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
 pub(in crate::routes) async fn document(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
-    let job = completed(&app, &caller, &id, "there is a report").await?;
+    let job = with_result(record, "there is a report")?;
     caller.audit(&job.account, "read a report");
     signed(&app, &job, SignedDocument::Report).await
-}
-
-/// The job, if the caller may see it and it has a result; `what` there will be then.
-pub(in crate::routes) async fn completed(
-    app: &App,
-    caller: &Caller,
-    id: &str,
-    what: &str,
-) -> Result<JobRecord, ApiError> {
-    let missing = || ApiError::not_found("job");
-    let job_id: JobId = id.parse().map_err(|_| missing())?;
-    with_result(verification(app, caller.read_scope(), job_id).await?, what)
 }
 
 /// The job, if it has a result.

@@ -1,6 +1,6 @@
 //! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
 
-use assay_model::{JobId, JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
+use assay_model::{JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, ReviewOutcome};
 use axum::Extension;
 use axum::extract::{Path, Request, State};
@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
-use crate::routes::verify::get as verify_get;
+use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::verify::get::show;
 use crate::state::App;
 
 /// A decision.
@@ -46,8 +47,8 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<JobReport>, ApiError> {
     let wish = read(&json_body(&app, request).await?)?;
-    let missing = || ApiError::not_found("job");
-    let job: JobId = id.parse().map_err(|_| missing())?;
+    let Verification { record, .. } = Verification::<ReadAccess>::named(&app, &caller, &id).await?;
+    let job = record.header.job_id;
     let decision = wish.decision.as_str();
     let review = Review {
         decision: wish.decision,
@@ -55,7 +56,6 @@ pub(in crate::routes) async fn handle(
         reviewer: caller.key.account.to_string(),
         at: app.clock.now(),
     };
-    verify_get::verification(&app, caller.read_scope(), job).await?;
     match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {
         ReviewOutcome::Done => {}
         ReviewOutcome::Not(status) => {
@@ -65,10 +65,10 @@ pub(in crate::routes) async fn handle(
         ReviewOutcome::TooMany => {
             return Err(ApiError::new(ErrorCode::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
         }
-        ReviewOutcome::NotFound => return Err(missing()),
+        ReviewOutcome::NotFound => return Err(ApiError::not_found("job")),
     }
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, decision, "reviewed a job");
-    verify_get::show(&app, &caller, &id).await.map(Json)
+    show(&app, &caller, job).await.map(Json)
 }
 
 fn read(body: &Value) -> Result<NewReview, ApiError> {

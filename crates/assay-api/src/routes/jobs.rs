@@ -1,0 +1,121 @@
+//! Extractors for the job that the path of a request names. A job that does not exist, and one that the caller may not
+//! access, are both NOT_FOUND; an erased one is GONE.
+//!
+//! Handlers of POST requests load the job by [`Verification::named`] or [`Submission::named`] after the body is read: a
+//! repeated request gets its stored response, whatever has become of the job.
+
+use std::marker::PhantomData;
+
+use assay_model::{AccountId, JobId, JobKind};
+use assay_store::JobRecord;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+
+use super::erased;
+use crate::http::{ApiError, Caller};
+use crate::published::PublishedSubmission;
+use crate::state::App;
+
+/// A kind of access to a job.
+pub(in crate::routes) trait JobAccess: Send + Sync + 'static {
+    /// Returns the account whose jobs the caller may access this way; `None` means all accounts.
+    fn account(caller: &Caller) -> Option<&AccountId>;
+}
+
+/// Read access: the owner, reviewers and administrators.
+#[derive(Debug)]
+pub(in crate::routes) struct ReadAccess;
+
+/// Write access: the owner and administrators.
+#[derive(Debug)]
+pub(in crate::routes) struct WriteAccess;
+
+impl JobAccess for ReadAccess {
+    fn account(caller: &Caller) -> Option<&AccountId> {
+        caller.read_scope()
+    }
+}
+
+impl JobAccess for WriteAccess {
+    fn account(caller: &Caller) -> Option<&AccountId> {
+        caller.write_scope()
+    }
+}
+
+/// A verification. Submissions to the arena are none.
+#[derive(Debug)]
+pub(in crate::routes) struct Verification<A> {
+    pub(in crate::routes) record: JobRecord,
+    access: PhantomData<A>,
+}
+
+/// A submission, as it is published now.
+#[derive(Debug)]
+pub(in crate::routes) struct Submission<A> {
+    pub(in crate::routes) published: PublishedSubmission,
+    access: PhantomData<A>,
+}
+
+impl<A: JobAccess> Verification<A> {
+    /// Loads the verification that a path names.
+    pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
+        Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("job"))?).await
+    }
+
+    /// Loads the verification with this id.
+    pub(in crate::routes) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
+        let record = load::<A>(app, caller, id, JobKind::Verify, "job").await?;
+        Ok(Self { record, access: PhantomData })
+    }
+}
+
+impl<A: JobAccess> Submission<A> {
+    /// Loads the submission that a path names.
+    pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
+        Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("submission"))?).await
+    }
+
+    /// Loads the submission with this id.
+    pub(in crate::routes) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
+        let record = load::<A>(app, caller, id, JobKind::Submission, "submission").await?;
+        Ok(Self { published: PublishedSubmission::of(app, record).await?, access: PhantomData })
+    }
+}
+
+impl<A: JobAccess> FromRequestParts<App> for Verification<A> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (caller, id) = caller_and_id(parts, app).await?;
+        Self::named(app, &caller, &id).await
+    }
+}
+
+impl<A: JobAccess> FromRequestParts<App> for Submission<A> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (caller, id) = caller_and_id(parts, app).await?;
+        Self::named(app, &caller, &id).await
+    }
+}
+
+async fn caller_and_id(parts: &mut Parts, app: &App) -> Result<(Caller, String), ApiError> {
+    let path = Path::<String>::from_request_parts(parts, app).await;
+    let Path(id) = path.map_err(|rejection| ApiError::from_status(rejection.status()))?;
+    let caller = parts.extensions.get::<Caller>().cloned();
+    Ok((caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?, id))
+}
+
+async fn load<A: JobAccess>(
+    app: &App,
+    caller: &Caller,
+    id: JobId,
+    kind: JobKind,
+    what: &str,
+) -> Result<JobRecord, ApiError> {
+    let found = app.records.job(A::account(caller), id).await?;
+    let found = found.filter(|job| job.header.kind() == kind).ok_or_else(|| ApiError::not_found(what))?;
+    erased::none(&found)?;
+    Ok(found)
+}
