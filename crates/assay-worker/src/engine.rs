@@ -330,3 +330,6 @@ pub(crate) fn core_of(lane: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     lane % cores
 }
+
+#[cfg(test)]
+mod tests;

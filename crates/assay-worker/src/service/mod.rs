@@ -18,6 +18,8 @@ mod seasons;
 mod servers;
 mod shard;
 mod sleepers;
+#[cfg(test)]
+mod tests;
 mod warm_lane;
 
 use std::path::PathBuf;
@@ -207,18 +209,23 @@ impl WorkerShared {
         // Leases are renewed until the last claim is released, also while the service drains.
         while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
             self.sleep(HEARTBEAT);
-            for (held, cancel) in self.claims.all() {
-                let (records, now) = (&self.options.records, self.options.clock.now());
-                let lease = match held {
-                    Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
-                    Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
-                    Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
-                };
-                match lease {
-                    Ok(assay_store::Lease::Held) => {}
-                    Ok(assay_store::Lease::Lost) => cancel.cancel(),
-                    Err(error) => error.log("a lease could not be prolonged"),
-                }
+            self.renew_leases();
+        }
+    }
+
+    /// Renews the leases of all claims, and stops work on those whose lease is lost.
+    fn renew_leases(&self) {
+        for (held, cancel) in self.claims.all() {
+            let (records, now) = (&self.options.records, self.options.clock.now());
+            let lease = match held {
+                Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
+                Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
+                Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
+            };
+            match lease {
+                Ok(assay_store::Lease::Held) => {}
+                Ok(assay_store::Lease::Lost) => cancel.cancel(),
+                Err(error) => error.log("a lease could not be prolonged"),
             }
         }
     }

@@ -1,0 +1,35 @@
+//! An engine for tests that start no process.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::os::unix::fs::symlink;
+
+use assay_store::testing::fingerprint;
+
+use super::*;
+use crate::episode::tests::script::scenario;
+
+impl Engine {
+    /// Creates an engine that knows one small scenario and has no programs to run it.
+    pub(crate) fn without_programs() -> Self {
+        let scratch = Scratch::new().unwrap();
+        let work = scratch.folder("work").unwrap();
+        let known = scenario();
+        symlink(&known.folder, work.path().join(known.id.as_str())).unwrap();
+        let library = Library::open(work.path(), &known.robots_folder).unwrap();
+        let why = "this engine is for tests".to_owned();
+        Self {
+            jail: Jail::of(Isolation::None).unwrap(),
+            lane: Program { path: LANE_INSIDE.into(), binds: Vec::new(), env: Vec::new() },
+            pools: Err(NotIsolated { strongest: Isolation::None, why }),
+            remote: remote(AddressGuard::new(Vec::new())).unwrap(),
+            cache_root: work.path().to_owned(),
+            _work: work,
+            scratch,
+            library,
+            versions: None,
+            fingerprint: fingerprint(),
+            lanes: 1,
+            wall_budget: WallBudget::default(),
+        }
+    }
+}
