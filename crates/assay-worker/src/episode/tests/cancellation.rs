@@ -50,7 +50,7 @@ fn unwanted_episodes_are_not_begun() {
 #[test]
 fn refused_results_end_the_session() {
     let run = SessionRun::new(Vec::new());
-    run.events.refuses.store(true, Ordering::SeqCst);
+    run.events.refuses_results.store(true, Ordering::SeqCst);
     assert!(matches!(run.run(100), Err(SessionError::Rejected(_))));
     assert!(run.host.count("policy finished") < 100, "later episodes are not run");
 }

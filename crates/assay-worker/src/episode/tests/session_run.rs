@@ -21,8 +21,10 @@ pub(super) struct RecordedEvents {
     pub(super) end: AtomicU32,
     /// Cancels the session when a file is kept.
     pub(super) cancels_when_kept: Option<Cancel>,
-    /// Notes and results are refused, as those of a worker without a lease.
-    pub(super) refuses: AtomicBool,
+    /// Notes are refused, as those of a worker without a lease,
+    pub(super) refuses_notes: AtomicBool,
+    /// and so are results.
+    pub(super) refuses_results: AtomicBool,
 }
 
 impl SessionEvents for RecordedEvents {
@@ -39,7 +41,7 @@ impl SessionEvents for RecordedEvents {
     }
 
     fn note(&self, note: &AttemptNote) -> Result<(), String> {
-        self.accept()?;
+        accept(&self.refuses_notes)?;
         self.notes.lock().unwrap().push(note.clone());
         Ok(())
     }
@@ -49,16 +51,14 @@ impl SessionEvents for RecordedEvents {
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {
-        self.accept()?;
+        accept(&self.refuses_results)?;
         self.results.lock().unwrap().push(result);
         Ok(())
     }
 }
 
-impl RecordedEvents {
-    fn accept(&self) -> Result<(), String> {
-        if self.refuses.load(Ordering::SeqCst) { Err("the lease is lost".to_owned()) } else { Ok(()) }
-    }
+fn accept(refuses: &AtomicBool) -> Result<(), String> {
+    if refuses.load(Ordering::SeqCst) { Err("the lease is lost".to_owned()) } else { Ok(()) }
 }
 
 /// A session to run.
@@ -89,7 +89,8 @@ impl SessionRun {
             asleep: Mutex::default(),
             end: AtomicU32::new(u32::MAX),
             cancels_when_kept: None,
-            refuses: AtomicBool::new(false),
+            refuses_notes: AtomicBool::new(false),
+            refuses_results: AtomicBool::new(false),
         };
         Self {
             host,

@@ -84,7 +84,7 @@ fn in_its_own_episode_only() {
 #[test]
 fn or_the_episode_ends_if_it_cannot_be_recorded() {
     let run = SessionRun::new(vec![violates(Attempt::completed())]);
-    run.events.refuses.store(true, Ordering::SeqCst);
+    run.events.refuses_notes.store(true, Ordering::SeqCst);
     assert!(matches!(run.run(1), Err(SessionError::Rejected(_))));
     assert_eq!(run.results(), [], "no result without its violation");
 }

@@ -1,6 +1,6 @@
 //! The return of shards: done, handed back, postponed, given up.
 
-use assay_model::{Blame, EpisodeStatus, ReplacementReason, Verdict};
+use assay_model::{AttemptNote, Blame, EpisodeStatus, ReplacementReason, Verdict};
 use assay_store::{JobState, MAX_RETRIES};
 
 use super::service_run::ServiceRun;
@@ -51,6 +51,23 @@ fn a_stopping_worker_hands_its_shard_back() {
     assert_eq!(run.outside.episodes(run.id).len(), 1, "its episode is recorded");
     let next = run.outside.claim().unwrap();
     assert_eq!((next.episodes.as_slice(), next.failures), (&[1, 2][..], 0));
+}
+
+#[test]
+fn a_worker_that_cannot_wait_hands_its_shard_back_in_the_middle_of_an_episode() {
+    let run = ServiceRun::new(1, 1, |outside| {
+        let outside = outside.clone();
+        let stops = Attempt::completed().meanwhile(move || outside.worker().claims.cancel_all());
+        ScriptedHost::new([(0, vec![stops])])
+    });
+    assert!(run.work());
+    let next = run.outside.claim().unwrap();
+    assert_eq!((next.episodes.as_slice(), next.failures), (&[0][..], 0));
+    let noted = next.notes.iter().map(|note| match note {
+        AttemptNote::Replaced(replaced) => replaced.reason,
+        AttemptNote::Violated { .. } => panic!("{note:?}"),
+    });
+    assert_eq!(noted.collect::<Vec<_>>(), [ReplacementReason::ServiceStopped]);
 }
 
 #[test]
