@@ -22,14 +22,14 @@ pub(crate) async fn open_season(
         return Err(season_not_open(&season));
     }
     let pinned = match season.pins.scenario_digest == scenario.digest {
-        true => Ok(Arc::clone(scenario)),
+        true => PinnedVersion::Usable(Arc::clone(scenario)),
         false => pinned_version(app, &season).await?,
     };
     let differences = season.pins.fingerprint.differences(&app.fingerprint);
     let changed = match (differences.first(), pinned) {
-        (None, Ok(pinned)) => return Ok((season, pinned)),
-        (_, Err(why)) => format!("the scenario ({why})"),
-        (Some(difference), Ok(_)) => difference.name.clone(),
+        (None, PinnedVersion::Usable(pinned)) => return Ok((season, pinned)),
+        (_, PinnedVersion::Unusable(why)) => format!("the scenario ({why})"),
+        (Some(difference), PinnedVersion::Usable(_)) => difference.name.clone(),
     };
     let message = format!(
         "{changed} has changed since season {} of {} was opened, so results would not compare; the host closes it and \
@@ -39,12 +39,23 @@ pub(crate) async fn open_season(
     Err(ApiError::new(ErrorCode::Conflict, message))
 }
 
+/// The scenario version that a season was opened with.
+enum PinnedVersion {
+    /// It can be run here.
+    Usable(Arc<ScenarioCard>),
+    /// It can no longer be run here, for this reason.
+    Unusable(String),
+}
+
 /// Reads the scenario in the version that the season was opened with, which is not the newest.
-async fn pinned_version(app: &App, season: &Season) -> Result<Result<Arc<ScenarioCard>, String>, ApiError> {
+async fn pinned_version(app: &App, season: &Season) -> Result<PinnedVersion, ApiError> {
     let (publisher, id, digest) =
         (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest.clone());
     let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
-    Ok(read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?.map(Arc::new))
+    Ok(match read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))? {
+        Ok(card) => PinnedVersion::Usable(Arc::new(card)),
+        Err(why) => PinnedVersion::Unusable(why),
+    })
 }
 
 /// Returns the error for a season that does not accept submissions.

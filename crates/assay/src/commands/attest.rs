@@ -21,8 +21,9 @@ use crate::exit::{Code, Failure, OrFail};
 use crate::output::REPORT_JSON;
 use crate::screen;
 
+use drawn::BesideCheck;
 use drawn::rendering;
-use evidence::evidence;
+use evidence::{EvidenceCheck, evidence};
 
 /// Largest statement or list of keys that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -94,18 +95,18 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
     let folder = arguments.evidence.clone().unwrap_or(here);
     let mut found = match evidence(&checked.statement.predicate.evidence, &folder).usage()? {
-        Ok(found) => found,
-        Err(changed) => return refuse("evidence", &format!("{changed} is not the file that was signed")),
+        EvidenceCheck::Unchanged(found) => found,
+        EvidenceCheck::Changed(changed) => {
+            return refuse("evidence", &format!("{changed} is not the file that was signed"));
+        }
     };
     line(&mut text, "evidence", &found.words());
     let job = sha256_of(&arguments.file).usage()?;
-    let beside =
-        match drawn::beside(&checked.statement.predicate.evidence, (&job, &known, arguments.keyid.as_deref()), &folder)
-            .usage()?
-        {
-            Ok(beside) => beside,
-            Err(why) => return refuse("drawing", &why),
-        };
+    let listed = &checked.statement.predicate.evidence;
+    let beside = match drawn::beside(listed, (&job, &known, arguments.keyid.as_deref()), &folder).usage()? {
+        BesideCheck::Valid(beside) => beside,
+        BesideCheck::Invalid(why) => return refuse("drawing", &why),
+    };
     line(&mut text, "drawings", &beside.words());
     if found.report {
         let report = fs::read_to_string(folder.join(REPORT_JSON)).usage()?;

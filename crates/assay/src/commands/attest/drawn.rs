@@ -9,7 +9,7 @@ use assay_model::lane::files;
 use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingStatement};
 use assay_worker::STATEMENT_FILE;
 
-use super::evidence::{PresentEvidence, evidence};
+use super::evidence::{EvidenceCheck, PresentEvidence, evidence};
 use super::{line, read, refuse, signer};
 use crate::cli::AttestVerifyArgs;
 use crate::exit::{Code, Failure, OrFail};
@@ -33,8 +33,10 @@ pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &Publi
     let folder = arguments.evidence.clone().unwrap_or(here);
     let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
     let found = match evidence(&drawn, &folder).usage()? {
-        Ok(found) => found,
-        Err(changed) => return refuse("evidence", &format!("{changed} is not the file that was signed")),
+        EvidenceCheck::Unchanged(found) => found,
+        EvidenceCheck::Changed(changed) => {
+            return refuse("evidence", &format!("{changed} is not the file that was signed"));
+        }
     };
     line(&mut text, "evidence", &found.words());
     let (about, job) = (&statement.predicate, folder.join("../.."));
@@ -43,9 +45,13 @@ pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &Publi
         evidence(&from, &folder).usage()?,
         evidence(&[named(STATEMENT_FILE, &about.statement.digest)], &job).usage()?,
     ) {
-        (Err(changed), _) => return refuse("recording", &format!("{changed} is not the one that it was drawn from")),
-        (_, Err(changed)) => return refuse("job", &format!("{changed} is not the statement that it belongs to")),
-        (Ok(recording), Ok(job)) => {
+        (EvidenceCheck::Changed(changed), _) => {
+            return refuse("recording", &format!("{changed} is not the one that it was drawn from"));
+        }
+        (_, EvidenceCheck::Changed(changed)) => {
+            return refuse("job", &format!("{changed} is not the statement that it belongs to"));
+        }
+        (EvidenceCheck::Unchanged(recording), EvidenceCheck::Unchanged(job)) => {
             let of = |found: &PresentEvidence, there: &str| {
                 if found.here > 0 { there.to_owned() } else { "not here".to_owned() }
             };
@@ -81,6 +87,14 @@ pub(super) struct Beside {
     pub(super) unsigned: Vec<String>,
 }
 
+/// The result of checking the files besides those of the job's statement.
+pub(super) enum BesideCheck {
+    /// Every statement of a drawing holds.
+    Valid(Beside),
+    /// A statement does not hold, for this reason.
+    Invalid(String),
+}
+
 impl Beside {
     pub(super) fn words(&self) -> String {
         match (self.signed, self.unsigned.len()) {
@@ -93,12 +107,12 @@ impl Beside {
 
 /// Looks at all files below `folder/episodes` that are not in `listed`: a statement of a drawing must be by a key that
 /// is trusted and about this job (the hash of whose statement is `job`) and episode, its files the ones that were
-/// signed. `Ok(Err(why))` is one that does not hold.
+/// signed.
 pub(super) fn beside(
     listed: &[Evidence],
     (job, known, keyid): (&str, &PublishedKeys, Option<&str>),
     folder: &Path,
-) -> anyhow::Result<Result<Beside, String>> {
+) -> anyhow::Result<BesideCheck> {
     let by_name: BTreeMap<&str, &Evidence> = listed.iter().map(|file| (file.name.as_str(), file)).collect();
     let mut others = names_below(folder)?;
     others.retain(|name| !by_name.contains_key(name.as_str()));
@@ -108,19 +122,21 @@ pub(super) fn beside(
         let place = name.rsplit_once('/').map_or("", |(place, _)| place);
         let statement = match attest::check_rendering(&read(&folder.join(&name))?, known, keyid) {
             Ok((statement, _)) => statement,
-            Err(error) => return Ok(Err(format!("{name}: {error}"))),
+            Err(error) => return Ok(BesideCheck::Invalid(format!("{name}: {error}"))),
         };
         let recording = by_name.get(format!("{place}/{}", files::TRACE).as_str()).map(|file| file.sha256.as_str());
         if !is_about(&statement, job, recording) {
-            return Ok(Err(format!("{name} is about another job or episode")));
+            return Ok(BesideCheck::Invalid(format!("{name} is about another job or episode")));
         }
         let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
         match evidence(&drawn, &folder.join(place))? {
-            Ok(found) => {
+            EvidenceCheck::Unchanged(found) => {
                 beside.signed += found.here;
                 beside.absent.extend(found.absent.iter().map(|name| format!("{place}/{name}")));
             }
-            Err(changed) => return Ok(Err(format!("{place}/{changed} is not the file that was signed"))),
+            EvidenceCheck::Changed(changed) => {
+                return Ok(BesideCheck::Invalid(format!("{place}/{changed} is not the file that was signed")));
+            }
         }
         others.remove(&name);
         for file in &drawn {
@@ -128,7 +144,7 @@ pub(super) fn beside(
         }
     }
     beside.unsigned = others.into_iter().collect();
-    Ok(Ok(beside))
+    Ok(BesideCheck::Valid(beside))
 }
 
 /// Whether a drawing's statement names this job's statement and this recording.

@@ -65,8 +65,16 @@ fn shown(names: &[String]) -> String {
     format!("{}{more}", names.iter().take(SHOWN_FILES).cloned().collect::<Vec<_>>().join(", "))
 }
 
-/// Compares `files` with what lies in `folder`; `Ok(Err(name))` is a file that was changed.
-pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Result<PresentEvidence, String>> {
+/// The result of comparing files with those that were signed.
+pub(super) enum EvidenceCheck {
+    /// Every file present is the one that was signed.
+    Unchanged(PresentEvidence),
+    /// This file is another one: its name and both hashes.
+    Changed(String),
+}
+
+/// Compares `files` with those in `folder`.
+pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<EvidenceCheck> {
     let mut found = PresentEvidence { here: 0, absent: Vec::new(), report: false };
     for file in files {
         // The statement is signed, but by somebody else: its names must not lead out of the folder.
@@ -86,11 +94,12 @@ pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Resu
             }
             Ok(hash) => {
                 let digits = |hash: &str| hash.chars().take(SHOWN_DIGITS).collect::<String>();
-                return Ok(Err(format!("{} (sha256 {}.., not {}..)", file.name, digits(&hash), digits(&file.sha256))));
+                let (found, signed) = (digits(&hash), digits(&file.sha256));
+                return Ok(EvidenceCheck::Changed(format!("{} (sha256 {found}.., not {signed}..)", file.name)));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => found.absent.push(file.name.clone()),
             Err(error) => return Err(anyhow!(error).context(format!("can't read {}", path.display()))),
         }
     }
-    Ok(Ok(found))
+    Ok(EvidenceCheck::Unchanged(found))
 }
