@@ -4,13 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use assay_model::{PolicyIdentity, Secret, sanitise};
-use assay_policy::remote::{AddressGuard, PolicyServer, ServerEndpoint};
+use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
 use assay_worker::PolicySource;
 
-use crate::cli::ServerOptions;
 use crate::exit::{Failure, OrFail};
+use crate::options::PolicyServerArgs;
 
 /// Longest name of a policy, in bytes.
 const NAME_BYTES: usize = 100;
@@ -33,7 +33,7 @@ pub(crate) struct ResolvedPolicy {
 /// `options` say, or else `scenario`.
 pub(crate) fn find(
     given: &Path,
-    options: &ServerOptions,
+    options: &PolicyServerArgs,
     scenario: &Scenario,
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
@@ -66,7 +66,7 @@ fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPol
     })
 }
 
-fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {
+fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {
     // The address is not repeated: it may hold a password.
     let endpoint = ServerEndpoint::parse(address).context("the policy server's address").usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
@@ -81,14 +81,6 @@ fn server(address: &str, options: &ServerOptions, scenario: &Scenario) -> Result
         identity: PolicyIdentity::Declared,
         replan_steps,
     })
-}
-
-/// Where a policy server may be: anywhere, unless `options` name networks. Who types the address is the operator.
-pub(crate) fn guard(options: &ServerOptions) -> AddressGuard {
-    match options.policy_networks.as_slice() {
-        [] => AddressGuard::of_operator(),
-        networks => AddressGuard::of_operator_within(networks.to_vec()),
-    }
 }
 
 /// A secret given as `text`, or in `file`, which `option` names.

@@ -13,20 +13,69 @@ use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::{self, AttestError, KnownKey, PublishedKeys, VerifiedStatement};
 use assay_report::json;
-use assay_worker::{Keyring, sha256_of};
+use assay_worker::sha256_of;
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use crate::cli::{AttestCommand, AttestVerifyArgs, SigningArgs};
+use self::drawn::{BesideCheck, rendering};
+use self::evidence::{EvidenceCheck, evidence};
 use crate::exit::{Code, Failure, OrFail};
+use crate::options::SigningArgs;
 use crate::output::REPORT_JSON;
 use crate::screen;
 
-use drawn::BesideCheck;
-use drawn::rendering;
-use evidence::{EvidenceCheck, evidence};
-
 /// Largest statement or list of keys that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AttestCommand {
+    /// Check a statement offline: signature, policy, and every file of evidence beside it
+    #[command(
+        after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: signed files are missing, 2 wrong \
+use, 4 internal error.
+
+Examples:
+  assay attest verify out/run1/report.intoto.json --policy policy.zip
+  assay attest verify report.intoto.json --policy policy.zip --keys assay-keys.json --keyid 3f0a..."
+    )]
+    Verify(AttestVerifyArgs),
+    /// List the signing keys, newest first
+    Keys {
+        #[command(flatten)]
+        signing: SigningArgs,
+        /// Print JSON, as a service publishes it
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sign with a new key from now on; old signatures stay valid
+    Rotate {
+        #[command(flatten)]
+        signing: SigningArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttestVerifyArgs {
+    /// The statement: report.intoto.json
+    file: PathBuf,
+    /// The policy that it should be about: a zip archive, a folder, or a single .py file
+    #[arg(long, value_name = "PATH")]
+    policy: Option<PathBuf>,
+    /// Keys to trust, as a service publishes them at /.well-known/assay-keys.json [default: your own]
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Trust only the key with this id
+    #[arg(long, value_name = "ID")]
+    keyid: Option<String>,
+    /// Folder of the evidence [default: that of the statement]
+    #[arg(long, value_name = "DIR")]
+    evidence: Option<PathBuf>,
+    /// Accept report.json alone: other signed files may be missing
+    #[arg(long)]
+    allow_missing: bool,
+    #[command(flatten)]
+    signing: SigningArgs,
+}
 
 pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
     match command {
@@ -36,23 +85,8 @@ pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
     }
 }
 
-/// The keys of the folder that was named, or of this user.
-pub(crate) fn keyring(signing: &SigningArgs) -> Result<Keyring, Failure> {
-    Keyring::open(&folder(signing)?, &OsEntropy, SystemClock.now()).usage()
-}
-
-fn folder(signing: &SigningArgs) -> Result<PathBuf, Failure> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    // The XDG base directory specification.
-    let data = || absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    let found = signing.signing_keys.clone().or_else(|| Some(data()?.join("assay/signing")));
-    found.ok_or_else(|| {
-        Failure::Usage(anyhow!("no place for the signing keys: set HOME, or name a folder with --signing-keys"))
-    })
-}
-
 fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
-    let published = keyring(signing)?.published().ours()?;
+    let published = signing.keyring()?.published().ours()?;
     if as_json {
         super::print(&serde_json::to_string_pretty(&published).ours()?);
         return Ok(Code::Success);
@@ -68,7 +102,7 @@ fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
 }
 
 fn rotate(signing: &SigningArgs) -> Result<Code, Failure> {
-    let keyring = keyring(signing)?;
+    let keyring = signing.keyring()?;
     keyring.rotate(&OsEntropy, SystemClock.now()).ours()?;
     let published = keyring.published().ours()?;
     let current = published.current().map_or("-", |key| &key.keyid);
@@ -168,7 +202,7 @@ fn says(text: &mut String, checked: &VerifiedStatement) {
 
 /// The keys to trust: a file of them, or one's own.
 fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
-    let Some(path) = &arguments.keys else { return keyring(&arguments.signing)?.published().ours() };
+    let Some(path) = &arguments.keys else { return arguments.signing.keyring()?.published().ours() };
     let bytes = read(path).usage()?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is no list of keys", path.display())).usage()
 }

@@ -1,8 +1,9 @@
 //! `assay backup`: makes a copy of a data folder, or checks one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -10,14 +11,43 @@ use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
 use crate::backup::{BackupManifest, progress};
-use crate::cli::BackupArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::options::IsolationArgs;
 use crate::screen;
 
 /// Lines about what is wrong that are printed; `--json` has all.
 const SHOWN: usize = 20;
 const MIB: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A backup is a folder: the records as of one moment, every file that they name, and backup.json with \
+their hashes. It is called TO.partial until it is complete. It holds secrets: protect it as you protect the server.
+
+Exit codes: 0 done, or nothing is wrong, 1 something is missing or wrong, 2 wrong use or input, 4 internal error, 130 \
+interrupted.
+
+Examples:
+  assay backup /backups/monday --data /var/lib/assay
+  assay backup --check /backups/monday"
+)]
+pub(crate) struct BackupArgs {
+    /// Folder to create: new, or empty
+    #[arg(value_name = "TO", required_unless_present = "check", requires = "data")]
+    to: Option<PathBuf>,
+    /// The service's data folder
+    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+    data: Option<PathBuf>,
+    /// Check this backup: its records, the SHA-256 of every file, and a replay of one episode
+    #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
+    check: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
 
 pub(crate) fn run(arguments: &BackupArgs) -> Result<Code, Failure> {
     match (&arguments.check, &arguments.to, &arguments.data) {

@@ -1,14 +1,16 @@
 //! `assay check`: tries a policy on a scenario in seconds, before an evaluation.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
 use assay_worker::{PolicySource, PreflightJob, SessionError, preflight};
+use clap::Args;
 
-use crate::cli::CheckArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::options::{IsolationArgs, PolicyServerArgs};
 use crate::{screen, source};
 
 /// Keeps words together.
@@ -18,15 +20,38 @@ const MILLISECONDS: &str = "\u{a0}ms";
 /// Longest end of a log that is shown, in lines.
 const LOG_LINES: usize = 12;
 
+#[derive(Debug, Args)]
+#[command(after_help = "Runs a few steps, twice, in the same jail as an evaluation. It gives no verdict.
+
+Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 internal error, 130 interrupted.
+
+Examples:
+  assay check my_policy --scenario tabletop_reach
+  assay check ws://localhost:8000 --scenario tabletop_reach --replan-steps 8 --json")]
+pub(crate) struct CheckArgs {
+    /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
+    policy: PathBuf,
+    /// The scenario: an id (see `assay scenario list`) or a scenario's folder
+    #[arg(short, long, value_name = "ID|PATH")]
+    scenario: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    policy_server: PolicyServerArgs,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
 pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let engine = super::engine(&installation, Some(1), arguments.isolation.accepted())?
-        .guarded_by(source::guard(&arguments.server))
+        .guarded_by(arguments.policy_server.guard())
         .ours()?;
     let scenario = super::verify::find(&engine, &arguments.scenario)?;
     let work = engine.scratch("check").ours()?;
-    let policy = source::find(&arguments.policy, &arguments.server, &scenario, &work.path().join("policy"))?;
+    let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().ours()?;
     }

@@ -1,14 +1,21 @@
 //! `assay completions`.
 
-use clap::CommandFactory;
+use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::exit::{Code, Failure};
 
-pub(crate) fn run(shell: Shell) -> Result<Code, Failure> {
+#[derive(Debug, Args)]
+#[command(after_help = "Example: assay completions bash > ~/.local/share/bash-completion/completions/assay")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &CompletionsArgs) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "assay", &mut script);
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "assay", &mut script);
     super::print(&String::from_utf8_lossy(&script));
     Ok(Code::Success)
 }

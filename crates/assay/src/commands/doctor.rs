@@ -1,19 +1,45 @@
 //! `assay doctor`: what this machine can do, and what to do about the rest.
 
+mod jail;
+
 use std::path::Path;
 
 use assay_jail::{HostCheck, default_cache_root, probe};
 use assay_policy::Runtime;
 use assay_worker::{Engine, EngineOptions, Installation};
+use clap::Args;
 use serde_json::json;
 
-use crate::cli::DoctorArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay doctor
+  assay doctor --jail
+  assay doctor --jail --only network
+  assay doctor --jail --isolation landlock
+
+Exit codes: 0 everything that is needed works, 1 something does not, 2 wrong use, 4 internal error.")]
+pub(crate) struct DoctorArgs {
+    /// Run every known hostile policy in the jail, and inspect the jail from outside
+    #[arg(long)]
+    jail: bool,
+    /// Only attacks of this kind, or only the inspection: `fences`
+    #[arg(long, value_name = "KIND", requires = "jail")]
+    only: Option<String>,
+    /// The tier to attack: namespaces, landlock
+    #[arg(long, value_name = "TIER", requires = "jail", default_value = "namespaces",
+          value_parser = clap::builder::PossibleValuesParser::new(["namespaces", "landlock"]))]
+    isolation: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     if arguments.jail {
-        return super::doctor_jail::run(arguments);
+        return jail::run(arguments);
     }
     let mut checks = probe();
     checks.extend(installation_checks());

@@ -1,12 +1,22 @@
 //! `assay init`: a policy to start from.
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use assay_scenario::{Library, Scenario};
+use clap::Args;
 
-use crate::cli::InitArgs;
 use crate::exit::{Code, Failure, OrFail};
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Folder to create
+    dir: PathBuf,
+    /// The scenario that the policy is for
+    #[arg(short, long, default_value = "tabletop_reach", value_name = "ID")]
+    scenario: String,
+}
 
 pub(crate) fn run(arguments: &InitArgs) -> Result<Code, Failure> {
     let installation = super::installation()?;

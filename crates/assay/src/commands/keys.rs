@@ -1,18 +1,50 @@
 //! `assay keys create|list|revoke`: directly on the data folder, also while the service runs.
 
-use std::path::Path;
-
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_api::keys::mint;
 use assay_model::{Clock, Scope, Scopes, SystemClock};
 use assay_store::{KeyId, KeyRecord, KeyRecords, SqliteRecords};
+use clap::Subcommand;
 use jiff::ToSpan;
 use serde_json::json;
 
-use crate::cli::KeysCommand;
 use crate::exit::{Code, Failure, OrFail};
+use crate::options::DataArgs;
 use crate::screen;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Create an API key; it is printed once
+    Create {
+        #[command(flatten)]
+        data: DataArgs,
+        /// The account that the key belongs to
+        #[arg(long, default_value = "default")]
+        account: String,
+        /// Scopes of the key: read, verify, submit, publish, review, admin
+        #[arg(long, value_delimiter = ',', default_value = "read,verify")]
+        scopes: Vec<String>,
+        /// Days until it expires [default: never]
+        #[arg(long, value_name = "DAYS")]
+        expires_in: Option<u16>,
+    },
+    /// List all keys, without their secrets
+    List {
+        #[command(flatten)]
+        data: DataArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a key: it is refused from now on
+    Revoke {
+        #[command(flatten)]
+        data: DataArgs,
+        /// The key's id (the part between the underscores)
+        id: String,
+    },
+}
 
 pub(crate) fn run(command: &KeysCommand) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
@@ -27,14 +59,11 @@ pub(crate) fn run(command: &KeysCommand) -> Result<Code, Failure> {
     })
 }
 
-fn open(data: &Path) -> Result<SqliteRecords, Failure> {
-    if !data.is_dir() {
-        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
-    }
-    SqliteRecords::open_beside(data, "assay keys").ours()
+fn open(data: &DataArgs) -> Result<SqliteRecords, Failure> {
+    data.records("assay keys")
 }
 
-async fn create(data: &Path, account: &str, scopes: &[String], expires_in: Option<u16>) -> Result<Code, Failure> {
+async fn create(data: &DataArgs, account: &str, scopes: &[String], expires_in: Option<u16>) -> Result<Code, Failure> {
     let account = account.parse().context("--account").usage()?;
     let scopes = scopes.iter().map(|s| s.trim().parse::<Scope>()).collect::<Result<Scopes, _>>();
     let scopes = scopes.context("--scopes").usage()?;
@@ -47,7 +76,7 @@ async fn create(data: &Path, account: &str, scopes: &[String], expires_in: Optio
     Ok(Code::Success)
 }
 
-async fn list(data: &Path, json: bool) -> Result<Code, Failure> {
+async fn list(data: &DataArgs, json: bool) -> Result<Code, Failure> {
     let keys = open(data)?.keys(None).await.ours()?;
     if json {
         let rows: Vec<_> = keys.iter().map(row).collect();
@@ -80,7 +109,7 @@ fn row(key: &KeyRecord) -> serde_json::Value {
     })
 }
 
-async fn revoke(data: &Path, id: &str) -> Result<Code, Failure> {
+async fn revoke(data: &DataArgs, id: &str) -> Result<Code, Failure> {
     let unknown = || Failure::Usage(anyhow!("there is no valid key {id:?}; see assay keys list"));
     let id = KeyId::parse(id).ok_or_else(unknown)?;
     if !open(data)?.revoke_key(&id, SystemClock.now()).await.ours()? {

@@ -1,11 +1,10 @@
-//! One file a command.
+//! One file a command: its arguments, and what it does.
 
 mod attest;
 mod backup;
 mod check;
 mod completions;
 mod doctor;
-mod doctor_jail;
 mod draw;
 mod init;
 mod keys;
@@ -18,6 +17,23 @@ mod season;
 mod serve;
 pub(crate) mod stl;
 mod verify;
+
+pub(crate) use self::attest::AttestCommand;
+pub(crate) use self::backup::BackupArgs;
+pub(crate) use self::check::CheckArgs;
+pub(crate) use self::completions::CompletionsArgs;
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::init::InitArgs;
+pub(crate) use self::keys::KeysCommand;
+pub(crate) use self::render::RenderArgs;
+pub(crate) use self::replay::ReplayArgs;
+pub(crate) use self::report::ReportArgs;
+pub(crate) use self::restore::RestoreArgs;
+pub(crate) use self::scenario::ScenarioCommand;
+pub(crate) use self::season::SeasonCommand;
+pub(crate) use self::serve::ServeArgs;
+pub(crate) use self::stl::StlArgs;
+pub(crate) use self::verify::VerifyArgs;
 
 use std::path::PathBuf;
 
@@ -48,7 +64,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failur
         Command::Season(command) => season::run(&command),
         Command::Report(arguments) => report::run(&arguments),
         Command::Attest(command) => attest::run(&command),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Completions(arguments) => completions::run(&arguments),
     }
 }
 

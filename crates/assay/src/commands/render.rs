@@ -1,21 +1,52 @@
 //! `assay render`: makes up logs and videos that were not drawn, in a folder of results or of a service's job.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use assay_model::{JobId, JobMode, SeedSource};
+use assay_model::{JobId, JobMode, Record, SeedSource};
 use assay_report::json;
-use assay_store::{RenderRecords, RenderRequestOutcome, SqliteRecords};
+use assay_store::{RenderRecords, RenderRequestOutcome};
 use assay_worker::STATEMENT_FILE;
+use clap::Args;
 
 use super::draw::{Folder, RenderEnd};
-use crate::cli::RenderArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::options::{EvidenceArgs, SigningArgs, lanes, open_records};
 use crate::output::REPORT_JSON;
 
-const MIB: u64 = 1024 * 1024;
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What is drawn gets a signed statement of its own; report and verdict stay as they are. With --data \
+the episodes are queued, and the service draws them when its lanes are idle.
+
+Exit codes: 0 nothing is missing (or it is queued), 1 something could not be drawn, 2 wrong use or input, 4 internal \
+error, 130 interrupted.
+
+Examples:
+  assay render out/run1
+  assay render out/run1 --record all
+  assay render 019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30 --data ./data"
+)]
+pub(crate) struct RenderArgs {
+    /// A folder of `assay verify --out`; with --data, the id of a job
+    #[arg(value_name = "OUT|JOB")]
+    what: String,
+    /// The service's data folder
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Which episodes get a log and a video: all, violations (and the first)
+    #[arg(long, default_value = "violations")]
+    record: Record,
+    /// Renderers that run at the same time [default: one per processor]
+    #[arg(long, value_parser = lanes())]
+    lanes: Option<u16>,
+    #[command(flatten)]
+    evidence: EvidenceArgs,
+    #[command(flatten)]
+    signing: SigningArgs,
+}
 
 pub(crate) fn run(arguments: &RenderArgs) -> Result<Code, Failure> {
     match (&arguments.data, arguments.what.parse::<JobId>()) {
@@ -41,14 +72,14 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
     }
     let engine = super::engine(&super::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
     let scenario = super::replay::scenario(&engine, &report, out).usage()?;
-    let keyring = super::attest::keyring(&arguments.signing)?;
+    let keyring = arguments.signing.keyring()?;
     let folder = Folder {
         path: out,
         report: &report,
         scenario: &scenario,
         seeds: SeedSource::Job { seed: report.seed, policy_key: report.policy_key.clone() },
         record: arguments.record,
-        max_job_bytes: arguments.max_evidence_mib.saturating_mul(MIB),
+        max_job_bytes: arguments.evidence.max_job_bytes(),
     };
     let missing = folder.missing()?.len();
     let ended = folder.draw(&engine, &keyring, &cancel)?;
@@ -67,11 +98,8 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
 
 /// Queues what is missing; the service draws it when its lanes have nothing else to do.
 fn of_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<Code, Failure> {
-    if !data.is_dir() {
-        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
-    }
+    let records = open_records(data, "assay render")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
-    let records = SqliteRecords::open_beside(data, "assay render").ours()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
     match runtime.block_on(records.request_renders(job, arguments.record)).ours()? {
         RenderRequestOutcome::Queued(0) => super::print("nothing is missing, or it is queued already"),

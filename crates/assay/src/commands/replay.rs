@@ -6,19 +6,47 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeedSource};
+use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeasonSecret, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay};
+use clap::Args;
 
-use crate::cli::ReplayArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
+use crate::options::IsolationArgs;
 use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::screen;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 the same to the bit, 1 different, 2 wrong use or input, 4 internal error, 130 interrupted.
+
+Examples:
+  assay replay out/run1/report.json
+  assay replay out/run1/report.json --episode 2 --policy policy.zip --json"
+)]
+pub(crate) struct ReplayArgs {
+    /// The report.json of a folder of results
+    report: PathBuf,
+    /// Index of the episode
+    #[arg(long, default_value_t = 0, value_name = "K")]
+    episode: u32,
+    /// For a submission to the arena: its season's secret, which GET /seasons publishes once the season is closed
+    #[arg(long, value_name = "HEX", value_parser = season_secret)]
+    season_secret: Option<SeasonSecret>,
+    /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
+    #[arg(long, value_name = "PATH")]
+    policy: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
 
 pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
@@ -79,6 +107,10 @@ fn failure(error: ReplayError) -> Failure {
         | ReplayError::Unreadable(_) => Failure::Usage(error.into()),
         ReplayError::Session(_) | ReplayError::Io(_) => Failure::Ours(error.into()),
     }
+}
+
+fn season_secret(text: &str) -> Result<SeasonSecret, &'static str> {
+    SeasonSecret::parse(text).ok_or("64 hexadecimal digits")
 }
 
 /// Where the report's episodes got their seeds from.

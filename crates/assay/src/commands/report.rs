@@ -1,16 +1,15 @@
 //! `assay report`: a report again, in another form.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
 use assay_report::{html, json, junit, markdown, sarif, schema, terminal};
-
 use assay_worker::drawn_in;
+use clap::Args;
 
-use crate::cli::ReportArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::output::EPISODES;
 use crate::screen;
@@ -21,6 +20,39 @@ const MAX_PLOTS_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 /// This program, as pages name it.
 const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: those of verify (0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE), so that a CI step can end with it; \
+2 wrong use.
+
+Examples:
+  assay report out/run1/report.json --junit -o junit.xml
+  assay report out/run1/report.json --markdown >> $GITHUB_STEP_SUMMARY"
+)]
+pub(crate) struct ReportArgs {
+    /// The report: report.json
+    #[arg(required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Print the JSON Schema of report.json
+    #[arg(long, conflicts_with_all = ["file", "form"])]
+    schema: bool,
+    /// A self-contained HTML page, with plots from the episodes' folders beside the report
+    #[arg(long, group = "form")]
+    html: bool,
+    /// Markdown, for a pull request
+    #[arg(long, group = "form")]
+    markdown: bool,
+    /// JUnit XML, for a CI system
+    #[arg(long, group = "form")]
+    junit: bool,
+    /// SARIF 2.1.0, for a code host
+    #[arg(long, group = "form")]
+    sarif: bool,
+    /// Write to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
 
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Code, Failure> {
     let Some(file) = &arguments.file else {

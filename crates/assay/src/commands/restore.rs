@@ -1,13 +1,36 @@
 //! `assay restore`: a backup in the place of a data folder.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::backup::{about, line, problems, text};
 use crate::backup::progress;
 use crate::backup::restore::restore;
-use crate::cli::RestoreArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The backup is checked first; nothing is restored from one that is damaged, unfinished, or of a newer version. Then \
+start a server on DIR: of the same version, or a newer one.
+
+Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 internal error, 130 interrupted.
+
+Example: assay restore /backups/monday --data /var/lib/assay"
+)]
+pub(crate) struct RestoreArgs {
+    /// The backup
+    #[arg(value_name = "FROM")]
+    from: PathBuf,
+    /// The data folder to create: new, or empty
+    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
+    data: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;

@@ -4,42 +4,98 @@ mod check;
 mod render;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use assay_scenario::{Clause, Library, Scenario};
+use clap::Subcommand;
 use serde_json::json;
 
-use crate::cli::ScenarioCommand as Command;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
 /// Keeps a number and its unit together.
 const NO_BREAK: &str = "\u{a0}";
 
-pub(crate) fn run(command: &Command) -> Result<Code, Failure> {
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// List the built-in scenarios
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a scenario: its files, its worlds, and a few seconds without actions
+    #[command(after_help = "Example: assay scenario check scenarios/my_scenario
+
+Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 internal error.")]
+    Check {
+        /// The scenario: an id, or its folder
+        path: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw a scenario's picture, or a contact sheet of its worlds
+    #[command(after_help = "Examples:
+  assay scenario render tabletop_reach --out thumbnail.png
+  assay scenario render tabletop_reach --episodes 16 --out sheet.png")]
+    Render {
+        /// The scenario: an id, or its folder
+        id: String,
+        /// Worlds on the contact sheet
+        #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+        episodes: u32,
+        /// Seed of the episodes
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The PNG file to write
+        #[arg(short, long, value_name = "FILE.png")]
+        out: PathBuf,
+    },
+    /// Print the JSON Schema of scenario.toml, for editors
+    #[command(after_help = "Example: assay scenario schema > scenario.schema.json")]
+    Schema {
+        /// Print that of robot.toml instead
+        #[arg(long)]
+        robot: bool,
+    },
+    /// Describe a scenario for policy authors: task, observation, action, clauses
+    Show {
+        /// The scenario: an id, or its folder
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
     let installation = super::installation()?;
     match command {
-        Command::Check { path, json } => return check::run(&installation, path, *json),
-        Command::Render { id, episodes, seed, out } => return render::run(&installation, id, (*seed, *episodes), out),
-        Command::Schema { robot } => {
+        ScenarioCommand::Check { path, json } => return check::run(&installation, path, *json),
+        ScenarioCommand::Render { id, episodes, seed, out } => {
+            return render::run(&installation, id, (*seed, *episodes), out);
+        }
+        ScenarioCommand::Schema { robot } => {
             let schema = if *robot { assay_scenario::robot_schema() } else { assay_scenario::scenario_schema() };
             super::print(&serde_json::to_string_pretty(&schema).ours()?);
             return Ok(Code::Success);
         }
-        Command::List { .. } | Command::Show { .. } => {}
+        ScenarioCommand::List { .. } | ScenarioCommand::Show { .. } => {}
     }
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
     match command {
-        Command::List { json: true } => {
+        ScenarioCommand::List { json: true } => {
             let cards: Vec<_> = library.scenarios().iter().map(Scenario::card).collect();
             super::print(&serde_json::to_string_pretty(&json!({ "scenarios": cards })).ours()?);
         }
-        Command::List { json: false } => super::print(&list(&library)),
-        Command::Show { id, json: true } => {
+        ScenarioCommand::List { json: false } => super::print(&list(&library)),
+        ScenarioCommand::Show { id, json: true } => {
             let scenario = library.find(id).usage()?;
             super::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
         }
-        Command::Show { id, json: false } => super::print(&show(&library.find(id).usage()?)),
-        Command::Check { .. } | Command::Render { .. } | Command::Schema { .. } => {}
+        ScenarioCommand::Show { id, json: false } => super::print(&show(&library.find(id).usage()?)),
+        ScenarioCommand::Check { .. } | ScenarioCommand::Render { .. } | ScenarioCommand::Schema { .. } => {}
     }
     Ok(Code::Success)
 }

@@ -1,7 +1,5 @@
 //! `assay season open|close|list`: directly on the data folder, also while the service runs.
 
-use std::path::Path;
-
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, Entropy, Isolation, ScenarioCard, ScenarioId, SeasonSecret, SystemClock};
@@ -9,31 +7,68 @@ use assay_store::{
     CommunityRecords, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonState, SqliteRecords,
 };
 use assay_worker::Engine;
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli;
 use crate::exit::{Code, Failure, OrFail};
+use crate::options::DataArgs;
 use crate::screen;
 
 /// Characters of a commitment that are shown.
 const COMMITMENT_SHOWN: usize = 16;
 
-pub(crate) fn run(command: &cli::SeasonCommand) -> Result<Code, Failure> {
+#[derive(Debug, Subcommand)]
+pub(crate) enum SeasonCommand {
+    /// Open a scenario's next season: it takes submissions from now on
+    #[command(after_help = "Example: assay season open cartpole_keepin --data ./data")]
+    Open {
+        /// The scenario's id
+        scenario: String,
+        #[command(flatten)]
+        data: DataArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Close a season: run its first entries again on fresh seeds, then publish seeds and evidence
+    #[command(after_help = "Example: assay season close cartpole_keepin --data ./data --top 10")]
+    Close {
+        /// The scenario's id
+        scenario: String,
+        #[command(flatten)]
+        data: DataArgs,
+        /// Run the entries with this rank or a better one again
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+        top: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all seasons, newest first
+    List {
+        /// Only the seasons of this scenario
+        scenario: Option<String>,
+        #[command(flatten)]
+        data: DataArgs,
+        /// Print JSON, with the secrets of closed seasons
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(command: &SeasonCommand) -> Result<Code, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
     runtime.block_on(async {
         match command {
-            cli::SeasonCommand::Open { data, scenario, json } => open(data, scenario, *json).await,
-            cli::SeasonCommand::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
-            cli::SeasonCommand::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
+            SeasonCommand::Open { data, scenario, json } => open(data, scenario, *json).await,
+            SeasonCommand::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
+            SeasonCommand::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
         }
     })
 }
 
-fn records(data: &Path) -> Result<SqliteRecords, Failure> {
-    if !data.is_dir() {
-        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
-    }
-    SqliteRecords::open_beside(data, "assay season").ours()
+fn records(data: &DataArgs) -> Result<SqliteRecords, Failure> {
+    data.records("assay season")
 }
 
 fn secret() -> SeasonSecret {
@@ -42,7 +77,7 @@ fn secret() -> SeasonSecret {
     SeasonSecret::new(bytes)
 }
 
-async fn open(data: &Path, scenario: &str, json: bool) -> Result<Code, Failure> {
+async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<Code, Failure> {
     let records = records(data)?;
     let engine = super::engine(&super::installation()?, Some(1), Isolation::Namespaces)?;
     let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
@@ -81,7 +116,7 @@ async fn card(records: &SqliteRecords, engine: &Engine, id: &ScenarioId) -> Resu
     }
 }
 
-async fn close(data: &Path, scenario: &str, top: u32, json: bool) -> Result<Code, Failure> {
+async fn close(data: &DataArgs, scenario: &str, top: u32, json: bool) -> Result<Code, Failure> {
     let records = records(data)?;
     let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
     let closing = records.begin_closing_season(&id, top, secret(), SystemClock.now()).await.ours()?;
@@ -95,7 +130,7 @@ async fn close(data: &Path, scenario: &str, top: u32, json: bool) -> Result<Code
     show(&records, &season, json, &text).await
 }
 
-async fn list(data: &Path, scenario: Option<&str>, json: bool) -> Result<Code, Failure> {
+async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<Code, Failure> {
     let records = records(data)?;
     let id: Option<ScenarioId> = scenario.map(str::parse).transpose().context("the scenario").usage()?;
     let seasons = records.seasons(id.as_ref()).await.ours()?;

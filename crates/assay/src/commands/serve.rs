@@ -1,20 +1,84 @@
 //! `assay serve`.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use assay_policy::remote::AddressGuard;
 use assay_worker::WallBudget;
-use clap::ArgMatches;
+use clap::{ArgMatches, Args};
+use ipnet::IpNet;
 
-use crate::cli::ServeArgs;
 use crate::exit::{Code, Failure, OrFail};
+use crate::options::{IsolationArgs, JudgeArgs, lanes, mebibytes, network};
 use crate::settings::{Effective, SettingSources, Settings, example};
-use crate::{judge, screen, service};
+use crate::{screen, service};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Every setting can be given in a file (assay.toml) and in an environment variable; `assay serve \
+--example-settings` lists them. A flag overrides a variable, a variable the file.
+
+The first start writes an admin key to DIR/bootstrap-key and prints its path. To choose the key, set \
+ASSAY_BOOTSTRAP_KEY.
+
+Examples:
+  assay serve --listen 127.0.0.1:8080 --data ./data
+  assay serve --config /etc/assay.toml --check
+  assay serve --data ./data --set limits.rate.get_per_minute=600"
+)]
+pub(crate) struct ServeArgs {
+    /// File of settings [default: assay.toml in the current folder, if there is one]
+    #[arg(long, value_name = "FILE", env = "ASSAY_CONFIG")]
+    config: Option<PathBuf>,
+    /// Any setting by its path: limits.rate.get_per_minute=600
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Check the settings, print the effective ones with their sources, and exit
+    #[arg(long)]
+    check: bool,
+    /// With --check: print JSON
+    #[arg(long, requires = "check")]
+    json: bool,
+    /// Print a commented settings file with all defaults, and exit
+    #[arg(long, conflicts_with = "check")]
+    example_settings: bool,
+    // Those below are read through `settings::Sources`, which knows what they set.
+    /// Address to listen on [default: 127.0.0.1:8080]
+    #[arg(long)]
+    listen: Option<SocketAddr>,
+    /// Format of the log on standard error [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(["text", "json"]))]
+    log_format: Option<String>,
+    /// Least severe level that is logged [default: warn]
+    #[arg(long, value_name = "LEVEL",
+          value_parser = clap::builder::PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"]))]
+    log_level: Option<String>,
+    /// Folder for the database, policies and evidence
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Simulators that run at the same time [default: one per processor]
+    #[arg(long, value_parser = lanes())]
+    lanes: Option<u16>,
+    /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
+    policy_networks: Vec<IpNet>,
+    /// Largest size of a job's evidence; each episode has an equal share, and leaves images out where it needs more
+    #[arg(long, value_name = "MIB", value_parser = mebibytes())]
+    max_evidence_mib: Option<u64>,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+    #[command(flatten)]
+    judge: JudgeArgs,
+}
 
 pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, Failure> {
     if arguments.example_settings {
         super::print(&example());
         return Ok(Code::Success);
     }
-    let effective = Effective::load(&SettingSources::gather(arguments, matches).usage()?).usage()?;
+    let effective =
+        Effective::load(&SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).usage()?)
+            .usage()?;
     effective.settings.server.data().usage()?;
     if arguments.check {
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
@@ -33,7 +97,7 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, F
 
 fn serve(settings: &Settings) -> Result<Code, Failure> {
     let installation = super::installation()?;
-    let judge = judge::of(&settings.judge.arguments())?;
+    let judge = settings.judge.arguments().judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
     let engine = super::engine(&installation, settings.server.lanes, settings.server.isolation().accepted())?;
     let limits = &settings.limits.job;

@@ -3,15 +3,39 @@
 mod trace;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use assay_stl::{BindError, Formula, ParseError, Status, TraceEvaluation};
+use clap::Args;
 use serde_json::json;
 
-use crate::cli::StlArgs;
+use self::trace::CsvTrace;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
-use trace::CsvTrace;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The trace is CSV with a header: `time` in s, evenly spaced, then a column for each signal. A window \
+that reaches beyond the last row leaves the result undetermined (docs/stl.md).
+
+Examples:
+  assay stl --formula 'always (speed <= 0.25)' --trace run.csv
+  assay stl --formula 'always (force > 50 implies eventually[0:0.5] force < 20)' --trace run.csv --json
+
+Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong use or input."
+)]
+pub(crate) struct StlArgs {
+    /// The formula, in the syntax of a scenario's clauses
+    #[arg(short, long)]
+    formula: String,
+    /// The recorded signals
+    #[arg(short, long, value_name = "FILE.csv")]
+    trace: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(crate) fn run(arguments: &StlArgs) -> Result<Code, Failure> {
     let formula = parse(&arguments.formula).usage()?;

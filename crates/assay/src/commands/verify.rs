@@ -1,7 +1,9 @@
 //! `assay verify`: one job from policy to verdict, without a server.
 
+mod run_again;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +12,8 @@ use assay_api::OsEntropy;
 use assay_judge::Judge;
 use assay_model::lane::files;
 use assay_model::{
-    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, LogType, Plan, Record, SystemClock,
-    conclude, job_seeds, worth_judging,
+    Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, LogType, Plan, PolicyKey, Record,
+    SystemClock, conclude, job_seeds, worth_judging,
 };
 use assay_report::json;
 use assay_report::terminal::RunAgain;
@@ -20,22 +22,22 @@ use assay_worker::{
     Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, SessionError, WallBudget,
     episode_share, evaluate, evidence_in, sign,
 };
+use clap::Args;
 
 use super::draw::{self, Folder};
-use crate::cli::{MAX_EPISODES, VerifyArgs};
 use crate::exit::{Code, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::judge;
 use crate::kept_policy;
+use crate::options::{EvidenceArgs, IsolationArgs, JudgeArgs, PolicyServerArgs, SigningArgs, lanes, probability};
 use crate::output::{EPISODES, Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
-use crate::run_again;
 use crate::screen;
 use crate::source::{self, ResolvedPolicy};
 
 /// Episodes where nothing is to be certified.
 const DEFAULT_EPISODES: u32 = 3;
-const MIB: u64 = 1024 * 1024;
+/// Most episodes of one verification.
+const MAX_EPISODES: u32 = 10_000;
 
 /// The budget that was asked for, or the default.
 fn wall_budget(asked_s: Option<u32>) -> WallBudget {
@@ -45,22 +47,86 @@ fn wall_budget(asked_s: Option<u32>) -> WallBudget {
     })
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay verify my_policy --scenario tabletop_reach
+  assay verify policy.zip --scenario tabletop_reach --episodes 29 --out out/run1 --record all
+  assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
+  assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05
+  assay verify ws://localhost:8000 --scenario tabletop_reach
+
+Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 internal error, 130 interrupted.")]
+pub(crate) struct VerifyArgs {
+    /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
+    policy: PathBuf,
+    /// The scenario: an id (see `assay scenario list`) or a scenario's folder
+    #[arg(short, long, value_name = "ID|PATH")]
+    scenario: String,
+    /// Episodes to run [default: 3, or what --max-violation-probability needs]
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_EPISODES)))]
+    episodes: Option<u32>,
+    /// Seed of all episodes: the same seed draws the same worlds [default: random]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Key of the policy's own seeds, as a report has it, to compare policies under one key [default: random, or
+    /// derived from --seed]
+    #[arg(long, value_name = "HEX")]
+    policy_key: Option<PolicyKey>,
+    /// Simulators that run at the same time [default: one per processor]
+    #[arg(long, value_parser = lanes())]
+    lanes: Option<u16>,
+    /// Seconds that the policy may sleep in an episode [default: 60, and 10 for each simulated second]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    wall_budget: Option<u32>,
+    /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Keep no copy of the policy in that folder; `assay replay` then needs --policy
+    #[arg(long, requires = "out")]
+    no_keep_policy: bool,
+    /// Which episodes get a log and a video, after the verdict: all, violations (and the first), none
+    #[arg(long, default_value = "violations")]
+    record: Record,
+    /// Exit after the verdict; `assay render` draws logs and videos later
+    #[arg(long)]
+    no_wait_video: bool,
+    #[command(flatten)]
+    evidence: EvidenceArgs,
+    /// Certify that violations are rarer than P (0.05 takes 59 clean episodes); the first failure ends the run
+    #[arg(long, value_name = "P", value_parser = probability)]
+    max_violation_probability: Option<f64>,
+    /// Confidence level of all bounds
+    #[arg(long, default_value_t = 0.95, value_parser = probability)]
+    confidence: f64,
+    /// Print report.json on standard output instead of the report for people
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    signing: SigningArgs,
+    #[command(flatten)]
+    policy_server: PolicyServerArgs,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+    #[command(flatten)]
+    judge: JudgeArgs,
+}
+
 pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
     let installation = super::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
     let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
-        .guarded_by(source::guard(&arguments.server))
+        .guarded_by(arguments.policy_server.guard())
         .ours()?
         .with_wall_budget(wall_budget(arguments.wall_budget));
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
-    let judge = judge::of(&arguments.judge)?;
-    let policy = source::find(&arguments.policy, &arguments.server, &scenario, &work.path().join("policy"))?;
+    let judge = arguments.judge.judge()?;
+    let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().ours()?;
     }
-    let keyring = arguments.out.as_ref().map(|_| super::attest::keyring(&arguments.signing)).transpose()?;
+    let keyring = arguments.out.as_ref().map(|_| arguments.signing.keyring()).transpose()?;
     let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     if matches!(policy.source, PolicySource::Folder(_)) {
         header.warnings.extend(engine.isolation_warning());
@@ -72,7 +138,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
         record: arguments.record,
         // A judge needs recordings, whether they are kept or not.
         folder: arguments.out.clone().or_else(|| judge.as_ref().map(|_| work.path().join("evidence"))),
-        max_episode_bytes: episode_share(arguments.max_evidence_mib.saturating_mul(MIB), header.plan.episodes),
+        max_episode_bytes: episode_share(arguments.evidence.max_job_bytes(), header.plan.episodes),
     };
     if let (Some(output), PolicySource::Folder(_)) = (&output, &job.policy) {
         output.spare(&arguments.policy).usage()?;
@@ -144,7 +210,7 @@ fn film(
         scenario: &job.scenario,
         seeds: job.seeds.clone(),
         record: arguments.record,
-        max_job_bytes: arguments.max_evidence_mib.saturating_mul(MIB),
+        max_job_bytes: arguments.evidence.max_job_bytes(),
     };
     if arguments.no_wait_video {
         if !folder.missing()?.is_empty() {

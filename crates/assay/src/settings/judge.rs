@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::types::SecretText;
-use crate::cli::JudgeArgs;
+use crate::options::JudgeArgs;
 
 /// The section `[judge]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

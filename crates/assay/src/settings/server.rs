@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::types::{LogFormat, LogLevel, Network, WeakerIsolation};
-use crate::cli::IsolationOptions;
+use crate::options::IsolationArgs;
 
 /// The section `[server]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -101,8 +101,8 @@ impl ServerSettings {
     }
 
     /// Returns the isolation that the operator accepts where user namespaces do not work.
-    pub(crate) fn isolation(&self) -> IsolationOptions {
-        IsolationOptions {
+    pub(crate) fn isolation(&self) -> IsolationArgs {
+        IsolationArgs {
             accept_weaker_isolation: self.accept_weaker_isolation.map(|_| "landlock".to_owned()),
             run_untrusted_code_without_isolation: self.run_untrusted_code_without_isolation,
         }

@@ -7,8 +7,6 @@ use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::ServeArgs;
-
 /// The file that is read if no other is named and it exists.
 const DEFAULT_FILE: &str = "assay.toml";
 /// Longest file, in bytes.
@@ -59,10 +57,11 @@ impl SettingSources {
         Self { file: Some((path, text)), ..Self::default() }
     }
 
-    /// Of this process.
-    pub(crate) fn gather(arguments: &ServeArgs, matches: &ArgMatches) -> anyhow::Result<Self> {
-        let file = match &arguments.config {
-            Some(path) => Some((path.clone(), read(path)?)),
+    /// Gathers those of this process: from the file `config` or the usual one, from the environment, from `--set`, and
+    /// from the flags in `matches`.
+    pub(crate) fn gather(config: Option<&Path>, set: &[String], matches: &ArgMatches) -> anyhow::Result<Self> {
+        let file = match config {
+            Some(path) => Some((path.to_owned(), read(path)?)),
             None => match Path::new(DEFAULT_FILE) {
                 path if path.exists() => Some((path.to_owned(), read(path)?)),
                 _ => None,
@@ -72,7 +71,7 @@ impl SettingSources {
             Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
         };
         let variables = std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("ASSAY_")).collect();
-        Ok(Self { file, variables, flags: flags(arguments, matches)? })
+        Ok(Self { file, variables, flags: flags(set, matches)? })
     }
 }
 
@@ -83,7 +82,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Those that stand on the command line; clap also knows defaults and variables, which are not flags.
-fn flags(arguments: &ServeArgs, matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
+fn flags(set: &[String], matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
     let mut found = Vec::new();
     for (id, path) in FLAGS {
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
@@ -94,7 +93,7 @@ fn flags(arguments: &ServeArgs, matches: &ArgMatches) -> anyhow::Result<Vec<(Str
         let value = if words.is_empty() { "true".to_owned() } else { words.join(",") };
         found.push((format!("--{}", id.replace('_', "-")), path.to_owned(), value));
     }
-    for pair in &arguments.set {
+    for pair in set {
         let (path, value) = pair.split_once('=').with_context(|| format!("--set {pair}: write --set PATH=VALUE"))?;
         found.push(("--set".to_owned(), path.trim().to_owned(), value.to_owned()));
     }

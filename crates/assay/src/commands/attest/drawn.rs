@@ -10,8 +10,7 @@ use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingState
 use assay_worker::STATEMENT_FILE;
 
 use super::evidence::{EvidenceCheck, PresentEvidence, evidence};
-use super::{line, read, refuse, signer};
-use crate::cli::AttestVerifyArgs;
+use super::{AttestVerifyArgs, line, read, refuse, signer};
 use crate::exit::{Code, Failure, OrFail};
 
 /// The folder of the episodes' folders.

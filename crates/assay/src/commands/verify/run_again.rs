@@ -7,10 +7,10 @@ use assay_report::terminal::RunAgain;
 use assay_scenario::Scenario;
 use assay_worker::Installation;
 
-use crate::cli::VerifyArgs;
+use super::VerifyArgs;
 
 /// Returns the command that repeats `arguments`, which found `installation` and `scenario`.
-pub(crate) fn of(arguments: &VerifyArgs, installation: &Installation, scenario: &Scenario) -> RunAgain {
+pub(super) fn of(arguments: &VerifyArgs, installation: &Installation, scenario: &Scenario) -> RunAgain {
     let whole =
         |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());
     let is_server = arguments.policy.to_str().is_some_and(ServerEndpoint::has_scheme);

@@ -8,7 +8,7 @@ use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
-use crate::cli::DoctorArgs;
+use super::DoctorArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
@@ -17,7 +17,7 @@ const NAME_COLUMNS: usize = 44;
 /// The name under which the fences are chosen.
 const FENCES: &str = "fences";
 
-pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
+pub(super) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     let kinds = kinds()?;
     let only = arguments.only.as_deref();
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
             kinds.join(", ")
         )));
     }
-    let runtime = Runtime::at(&super::installation()?.python(), &default_cache_root()).ours()?;
+    let runtime = Runtime::at(&crate::commands::installation()?.python(), &default_cache_root()).ours()?;
     let work = tempfile::tempdir().ours()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
     let isolation: Isolation = arguments.isolation.parse().map_err(anyhow::Error::msg).usage()?;
@@ -124,7 +124,7 @@ impl Told {
             RowMark::Broken => ("FAIL", format!("{outcome} (expected: {expected})")),
         };
         text.push_str(&screen::layout().facts(&[(format!("{mark}  {name:<NAME_COLUMNS$}"), outcome)], 2));
-        super::print(&text);
+        crate::commands::print(&text);
     }
 
     fn end(&self) {
@@ -133,7 +133,7 @@ impl Told {
                 "holds": self.broken == 0, "isolation": self.isolation, "held": self.held, "weaker": self.weaker,
                 "broken": self.broken, "rows": self.rows,
             });
-            super::print(&format!("{all:#}"));
+            crate::commands::print(&format!("{all:#}"));
         } else if self.broken == 0 && self.weaker > 0 {
             say(&format!(
                 "{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.",
@@ -150,5 +150,5 @@ impl Told {
 
 /// A sentence of its own at the end.
 fn say(text: &str) {
-    super::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
+    crate::commands::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
 }

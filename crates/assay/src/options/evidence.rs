@@ -1,0 +1,18 @@
+//! The size of a job's evidence.
+
+use clap::Args;
+
+use super::mebibytes;
+
+#[derive(Debug, Args)]
+pub(crate) struct EvidenceArgs {
+    /// Largest size of all episodes' evidence; each has an equal share, and leaves images out where it needs more
+    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
+    pub(crate) max_evidence_mib: u64,
+}
+
+impl EvidenceArgs {
+    pub(crate) fn max_job_bytes(&self) -> u64 {
+        self.max_evidence_mib << 20
+    }
+}

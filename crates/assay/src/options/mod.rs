@@ -1,0 +1,17 @@
+//! Options that several commands share, and the values of options.
+
+mod data;
+mod evidence;
+mod isolation;
+mod judge;
+mod policy_server;
+mod signing;
+mod values;
+
+pub(crate) use self::data::{DataArgs, open_records};
+pub(crate) use self::evidence::EvidenceArgs;
+pub(crate) use self::isolation::IsolationArgs;
+pub(crate) use self::judge::JudgeArgs;
+pub(crate) use self::policy_server::PolicyServerArgs;
+pub(crate) use self::signing::SigningArgs;
+pub(crate) use self::values::{lanes, mebibytes, network, probability};
