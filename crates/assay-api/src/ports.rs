@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
-use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId, Secret};
+use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId, Secret, Sha256Digest};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
 use assay_scenario::{Collection, Library, Scenario, Spec};
@@ -190,7 +190,7 @@ pub struct PreflightRequest {
     /// The scenario.
     pub scenario: ScenarioId,
     /// The digest of the scenario's version.
-    pub scenario_digest: String,
+    pub scenario_digest: Sha256Digest,
     /// The archive as it was received.
     pub archive: Option<PathBuf>,
     /// The policy server, and the number of actions per chunk that are executed.
@@ -219,14 +219,14 @@ pub trait Publisher: Send + Sync + fmt::Debug {
     /// # Errors
     /// The reason why this version can no longer be used here: its files are gone, or incompatible with the
     /// installation.
-    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String>;
+    fn card(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<ScenarioCard, String>;
 
     /// Reads the spaces, rates and limits of a version from its stored files.
     ///
     /// # Errors
     /// The reason why this version can no longer be used here: its files are gone, or incompatible with the
     /// installation.
-    fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String>;
+    fn spec(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Spec, String>;
 }
 
 /// An unpacked scenario that is to be published.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use assay_model::{ScenarioCard, ScenarioId};
+use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
 use assay_scenario::closest;
 use assay_store::{CommunityFilter, CommunityScenario, CommunityVersion};
 
@@ -64,16 +64,16 @@ async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Re
             let known: Vec<&str> = versions.iter().map(|known| known.version.as_str()).collect();
             return Err(no_version(id, version, &known));
         };
-        scenario.card = kept_card(app, &scenario.card.id, &wanted.digest).await?;
+        scenario.card = kept_card(app, &scenario.card.id, wanted.digest).await?;
         scenario.published_at = wanted.published_at;
     }
     Ok(PublishedScenario { scenario, versions })
 }
 
 /// Reads the card of an older version from its stored files.
-async fn kept_card(app: &AppState, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, ApiError> {
-    let (publisher, id, digest) = (Arc::clone(&app.publisher), id.clone(), digest.to_owned());
-    let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
+async fn kept_card(app: &AppState, id: &ScenarioId, digest: Sha256Digest) -> Result<ScenarioCard, ApiError> {
+    let (publisher, id) = (Arc::clone(&app.publisher), id.clone());
+    let read = tokio::task::spawn_blocking(move || publisher.card(&id, digest)).await;
     let card = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
     card.map_err(|why| ApiError::new(ErrorCode::Conflict, why))
 }

@@ -49,9 +49,8 @@ enum PinnedVersion {
 
 /// Reads the scenario in the version that the season was opened with, which is not the newest.
 async fn pinned_version(app: &App, season: &Season) -> Result<PinnedVersion, ApiError> {
-    let (publisher, id, digest) =
-        (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest.clone());
-    let read = tokio::task::spawn_blocking(move || publisher.card(&id, &digest)).await;
+    let (publisher, id, digest) = (Arc::clone(&app.publisher), season.scenario.clone(), season.pins.scenario_digest);
+    let read = tokio::task::spawn_blocking(move || publisher.card(&id, digest)).await;
     Ok(match read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))? {
         Ok(card) => PinnedVersion::Usable(Arc::new(card)),
         Err(why) => PinnedVersion::Unusable(why),

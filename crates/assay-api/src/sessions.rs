@@ -1,9 +1,7 @@
 //! Browser sessions: a secret in a cookie that scripts cannot read, and a CSRF token that a page sends with each
 //! change, so that a page of another site, for which the browser sends the cookie too, cannot change anything.
 
-use std::fmt::Write as _;
-
-use assay_model::Entropy;
+use assay_model::{Entropy, from_hex, to_hex};
 use assay_store::SessionHash;
 use axum::http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest, Sha256};
@@ -26,7 +24,7 @@ impl SessionSecret {
     pub(crate) fn new(entropy: &dyn Entropy) -> Self {
         let mut bytes = [0; SECRET_BYTES];
         entropy.fill(&mut bytes);
-        Self(hex(&bytes))
+        Self(to_hex(&bytes))
     }
 
     /// Returns the secret in a request's cookies, if there is one; the first of several.
@@ -34,8 +32,7 @@ impl SessionSecret {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let (_, secret) = pairs.find(|(name, _)| *name == COOKIE)?;
-        let digits = secret.len() == 2 * SECRET_BYTES && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
-        digits.then(|| Self(secret.to_owned()))
+        from_hex::<SECRET_BYTES>(secret).map(|_| Self(secret.to_owned()))
     }
 
     /// Returns the hash that the records store.
@@ -45,7 +42,7 @@ impl SessionSecret {
 
     /// Returns the CSRF token.
     pub(crate) fn token(&self) -> String {
-        hex(&Sha256::new().chain_update(TOKEN).chain_update(&self.0).finalize())
+        to_hex(&Sha256::new().chain_update(TOKEN).chain_update(&self.0).finalize())
     }
 
     /// Returns whether the request carries the CSRF token.
@@ -72,14 +69,6 @@ fn cookie(value: &str, settings: &ApiSettings, seconds: u64) -> Option<HeaderVal
     HeaderValue::from_str(&text).ok()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -104,7 +93,7 @@ mod tests {
     #[test]
     fn the_token_is_not_what_is_kept() {
         let secret = SessionSecret("5f".repeat(32));
-        assert_ne!(secret.token(), hex(&secret.hash()));
+        assert_ne!(secret.token(), to_hex(&secret.hash()));
         let shown = |token: &str| {
             let header = (axum::http::HeaderName::from_static(CSRF_HEADER), HeaderValue::from_str(token).unwrap());
             secret.has_token(&[header].into_iter().collect())

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use assay_model::{Entropy, JobId, from_hex, to_hex};
+use assay_model::{Entropy, JobId, Sha256Digest, from_hex, to_hex};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -70,7 +70,7 @@ impl UrlSigner {
     }
 
     /// Returns the path and query of the picture of a published scenario, valid from `now` on.
-    pub(crate) fn sign_thumbnail(&self, digest: &str, now: Timestamp) -> String {
+    pub(crate) fn sign_thumbnail(&self, digest: Sha256Digest, now: Timestamp) -> String {
         self.sign_path(&format!("/thumbnails/{digest}"), now)
     }
 

@@ -106,8 +106,8 @@ impl AppState {
         if let Some(spec) = self.catalog.spec(&card.id) {
             return Ok(spec);
         }
-        let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest.clone());
-        let read = tokio::task::spawn_blocking(move || publisher.spec(&id, &digest)).await;
+        let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest);
+        let read = tokio::task::spawn_blocking(move || publisher.spec(&id, digest)).await;
         let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
         spec.map(Arc::new).map_err(|why| ApiError::new(ErrorCode::Conflict, why))
     }

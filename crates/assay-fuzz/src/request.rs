@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use assay_api::{AppState, Draft, DraftFailure, Publisher, router};
-use assay_model::{AccountId, ScenarioCard, ScenarioId};
+use assay_model::{AccountId, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_scenario::Spec;
 use axum::Router;
 use axum::body::Body;
@@ -60,11 +60,11 @@ impl Publisher for TakesNothing {
         Err(DraftFailure::Busy)
     }
 
-    fn card(&self, _id: &ScenarioId, _digest: &str) -> Result<ScenarioCard, String> {
+    fn card(&self, _id: &ScenarioId, _digest: Sha256Digest) -> Result<ScenarioCard, String> {
         Err("there is none".to_owned())
     }
 
-    fn spec(&self, _id: &ScenarioId, _digest: &str) -> Result<Spec, String> {
+    fn spec(&self, _id: &ScenarioId, _digest: Sha256Digest) -> Result<Spec, String> {
         Err("there is none".to_owned())
     }
 }

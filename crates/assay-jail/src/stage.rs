@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sha2::{Digest, Sha256};
+use assay_model::Sha256Writer;
 
 use crate::jail_uid;
 
@@ -131,7 +131,7 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn read(root: &Path) -> Result<Self, StageError> {
         let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
-        let (mut entries, mut is_open, mut bytes, mut hash) = (Vec::new(), true, 0, Sha256::new());
+        let (mut entries, mut is_open, mut bytes, mut hash) = (Vec::new(), true, 0, Sha256Writer::default());
         let mut open = vec![PathBuf::new()];
         while let Some(name) = open.pop() {
             let path = root.join(&name);
@@ -155,7 +155,7 @@ impl Tree {
                 return Err(StageError::TooMany { from: root.to_owned() });
             }
         }
-        let stamp = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let stamp = format!("{:.16}", hash.finish());
         Ok(Self { entries, is_open, bytes, stamp })
     }
 }

@@ -309,7 +309,7 @@ fn facts(scenario: &Scenario, run: &RunEpisode, simulation: &Simulation) -> Vec<
     let own = [
         ("scenario", scenario.id.to_string()),
         ("scenario_version", scenario.version.clone()),
-        ("scenario_digest", scenario.digest.clone()),
+        ("scenario_digest", scenario.digest.to_string()),
         ("mujoco", assay_sim::mujoco_version()),
         ("episode", run.episode.to_string()),
         ("policy_seed", run.seeds.policy.to_string()),

@@ -4,13 +4,21 @@
 /// Writes `bytes` as lower-case hexadecimal digits, two for each byte.
 #[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    bytes.iter().flat_map(|&byte| digits(byte)).map(char::from).collect()
+}
+
+/// Writes `bytes` as [`to_hex`] does, to `text`, and returns it; one that is not twice as long gets as many as fit.
+pub(crate) fn write_hex<'a>(bytes: &[u8], text: &'a mut [u8]) -> &'a str {
+    for (pair, &byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&digits(byte));
     }
-    text
+    // They are ASCII.
+    str::from_utf8(text).unwrap_or_default()
+}
+
+fn digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }
 
 /// Reads what [`to_hex`] writes of `N` bytes; `None` for any other text: upper-case digits, signs, white space and

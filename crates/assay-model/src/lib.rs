@@ -9,6 +9,7 @@ mod attempt;
 mod bounded_mean;
 mod complaint;
 mod conclusion;
+mod digest;
 mod episode;
 pub mod frame;
 mod hex;
@@ -44,6 +45,7 @@ pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::{AttemptNote, MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
+pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,

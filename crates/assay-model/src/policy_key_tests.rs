@@ -130,7 +130,7 @@ fn what_is_given_is_used() {
 fn jobs_from_before_there_were_keys_keep_their_seeds() {
     let header = serde_json::json!({
         "job_id": "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01", "scenario": "s", "scenario_version": "1.0.0",
-        "scenario_digest": "5f", "policy_name": "p", "policy_sha256": null, "policy_identity": "declared", "seed": 7,
+        "scenario_digest": "5f".repeat(32), "policy_name": "p", "policy_sha256": null, "policy_identity": "declared", "seed": 7,
         "record": "none", "created_at": "2026-01-15T09:30:00Z", "warnings": [],
         "plan": { "episodes": 3, "target": null, "confidence_level": 0.95, "max_violation_probability": 0.1 },
     });

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
-    PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Statistics, Verdict,
+    PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Sha256Digest, Statistics,
+    Verdict,
 };
 
 /// Identification of the evaluated policy.
@@ -178,8 +179,8 @@ pub struct JobHeader {
     pub scenario: ScenarioId,
     /// The scenario's version.
     pub scenario_version: String,
-    /// SHA-256 over the scenario's files, hexadecimal.
-    pub scenario_digest: String,
+    /// SHA-256 over the scenario's files.
+    pub scenario_digest: Sha256Digest,
     /// The author's name for the policy.
     pub policy_name: String,
     /// SHA-256 of the archive (of a canonical listing for a folder or file), hexadecimal; `null` for a server.
@@ -263,7 +264,8 @@ pub struct JobReport {
     pub warnings: Vec<String>,
     pub scenario: ScenarioId,
     pub scenario_version: String,
-    pub scenario_digest: String,
+    #[schema(value_type = String)]
+    pub scenario_digest: Sha256Digest,
     pub policy_name: String,
     pub policy_sha256: Option<String>,
     pub policy_identity: PolicyIdentity,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ScenarioId;
+use crate::{ScenarioId, Sha256Digest};
 
 /// A scenario's facts for listing and for checking requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,8 +23,8 @@ pub struct ScenarioCard {
     pub long_description: String,
     /// The scenario's version.
     pub version: String,
-    /// SHA-256 over the scenario's files, hexadecimal.
-    pub digest: String,
+    /// SHA-256 over the scenario's files.
+    pub digest: Sha256Digest,
     /// The violation probability that its statistics refer to unless a request names another, in (0, 1).
     pub max_violation_probability: f64,
     /// Episodes of a submission to the arena.

@@ -33,12 +33,7 @@ pub fn render(report: &JobReport) -> String {
     clauses(&mut out, report);
     episodes(&mut out, report);
     let _ = writeln!(out, "## How to reproduce\n\n```\n{}\n```\n", outcome::reproduce(report));
-    let _ = writeln!(
-        out,
-        "Policy {}; scenario sha256 {}.\n",
-        text(&outcome::identity(report)),
-        text(&report.scenario_digest)
-    );
+    let _ = writeln!(out, "Policy {}; scenario sha256 {}.\n", text(&outcome::identity(report)), report.scenario_digest);
     let _ = writeln!(out, "A result of simulation: evidence, never conformity with a standard.");
     out
 }

@@ -43,7 +43,7 @@ pub fn render(report: &JobReport, version: &str) -> Result<String, JsonError> {
             "properties": {
                 "verdict": report.verdict,
                 "seed": report.seed,
-                "scenarioDigest": text(&report.scenario_digest),
+                "scenarioDigest": report.scenario_digest,
                 "policySha256": report.policy_sha256.as_deref().map(text),
             },
         }],

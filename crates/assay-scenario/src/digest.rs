@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use assay_model::{Sha256Digest, Sha256Writer};
 
 use crate::Robot;
 
@@ -16,19 +16,18 @@ const MAX_FILES: usize = 4096;
 /// Largest file of a scenario or robot in bytes (a big mesh).
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it uses,
-/// hexadecimal.
+/// SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it uses.
 ///
 /// # Errors
 /// A file that can't be read; a link, whose target the digest would not cover; too many files, too large a file or too
 /// deep a folder.
-pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<String> {
-    let mut hash = Sha256::new();
+pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<Sha256Digest> {
+    let mut hash = Sha256Writer::default();
     add_folder(&mut hash, "scenario", folder)?;
     for (id, folder) in robot_folders(robots) {
         add_folder(&mut hash, &format!("robots/{id}"), folder)?;
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash.finish())
 }
 
 /// The folder of each model that the robots are of, by its id.
@@ -47,7 +46,7 @@ pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn add_folder(hash: &mut Sha256, label: &str, folder: &Path) -> io::Result<()> {
+fn add_folder(hash: &mut Sha256Writer, label: &str, folder: &Path) -> io::Result<()> {
     for file in files(folder)? {
         let mut content = Vec::new();
         fs::File::open(folder.join(&file))?.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;

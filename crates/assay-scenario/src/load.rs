@@ -12,7 +12,7 @@ mod signals;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use assay_model::{Level, ScenarioCard, ScenarioId};
+use assay_model::{Level, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_stl::{BoundFormula, Formula};
 
 use crate::schema::Document;
@@ -78,8 +78,8 @@ pub struct Scenario {
     pub arena: Arena,
     /// Camera of the video.
     pub camera: Option<Camera>,
-    /// SHA-256 over the scenario's and its robots' files, hexadecimal.
-    pub digest: String,
+    /// SHA-256 over the scenario's and its robots' files.
+    pub digest: Sha256Digest,
     /// The folder it was read from.
     pub folder: PathBuf,
     /// The folder that its robots' folders were read from.
@@ -248,7 +248,7 @@ impl Scenario {
             max_score: self.max_score,
             long_description: self.description_for_people(),
             version: self.version.clone(),
-            digest: self.digest.clone(),
+            digest: self.digest,
             max_violation_probability: self.arena.max_violation_probability,
             arena_episodes: self.arena.episodes,
             idle_progress: self.arena.idle_progress,

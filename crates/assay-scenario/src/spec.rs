@@ -1,6 +1,6 @@
 //! The machine-readable description of a scenario: spaces, rates, limits and clauses.
 
-use assay_model::Level;
+use assay_model::{Level, Sha256Digest};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,7 +15,8 @@ pub struct Spec {
     /// Version of the content.
     pub version: String,
     /// SHA-256 over all files of the scenario and of its robots.
-    pub digest: String,
+    #[schema(value_type = String)]
+    pub digest: Sha256Digest,
     /// The task, in words.
     pub instruction: Option<String>,
     /// Control mode, as in `scenario.toml`.
@@ -153,7 +154,7 @@ impl Scenario {
         Spec {
             id: self.id.to_string(),
             version: self.version.clone(),
-            digest: self.digest.clone(),
+            digest: self.digest,
             instruction: self.instruction.clone(),
             control_mode: self.control.mode.name(),
             control_hz: self.world.control_hz,

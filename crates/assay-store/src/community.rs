@@ -1,6 +1,6 @@
 //! Scenarios published by accounts, and the scenario versions whose files are kept.
 
-use assay_model::{AccountId, ScenarioCard, ScenarioId};
+use assay_model::{AccountId, ScenarioCard, ScenarioId, Sha256Digest};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
@@ -67,8 +67,8 @@ pub struct CommunityScenario {
 pub struct CommunityVersion {
     /// Its name.
     pub version: String,
-    /// SHA-256 over its files, hexadecimal.
-    pub digest: String,
+    /// SHA-256 over its files.
+    pub digest: Sha256Digest,
     /// Time of publication.
     pub published_at: Timestamp,
 }
@@ -107,8 +107,8 @@ pub struct CommunityFilter {
 /// A scenario version that was installed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledVersion {
-    /// SHA-256 over the files of the scenario and its robots, hexadecimal.
-    pub digest: String,
+    /// SHA-256 over the files of the scenario and its robots.
+    pub digest: Sha256Digest,
     /// Its scenario.
     pub id: ScenarioId,
     /// Its version.
@@ -163,5 +163,5 @@ pub trait CommunityRecords {
     async fn record_installed_version(&self, version: &InstalledVersion) -> Result<(), StoreError>;
 
     /// Lists the digests of all versions ever published or recorded as installed; their files are kept.
-    async fn scenario_digests(&self) -> Result<Vec<String>, StoreError>;
+    async fn scenario_digests(&self) -> Result<Vec<Sha256Digest>, StoreError>;
 }

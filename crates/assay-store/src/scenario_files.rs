@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use assay_model::Sha256Digest;
+
 /// Prefix of the name of an unfinished folder.
 const UNFINISHED: &str = ".new-";
 /// Maximum depth of folders in a scenario.
@@ -46,8 +48,8 @@ impl ScenarioFiles {
     ///
     /// # Errors
     /// The files cannot be written; unfinished ones are removed by the next [`ScenarioFiles::sweep`].
-    pub fn keep(&self, digest: &str, source: VersionSource<'_>) -> io::Result<()> {
-        let target = self.named(digest)?;
+    pub fn keep(&self, digest: Sha256Digest, source: VersionSource<'_>) -> io::Result<()> {
+        let target = self.named(digest);
         let fresh = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.0)?;
         let (scenario, robots) = (fresh.path().join("scenario"), fresh.path().join("robots"));
         copy(source.scenario, &scenario, 0)?;
@@ -69,20 +71,20 @@ impl ScenarioFiles {
 
     /// Returns the folder of a version, if it is stored here.
     #[must_use]
-    pub fn scenario(&self, digest: &str) -> Option<PathBuf> {
-        self.named(digest).ok().filter(|path| path.is_dir())
+    pub fn scenario(&self, digest: Sha256Digest) -> Option<PathBuf> {
+        Some(self.named(digest)).filter(|path| path.is_dir())
     }
 
     /// Returns the folder of its robots. Versions published with release 0.1 have none.
     #[must_use]
-    pub fn robots(&self, digest: &str) -> Option<PathBuf> {
-        self.named(digest).ok().map(|path| path.with_extension(ROBOTS)).filter(|path| path.is_dir())
+    pub fn robots(&self, digest: Sha256Digest) -> Option<PathBuf> {
+        Some(self.named(digest).with_extension(ROBOTS)).filter(|path| path.is_dir())
     }
 
     /// Returns the path of its picture, if there is one.
     #[must_use]
-    pub fn picture(&self, digest: &str) -> Option<PathBuf> {
-        self.named(digest).ok().map(|path| path.with_extension(PICTURE)).filter(|path| path.is_file())
+    pub fn picture(&self, digest: Sha256Digest) -> Option<PathBuf> {
+        Some(self.named(digest).with_extension(PICTURE)).filter(|path| path.is_file())
     }
 
     /// Removes everything that belongs to none of the `known` digests, such as leftovers of a killed server. Called at
@@ -90,11 +92,11 @@ impl ScenarioFiles {
     ///
     /// # Errors
     /// A file cannot be read or removed.
-    pub fn sweep(&self, known: &BTreeSet<String>) -> io::Result<()> {
+    pub fn sweep(&self, known: &BTreeSet<Sha256Digest>) -> io::Result<()> {
         for entry in fs::read_dir(&self.0)? {
             let path = entry?.path();
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            if known.contains(&stem) {
+            if stem.parse().is_ok_and(|digest| known.contains(&digest)) {
                 continue;
             }
             tracing::info!(name = stem, "removing files of a scenario that no record names");
@@ -103,13 +105,8 @@ impl ScenarioFiles {
         Ok(())
     }
 
-    /// Returns the path of a digest, and refuses any other name.
-    fn named(&self, digest: &str) -> io::Result<PathBuf> {
-        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digest.len() == 64 && digest.bytes().all(hexadecimal) {
-            return Ok(self.0.join(digest));
-        }
-        Err(io::Error::other("not a SHA-256 in hexadecimal"))
+    fn named(&self, digest: Sha256Digest) -> PathBuf {
+        self.0.join(digest.to_string())
     }
 }
 
@@ -163,28 +160,25 @@ mod tests {
         fs::write(robot.join("robot.toml"), "c").unwrap();
         let (robots, none) = (BTreeMap::from([("arm", robot.as_path())]), BTreeMap::new());
         let files = ScenarioFiles::folder(&data.path().join("scenarios")).unwrap();
-        let (one, two) = ("a1".repeat(32), "b2".repeat(32));
-        assert_eq!(files.scenario(&one), None);
+        let (one, two) = (Sha256Digest::of("one"), Sha256Digest::of("two"));
+        assert_eq!(files.scenario(one), None);
         for _ in 0..2 {
-            files.keep(&one, VersionSource { scenario: &from, robots: &robots, picture: Some(b"png") }).unwrap();
+            files.keep(one, VersionSource { scenario: &from, robots: &robots, picture: Some(b"png") }).unwrap();
         }
         let plain = VersionSource { scenario: &from, robots: &none, picture: None };
-        files.keep(&two, plain).unwrap();
-        let kept = files.scenario(&one).unwrap();
+        files.keep(two, plain).unwrap();
+        let kept = files.scenario(one).unwrap();
         assert_eq!(fs::read(kept.join("meshes/m.stl")).unwrap(), b"b");
-        assert_eq!(fs::read(files.robots(&one).unwrap().join("arm/robot.toml")).unwrap(), b"c");
-        assert_eq!(fs::read_dir(files.robots(&two).unwrap()).unwrap().count(), 0);
-        assert_eq!(fs::read(files.picture(&one).unwrap()).unwrap(), b"png");
-        assert_eq!(files.picture(&two), None);
+        assert_eq!(fs::read(files.robots(one).unwrap().join("arm/robot.toml")).unwrap(), b"c");
+        assert_eq!(fs::read_dir(files.robots(two).unwrap()).unwrap().count(), 0);
+        assert_eq!(fs::read(files.picture(one).unwrap()).unwrap(), b"png");
+        assert_eq!(files.picture(two), None);
         assert_eq!(fs::metadata(kept.join("meshes")).unwrap().permissions().mode() & 0o777, 0o755);
         fs::create_dir(data.path().join("scenarios/.new-left")).unwrap();
-        files.sweep(&BTreeSet::from([one.clone()])).unwrap();
+        files.sweep(&BTreeSet::from([one])).unwrap();
         let mut names: Vec<_> =
             fs::read_dir(data.path().join("scenarios")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, [one.as_str(), &format!("{one}.png"), &format!("{one}.robots")]);
-        for name in ["../x", "", "A1", &"g".repeat(64)] {
-            assert!(files.keep(name, plain).is_err() && files.scenario(name).is_none(), "{name}");
-        }
+        assert_eq!(names, ["", ".png", ".robots"].map(|end| std::ffi::OsString::from(format!("{one}{end}"))));
     }
 }

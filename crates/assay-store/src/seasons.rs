@@ -1,6 +1,6 @@
 //! Seasons of the arena.
 
-use assay_model::{Fingerprint, JobId, ScenarioCard, ScenarioId, SeasonSecret};
+use assay_model::{Fingerprint, JobId, ScenarioCard, ScenarioId, SeasonSecret, Sha256Digest};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ use crate::{NewJob, StoreError};
 pub struct SeasonPins {
     /// The scenario's version.
     pub scenario_version: String,
-    /// SHA-256 over the scenario's files, hexadecimal.
-    pub scenario_digest: String,
+    /// SHA-256 over the scenario's files.
+    pub scenario_digest: Sha256Digest,
     /// The other dependencies of results: engine, libraries, version of the scorer.
     pub fingerprint: Fingerprint,
     /// Number of counted episodes of a submission.
@@ -32,7 +32,7 @@ impl SeasonPins {
     pub fn of(scenario: &ScenarioCard, fingerprint: Fingerprint) -> Self {
         Self {
             scenario_version: scenario.version.clone(),
-            scenario_digest: scenario.digest.clone(),
+            scenario_digest: scenario.digest,
             fingerprint,
             episodes: scenario.arena_episodes,
             max_score: scenario.max_score,

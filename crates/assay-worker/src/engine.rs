@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
-use assay_model::{Fingerprint, Isolation, ScenarioId};
+use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest};
 use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
@@ -222,7 +222,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`ScenarioGone`]: this version cannot be run (any more).
-    pub fn scenario(&self, id: &ScenarioId, digest: &str) -> Result<Arc<Scenario>, ScenarioGone> {
+    pub fn scenario(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Arc<Scenario>, ScenarioGone> {
         let installed = self.library.get(id).ok();
         if let Some(scenario) = installed.filter(|scenario| scenario.digest == digest) {
             return Ok(Arc::new(scenario.clone()));

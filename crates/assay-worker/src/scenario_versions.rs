@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_model::ScenarioId;
+use assay_model::{ScenarioId, Sha256Digest};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
 
@@ -34,7 +34,7 @@ pub enum ScenarioGone {
 #[derive(Debug)]
 pub(crate) struct ScenarioVersions {
     files: ScenarioFiles,
-    read: Mutex<HashMap<String, Arc<Scenario>>>,
+    read: Mutex<HashMap<Sha256Digest, Arc<Scenario>>>,
 }
 
 impl ScenarioVersions {
@@ -42,8 +42,13 @@ impl ScenarioVersions {
         Self { files, read: Mutex::default() }
     }
 
-    pub(crate) fn get(&self, library: &Library, id: &ScenarioId, digest: &str) -> Result<Arc<Scenario>, ScenarioGone> {
-        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
+    pub(crate) fn get(
+        &self,
+        library: &Library,
+        id: &ScenarioId,
+        digest: Sha256Digest,
+    ) -> Result<Arc<Scenario>, ScenarioGone> {
+        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
         // Two accounts may have published the same files.
         if let Some(scenario) = known.filter(|scenario| scenario.id == *id) {
             return Ok(scenario);
@@ -60,7 +65,7 @@ impl ScenarioVersions {
         if read.len() >= MAX_READ {
             read.clear();
         }
-        read.insert(digest.to_owned(), Arc::clone(&scenario));
+        read.insert(digest, Arc::clone(&scenario));
         Ok(scenario)
     }
 }

@@ -4,17 +4,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use assay_model::{Clock, SystemClock};
+use assay_model::{Clock, Sha256Digest, SystemClock};
 use assay_scenario::Scenario;
 use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
 use assay_worker::Engine;
 
 /// Keeps every version that is not among the digests of `kept`. What can't be kept is told, and tried again at the next
 /// start.
-pub(crate) async fn keep(engine: Arc<Engine>, records: Arc<dyn Records>, files: ScenarioFiles, kept: BTreeSet<String>) {
+pub(crate) async fn keep(
+    engine: Arc<Engine>,
+    records: Arc<dyn Records>,
+    files: ScenarioFiles,
+    kept: BTreeSet<Sha256Digest>,
+) {
     for scenario in engine.library().scenarios().iter().filter(|scenario| {
         // Recorded, and there: what was lost is kept again while it is installed.
-        !kept.contains(&scenario.digest) || files.scenario(&scenario.digest).is_none()
+        !kept.contains(&scenario.digest) || files.scenario(scenario.digest).is_none()
     }) {
         if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
             eprintln!(
@@ -27,11 +32,11 @@ pub(crate) async fn keep(engine: Arc<Engine>, records: Arc<dyn Records>, files: 
 }
 
 async fn keep_version(scenario: Scenario, records: &dyn Records, files: ScenarioFiles) -> anyhow::Result<()> {
-    let (digest, id) = (scenario.digest.clone(), scenario.id.clone());
+    let (digest, id) = (scenario.digest, scenario.id.clone());
     let version = InstalledVersion { digest, id, version: scenario.version.clone(), kept_at: SystemClock.now() };
     tokio::task::spawn_blocking(move || {
         let robots = scenario.robot_folders();
-        files.keep(&scenario.digest, VersionSource { scenario: &scenario.folder, robots: &robots, picture: None })
+        files.keep(scenario.digest, VersionSource { scenario: &scenario.folder, robots: &robots, picture: None })
     })
     .await??;
     Ok(records.record_installed_version(&version).await?)

@@ -24,7 +24,7 @@ pub(crate) struct EnginePreflights {
 impl Preflights for EnginePreflights {
     fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
         let ours = |error: &dyn std::fmt::Display| PreflightFailure::Broken(error.to_string());
-        let scenario = self.engine.scenario(&request.scenario, &request.scenario_digest);
+        let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
         let scenario = scenario.map_err(|e| ours(&e))?;
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;

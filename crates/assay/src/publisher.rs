@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{Draft, DraftFailure, Publisher};
-use assay_model::{AccountId, ScenarioCard, ScenarioId};
+use assay_model::{AccountId, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::{Scenario, ScenarioError, Spec};
 use assay_store::is_disk_full;
@@ -37,11 +37,11 @@ impl Publisher for EnginePublisher {
         }
     }
 
-    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String> {
+    fn card(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<ScenarioCard, String> {
         self.0.scenario(id, digest).map(|scenario| scenario.card()).map_err(|gone| gone.to_string())
     }
 
-    fn spec(&self, id: &ScenarioId, digest: &str) -> Result<Spec, String> {
+    fn spec(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Spec, String> {
         self.0.scenario(id, digest).map(|scenario| scenario.spec()).map_err(|gone| gone.to_string())
     }
 }

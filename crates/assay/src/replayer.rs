@@ -170,7 +170,7 @@ pub(crate) fn again(
     let Some(archive) = &job.policy_path else {
         return Err(refused("the job is of a policy server, which can't be run again"));
     };
-    let scenario = engine.scenario(&header.scenario, &header.scenario_digest);
+    let scenario = engine.scenario(&header.scenario, header.scenario_digest);
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");

@@ -86,7 +86,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         job_id: id,
         scenario: season.scenario.clone(),
         scenario_version: pins.scenario_version.clone(),
-        scenario_digest: pins.scenario_digest.clone(),
+        scenario_digest: pins.scenario_digest,
         policy_name: request.name,
         policy_sha256: Some(policy.sha256.clone()),
         policy_identity: PolicyIdentity::Measured,

@@ -1,10 +1,10 @@
 //! Conditional requests for responses that seldom change: an entity tag over the body, and 304 for clients that have
 //! it. The tag is weak, because the same response may be sent compressed or not.
 
+use assay_model::Sha256Digest;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
 
@@ -30,9 +30,7 @@ pub(super) async fn with_etag(response: Response, known: &[HeaderValue]) -> Resp
 
 /// Returns the entity tag of a response's content.
 pub(crate) fn tag(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
-    let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("W/\"{digits}\"")
+    format!("W/\"{:.32}\"", Sha256Digest::of(content))
 }
 
 /// Returns whether `If-None-Match` contains this tag (RFC 9110, 13.1.2).

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use assay_model::{AccountId, Entropy, Scopes};
+use assay_model::{AccountId, Entropy, Scopes, from_hex, to_hex};
 use assay_store::{KeyId, KeyRecord};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -57,10 +57,7 @@ impl FromStr for KeyText {
 
     fn from_str(text: &str) -> Result<Self, InvalidKeyText> {
         let (id, secret) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).ok_or(InvalidKeyText)?;
-        let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if secret.len() != 2 * SECRET_BYTES || !secret.bytes().all(hexadecimal) {
-            return Err(InvalidKeyText);
-        }
+        from_hex::<SECRET_BYTES>(secret).ok_or(InvalidKeyText)?;
         let id = KeyId::parse(id).ok_or(InvalidKeyText)?;
         Ok(Self { id, text: text.to_owned() })
     }
@@ -97,7 +94,7 @@ pub fn mint(
     let (mut id, mut secret) = ([0; ID_BYTES], [0; SECRET_BYTES]);
     entropy.fill(&mut id);
     entropy.fill(&mut secret);
-    let text = format!("{PREFIX}{}_{}", hex(&id), hex(&secret));
+    let text = format!("{PREFIX}{}_{}", to_hex(&id), to_hex(&secret));
     let Ok(key) = text.parse::<KeyText>() else { unreachable!("hexadecimal digits make a key") };
     let record = record(&key, now, account, name, scopes, expires_at);
     (key, record)
@@ -122,10 +119,6 @@ pub(super) fn record(
         revoked_at: None,
         last_used_at: None,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

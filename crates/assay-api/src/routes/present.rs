@@ -1,6 +1,8 @@
 //! Views of records for clients.
 
-use assay_model::{EpisodeResult, JobId, JobMode, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId};
+use assay_model::{
+    EpisodeResult, JobId, JobMode, JobReport, JobStatus, LogType, ScenarioCard, ScenarioId, Sha256Digest,
+};
 use assay_store::JobRecord;
 use serde::Serialize;
 
@@ -75,8 +77,8 @@ pub(super) struct ScenarioSummary {
     max_score: u32,
     version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    digest: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    digest: Sha256Digest,
 }
 
 /// A scenario with its author's text.
@@ -97,7 +99,7 @@ pub(super) fn summary(card: &ScenarioCard) -> ScenarioSummary {
         time_limit: card.time_limit,
         max_score: card.max_score,
         version: card.version.clone(),
-        digest: card.digest.clone(),
+        digest: card.digest,
     }
 }
 

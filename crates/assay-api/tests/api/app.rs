@@ -17,7 +17,7 @@ use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
     FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
-    Scopes, Secret, ServerAnswers,
+    Scopes, Secret, ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -37,7 +37,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 /// Digest of an earlier version of every scenario.
-pub(crate) const KEPT: &str = "kept";
+pub(crate) const KEPT: Sha256Digest = Sha256Digest::new([0x4e; 32]);
 
 pub(crate) struct TestApp {
     pub(crate) folder: TempDir,
@@ -438,7 +438,7 @@ impl Publisher for Renamed {
         let text = std::fs::read_to_string(zip).unwrap();
         let (id, version) = text.split_once(' ').ok_or_else(|| DraftFailure::Archive("no archive".into()))?;
         let (scenario, work) = (cartpole(), tempfile::tempdir().unwrap());
-        let digest = sha256_hex(text.as_bytes());
+        let digest = Sha256Digest::of(&text);
         let scenario = Scenario { id: id.parse().unwrap(), version: version.to_owned(), digest, ..scenario };
         let scenario = scenario.published_by(account).map_err(|error| DraftFailure::Fault(error.fault()))?;
         Ok(Draft { scenario, work })
@@ -455,21 +455,21 @@ impl Publisher for Renamed {
         Ok(Some(b"\x89PNG".to_vec()))
     }
 
-    fn card(&self, id: &ScenarioId, digest: &str) -> Result<ScenarioCard, String> {
+    fn card(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<ScenarioCard, String> {
         let card = |id: &ScenarioId, version: &str| {
-            let (id, version, digest) = (id.clone(), version.to_owned(), digest.to_owned());
+            let (id, version) = (id.clone(), version.to_owned());
             ScenarioCard { id, version, digest, ..cartpole().card() }
         };
         // What was published was a text.
         let name = id.as_str().split_once('.').map_or(id.as_str(), |(_, name)| name);
         match digest {
             KEPT => Ok(card(&cartpole().id, "0.9.0")),
-            _ if digest == sha256_hex(format!("{name} 1.2.0").as_bytes()) => Ok(card(id, "1.2.0")),
+            _ if digest == Sha256Digest::of(format!("{name} 1.2.0")) => Ok(card(id, "1.2.0")),
             _ => Err(format!("{id} is gone")),
         }
     }
 
-    fn spec(&self, id: &ScenarioId, _digest: &str) -> Result<Spec, String> {
+    fn spec(&self, id: &ScenarioId, _digest: Sha256Digest) -> Result<Spec, String> {
         Ok(Spec { id: id.to_string(), ..cartpole().spec() })
     }
 }
@@ -511,7 +511,7 @@ fn card(id: &str) -> ScenarioCard {
         max_score: 1000,
         long_description: "# A long story".into(),
         version: "1.0.0".into(),
-        digest: "ab".repeat(32),
+        digest: Sha256Digest::new([0xab; 32]),
         max_violation_probability: 0.1,
         arena_episodes: 3,
         idle_progress: 0.0,

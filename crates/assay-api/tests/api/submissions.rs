@@ -1,7 +1,9 @@
 //! Submissions to the arena.
 
 use assay_api::ApiSettings;
-use assay_model::{Artifact, EpisodeError, EpisodeResult, EpisodeStatus, ScenarioCard, Scopes, SeasonSecret};
+use assay_model::{
+    Artifact, EpisodeError, EpisodeResult, EpisodeStatus, ScenarioCard, Scopes, SeasonSecret, Sha256Digest,
+};
 use assay_store::NewSeason;
 use assay_store::testing::episode;
 use serde_json::{Value, json};
@@ -245,9 +247,9 @@ async fn a_season_is_for_one_scenario_and_one_engine() {
 async fn a_season_keeps_its_version_of_the_scenario() {
     let app = TestApp::new();
     let key = key(&app).await;
-    for (digest, scenario) in [(KEPT, "cartpole_keepin"), ("11", "tabletop_reach")] {
+    for (digest, scenario) in [(KEPT, "cartpole_keepin"), (Sha256Digest::of("gone"), "tabletop_reach")] {
         let card = app.state.catalog.get(&scenario.parse().unwrap()).unwrap();
-        let older = ScenarioCard { version: "0.9.0".to_owned(), digest: digest.to_owned(), ..(*card).clone() };
+        let older = ScenarioCard { version: "0.9.0".to_owned(), digest, ..(*card).clone() };
         let pins = assay_store::SeasonPins::of(&older, app.state.fingerprint.clone());
         let secret = SeasonSecret::new([7; 32]);
         let season = NewSeason { scenario: older.id.clone(), pins, secret, opened_at: app.state.clock.now() };

@@ -1,10 +1,10 @@
 //! Ed25519 keys as the usual tools write them: PKCS #8 for the secret half, SubjectPublicKeyInfo for the public one,
 //! both PEM.
 
+use assay_model::Sha256Digest;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::{Signature, Signer};
-use sha2::{Digest, Sha256};
 
 /// A key that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -90,15 +90,11 @@ impl PublicKey {
     /// [`KeyError::Write`] should the encoder fail.
     pub fn keyid(&self) -> Result<String, KeyError> {
         let der = self.0.to_public_key_der().map_err(|_| KeyError::Write)?;
-        Ok(hex(&Sha256::digest(der.as_bytes())))
+        Ok(Sha256Digest::of(der.as_bytes()).to_string())
     }
 
     /// Whether the signature is this key's. Strict: forms that other verifiers refuse are refused.
     pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature).is_ok_and(|signature| self.0.verify_strict(message, &signature).is_ok())
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

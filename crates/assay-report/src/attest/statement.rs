@@ -183,7 +183,7 @@ impl Statement {
                 scenario: ScenarioRef {
                     id: report.scenario.to_string(),
                     version: report.scenario_version.clone(),
-                    digest: sha256(&report.scenario_digest),
+                    digest: sha256(&report.scenario_digest.to_string()),
                 },
                 engine: engine(report, timestep_s),
                 service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },

@@ -169,7 +169,7 @@ fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
         ("Policy", clean(&report.policy_name)),
         ("Policy identity", clean(&outcome::identity(report))),
         ("Scenario", format!("{} {}", report.scenario, clean(&report.scenario_version))),
-        ("Scenario digest", format!("sha256 {}", clean(&report.scenario_digest))),
+        ("Scenario digest", format!("sha256 {}", report.scenario_digest)),
         ("Episodes", format!("{} of {}", report.progress.episodes_done, report.num_episodes)),
         ("Seed", report.seed.to_string()),
         ("Policy key", report.policy_key.as_ref().map_or_else(|| "-".to_owned(), PolicyKey::to_hex)),

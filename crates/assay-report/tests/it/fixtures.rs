@@ -3,8 +3,8 @@
 
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation,
-    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, PolicyKey, Record, StageResult,
-    Termination, Violation, conclude,
+    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, PolicyKey, Record, Sha256Digest,
+    StageResult, Termination, Violation, conclude,
 };
 
 const SEED: u64 = 7;
@@ -193,7 +193,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         job_id: "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap(),
         scenario: "tabletop_reach".parse().unwrap(),
         scenario_version: "1.0.0".into(),
-        scenario_digest: "5f".repeat(32),
+        scenario_digest: Sha256Digest::new([0x5f; 32]),
         policy_name: "my_policy".into(),
         policy_sha256: Some("c3".repeat(32)),
         policy_identity: PolicyIdentity::Measured,

@@ -1,7 +1,7 @@
 //! The page: self-contained, escaped, and honest about what it shows.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_model::{ClauseResult, EpisodePlots, EpisodeResult, JobReport, ScenarioCard};
+use assay_model::{ClauseResult, EpisodePlots, EpisodeResult, JobReport, ScenarioCard, Sha256Digest};
 use assay_report::html::{Assets, render};
 
 use crate::fixtures;
@@ -16,7 +16,7 @@ fn card() -> ScenarioCard {
         max_score: 1000,
         long_description: String::new(),
         version: "1.0.0".into(),
-        digest: "5f".repeat(32),
+        digest: Sha256Digest::new([0x5f; 32]),
         max_violation_probability: 0.1,
         arena_episodes: 3,
         idle_progress: 0.0,

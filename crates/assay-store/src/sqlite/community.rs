@@ -1,6 +1,6 @@
 //! The tables of published and of installed scenarios.
 
-use assay_model::{AccountId, ScenarioId};
+use assay_model::{AccountId, ScenarioId, Sha256Digest};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
@@ -69,7 +69,7 @@ impl CommunityRecords for SqliteRecords {
                    ORDER BY published_at DESC, version DESC";
         self.read("reading a scenario's versions", |db| {
             all(db, sql, [id.as_str()], |row| {
-                let (version, digest) = (row.get("version")?, row.get("digest")?);
+                let (version, digest) = (row.get("version")?, parsed(row, "digest")?);
                 Ok(CommunityVersion { version, digest, published_at: time(row, "published_at")? })
             })
         })
@@ -100,15 +100,15 @@ impl CommunityRecords for SqliteRecords {
             let sql = "INSERT INTO installed_versions (digest, id, version, kept_at) VALUES (?1, ?2, ?3, ?4) \
                        ON CONFLICT DO NOTHING";
             let InstalledVersion { digest, id, version, kept_at } = &version;
-            db.execute(sql, (digest, id.as_str(), version, micros(*kept_at)))?;
+            db.execute(sql, (digest.to_string(), id.as_str(), version, micros(*kept_at)))?;
             Ok(())
         })
         .await
     }
 
-    async fn scenario_digests(&self) -> Result<Vec<String>, StoreError> {
+    async fn scenario_digests(&self) -> Result<Vec<Sha256Digest>, StoreError> {
         let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
-        self.read("reading digests", |db| all(db, sql, [], |row| Ok(row.get(0)?)))
+        self.read("reading digests", |db| all(db, sql, [], |row| parsed(row, "digest")))
     }
 }
 
@@ -155,7 +155,7 @@ fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> SqlResult<Publi
         change(db, sql, (id, new.account.as_str(), now, to_json(card)?, to_json(&new.tags)?, words))?;
     }
     let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-    change(db, sql, (id, &card.version, new.account.as_str(), &card.digest, now))?;
+    change(db, sql, (id, &card.version, new.account.as_str(), card.digest.to_string(), now))?;
     Ok(PublishOutcome::Done)
 }
 

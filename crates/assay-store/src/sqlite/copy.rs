@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use assay_model::{Artifact, EpisodeResult, JobId};
+use assay_model::{Artifact, EpisodeResult, JobId, Sha256Digest};
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::connection::{BUSY_TIMEOUT, FILE_NAME};
@@ -113,9 +113,9 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// They can't be read.
-    pub fn scenario_digests(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub fn scenario_digests(&self) -> Result<BTreeSet<Sha256Digest>, StoreError> {
         let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
-        let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
+        let read = |db: &Connection| all(db, sql, [], |row| parsed(row, "digest"));
         Ok(self.query("reading digests", read)?.into_iter().collect())
     }
 

@@ -1,6 +1,8 @@
 //! Seasons and submissions.
 
-use assay_model::{ArenaEntry, Artifact, Blame, JobId, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret, Verdict};
+use assay_model::{
+    ArenaEntry, Artifact, Blame, JobId, JobKind, JobStatus, SHOWCASE_EPISODES, SeasonSecret, Sha256Digest, Verdict,
+};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
@@ -15,7 +17,7 @@ fn season(secret: u8) -> NewSeason {
         scenario: "cartpole_keepin".parse().unwrap(),
         pins: SeasonPins {
             scenario_version: "1.0.0".into(),
-            scenario_digest: "00".repeat(32),
+            scenario_digest: Sha256Digest::new([0; 32]),
             fingerprint: fingerprint(),
             episodes: 2,
             max_score: 500,

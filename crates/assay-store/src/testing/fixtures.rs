@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use assay_model::{
     EpisodeResult, EpisodeStatus, Fingerprint, Isolation, JobHeader, JobId, Plan, PolicyIdentity, PolicyKey, Record,
-    Scopes, Termination, conclude,
+    Scopes, Sha256Digest, Termination, conclude,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -29,7 +29,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             job_id: JobId(id),
             scenario: "cartpole_keepin".parse().unwrap(),
             scenario_version: "1.0.0".into(),
-            scenario_digest: "00".repeat(32),
+            scenario_digest: Sha256Digest::new([0; 32]),
             policy_name: format!("policy {number}"),
             policy_sha256: Some("11".repeat(32)),
             policy_identity: PolicyIdentity::Measured,

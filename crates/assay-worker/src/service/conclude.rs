@@ -117,7 +117,7 @@ impl WorkerShared {
         record.renders = RenderCounts::default();
         let mut report = record.report(&claim.episodes);
         report.attestation_url = Some(STATEMENT_FILE.to_owned());
-        let scenario = self.options.engine.scenario(&claim.header.scenario, &claim.header.scenario_digest);
+        let scenario = self.options.engine.scenario(&claim.header.scenario, claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
         let text = json::render(&report)?.into_bytes();
         // Files were hashed when they were copied; no other process could write there since.

@@ -17,7 +17,7 @@ impl WorkerShared {
         let Some(judge) = &self.options.judge else { return Ok(()) };
         let engine = &self.options.engine;
         // A job on a scenario that has changed since cannot be rendered any more.
-        let Ok(scenario) = engine.scenario(&claim.header.scenario, &claim.header.scenario_digest) else {
+        let Ok(scenario) = engine.scenario(&claim.header.scenario, claim.header.scenario_digest) else {
             return Ok(());
         };
         let Ok(seeds) = self.seeds(&claim.header) else { return Ok(()) };

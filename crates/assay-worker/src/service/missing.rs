@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use assay_model::JobHeader;
+use assay_model::{JobHeader, Sha256Digest};
 
 use crate::ScenarioGone;
 
@@ -12,7 +12,7 @@ const MOST: usize = 256;
 
 /// Digests of versions that are missing.
 #[derive(Debug, Default)]
-pub(super) struct Missing(Mutex<BTreeSet<String>>);
+pub(super) struct Missing(Mutex<BTreeSet<Sha256Digest>>);
 
 impl Missing {
     /// Records the outcome of loading the scenario of `header`: `gone` is the reason if it was not found.
@@ -24,12 +24,12 @@ impl Missing {
                 if !digests.contains(digest) {
                     tracing::error!(
                         scenario.version = version,
-                        scenario.digest = digest,
+                        scenario.digest = %digest,
                         "{error}: its jobs wait; put the folder scenarios/DIGEST of a backup into the data folder"
                     );
                 }
                 if digests.len() < MOST {
-                    digests.insert(digest.clone());
+                    digests.insert(*digest);
                 }
             }
             _ if digests.remove(digest) => {
@@ -39,7 +39,7 @@ impl Missing {
         }
     }
 
-    pub(super) fn has(&self, digest: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(digest)
+    pub(super) fn has(&self, digest: Sha256Digest) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest)
     }
 }

@@ -176,7 +176,7 @@ impl WorkerShared {
     fn try_render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), Undrawn> {
         let (job, result) = (claim.fence.job_id, &claim.result);
         let header = &claim.header;
-        let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
+        let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
         let scenario = scenario.map_err(|error| Undrawn::Failed(error.to_string()))?;
         let seeds = self.seeds(header).map_err(|error| match error {
             SessionError::Scenario(why) => Undrawn::Failed(why),

@@ -297,7 +297,7 @@ impl WorkerShared {
             ShardEnd::Outage(message) => {
                 let pause = OUTAGE_PAUSE.min(OUTAGE_STEP * i32::try_from(fence.attempt).unwrap_or(i32::MAX));
                 let again = now.saturating_add(pause).unwrap_or(now);
-                if !self.missing.has(&claim.header.scenario_digest) {
+                if !self.missing.has(claim.header.scenario_digest) {
                     self.options.health.files_failed(&message);
                 }
                 tracing::debug!(shard = fence.shard, message, %again, "the shard waits, and nothing is counted against it");
@@ -338,7 +338,7 @@ impl WorkerShared {
     /// Returns the job as lanes see it: its scenario from the library; its policy newly unpacked, or its server.
     pub(super) fn job(&self, claim: &Claim, desk: &ShardWorkspace) -> Result<Job, SessionError> {
         let header = &claim.header;
-        let scenario = self.options.engine.scenario(&header.scenario, &header.scenario_digest);
+        let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
         self.missing.note(header, scenario.as_ref().err());
         let scenario = scenario.map_err(|error| match error {
             // Missing files on this machine are not the author's fault.

@@ -129,7 +129,7 @@ impl Copying<'_> {
     fn others(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         for file in named {
             let Named::Scenario(digest) = file else { continue };
-            for part in [digest.clone(), format!("{digest}.robots")] {
+            for part in [digest.to_string(), format!("{digest}.robots")] {
                 let (files, folders) = files::walk(self.data, &Path::new(SCENARIOS).join(part))?;
                 for folder in folders {
                     files::make_folder(self.data, self.to, &folder)?;

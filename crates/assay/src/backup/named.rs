@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use assay_model::{JobId, from_hex};
+use assay_model::{JobId, Sha256Digest};
 use assay_store::{Blobs, RecordsCopy, StoreError};
 
 use super::{BLOBS, POLICIES, SCENARIOS, SERVERS};
@@ -16,7 +16,7 @@ pub(super) enum Named {
     /// Credentials of a job's policy server.
     Call(JobId),
     /// A scenario's version, by its digest: its folder has more files.
-    Scenario(String),
+    Scenario(Sha256Digest),
     /// A job's artifact, by its hash.
     Artifact(JobId, String),
 }
@@ -25,7 +25,7 @@ pub(super) enum Named {
 /// its job.
 fn is_archive(path: &str) -> bool {
     let digest = path.strip_prefix(POLICIES).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".zip"));
-    digest.is_some_and(|digest| from_hex::<32>(digest).is_some())
+    digest.is_some_and(|digest| digest.parse::<Sha256Digest>().is_ok())
 }
 
 impl Named {

@@ -261,7 +261,7 @@ fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, policy: &Reso
         job_id: JobId::new(created_at, random),
         scenario: scenario.id.clone(),
         scenario_version: scenario.version.clone(),
-        scenario_digest: scenario.digest.clone(),
+        scenario_digest: scenario.digest,
         policy_name: policy.name.clone(),
         policy_sha256: policy.sha256.clone(),
         policy_identity: policy.identity,

@@ -1,6 +1,6 @@
 //! `GET /seasons`: all seasons, with what their worlds were drawn from once they are closed.
 
-use assay_model::ScenarioId;
+use assay_model::{ScenarioId, Sha256Digest};
 use assay_store::{Season, SeasonState};
 use axum::extract::{RawQuery, State};
 use jiff::Timestamp;
@@ -28,8 +28,8 @@ pub(in crate::routes) struct SeasonView {
     state: String,
     scenario_version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    scenario_digest: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    scenario_digest: Sha256Digest,
     /// Episodes of a submission that count.
     episodes: u32,
     max_score: u32,

@@ -144,7 +144,7 @@ async fn publish(
         let Draft { scenario, .. } = &draft;
         let robots = scenario.robot_folders();
         let source = VersionSource { scenario: &scenario.folder, robots: &robots, picture: picture.as_deref() };
-        let kept = files.keep(&scenario.digest, source);
+        let kept = files.keep(scenario.digest, source);
         kept.map_err(|e| match is_disk_full(&e) {
             true => DraftFailure::Full,
             false => DraftFailure::Broken(format!("its files can't be kept: {e}")),

@@ -1,6 +1,6 @@
 //! Published scenarios, as clients see them.
 
-use assay_model::AccountId;
+use assay_model::{AccountId, Sha256Digest};
 use assay_store::{CommunityScenario, CommunityVersion};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -31,8 +31,8 @@ pub(in crate::routes) struct CommunityScenarioView {
 pub(in crate::routes) struct CommunityVersionView {
     version: String,
     /// SHA-256 over the version's files, hexadecimal.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    digest: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    digest: Sha256Digest,
     published_at: Timestamp,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::routes) struct CommunityScenarioDetail {
 }
 
 pub(in crate::routes) fn entry(app: &App, scenario: &CommunityScenario) -> CommunityScenarioView {
-    let digest = &scenario.card.digest;
+    let digest = scenario.card.digest;
     let drawn = app.scenario_files.picture(digest).is_some();
     let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
     CommunityScenarioView {

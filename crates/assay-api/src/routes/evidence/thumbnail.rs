@@ -37,7 +37,8 @@ pub(in crate::routes) async fn handle(
         let message = "this address has expired; ask for the scenario again to get a new one";
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
-    let path = app.scenario_files.picture(&digest).ok_or_else(|| ApiError::not_found("picture"))?;
+    let path = digest.parse().ok().and_then(|digest| app.scenario_files.picture(digest));
+    let path = path.ok_or_else(|| ApiError::not_found("picture"))?;
     let picture = tokio::fs::read(path).await.map_err(|e| ApiError::internal("a picture could not be read", &e))?;
     let mut response = Response::new(Body::from(picture));
     let headers = response.headers_mut();

@@ -4,13 +4,13 @@
 use std::io::Write as _;
 use std::sync::LazyLock;
 
+use assay_model::Sha256Digest;
 use axum::extract::Path;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use sha2::{Digest, Sha256};
 
 use crate::http::{ApiError, accepts_encoding};
 
@@ -40,11 +40,10 @@ struct RendererScript {
 impl RendererScript {
     fn load() -> Option<Self> {
         let script = scalar_api_reference::get_asset("scalar.js")?;
-        let digest = Sha256::digest(&script);
-        let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("scalar-{:.16}.js", Sha256Digest::of(&script));
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(&script).ok()?;
-        Some(Self { name: format!("scalar-{hash}.js"), plain: script.into(), gzip: encoder.finish().ok()?.into() })
+        Some(Self { name, plain: script.into(), gzip: encoder.finish().ok()?.into() })
     }
 
     /// Shares the script with all other answers: anybody may ask for it, and take the time to read it.

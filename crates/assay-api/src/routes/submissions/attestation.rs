@@ -1,14 +1,13 @@
 //! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which
 //! binds us to it.
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use assay_report::attest::Envelope;
 use assay_store::SignedDocument;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
@@ -28,8 +27,8 @@ pub(in crate::routes) struct Commitment {
     #[schema(pattern = "^[0-9a-f]{64}$")]
     season_commitment: String,
     /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    statement_sha256: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    statement_sha256: Sha256Digest,
 }
 
 /// A commitment while the season is open, the statement itself after that.
@@ -83,7 +82,7 @@ pub(in crate::routes) async fn handle(
         submission_id: header.job_id,
         season: number,
         season_commitment: season.map(|season| season.commitment).unwrap_or_default(),
-        statement_sha256: Sha256::digest(&statement).iter().map(|byte| format!("{byte:02x}")).collect(),
+        statement_sha256: Sha256Digest::of(&statement),
     };
     Ok(Json(commitment).into_response())
 }

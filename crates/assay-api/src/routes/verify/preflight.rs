@@ -42,7 +42,7 @@ pub(in crate::routes) async fn handle(
         let _place = place;
         let request = PreflightRequest {
             scenario: wish.scenario.id.clone(),
-            scenario_digest: wish.scenario.digest.clone(),
+            scenario_digest: wish.scenario.digest,
             archive: form.archive(),
             server: wish.server.map(|server| (server.credentials(), wish.replan_steps)),
             policy_name: wish.policy_name,

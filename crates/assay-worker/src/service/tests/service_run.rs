@@ -185,7 +185,7 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
 
 fn new_job(episodes: u32, shard: u32, target: Option<f64>) -> NewJob {
     let mut job = job(1, "lab", episodes, shard);
-    job.header.scenario_digest = scenario().digest.clone();
+    job.header.scenario_digest = scenario().digest;
     job.header.plan = Plan { target, ..job.header.plan };
     job.policy_path = Some("policies/1.py".to_owned());
     job
