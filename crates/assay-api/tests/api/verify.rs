@@ -1,13 +1,15 @@
 //! `POST /verify`, and the job object until its verdict.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
-use assay_api::ApiSettings;
-use assay_model::PolicyKey;
+use assay_api::{ApiSettings, RateLimits, router};
+use assay_model::{Clock, PolicyKey};
 use assay_store::testing::{episode, outcome};
-use assay_store::{JobFailure, Work};
-use jiff::SignedDuration;
+use assay_store::{JobFailure, Queue, Records, Work};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::app::{POLICY, Part, SCENARIO, SERVER, TestApp, ZIP, form, request, sha256_hex};
@@ -38,6 +40,37 @@ async fn a_policy_is_stored_before_the_response() {
         assert_eq!(hint, Some(Work::Shard { job_id, shard }));
     }
     assert_eq!(app.get(&format!("/v1/verify/{id}"), &key).await.body, answer.body);
+}
+
+/// A queue whose worker claims a shard before its publisher can go on.
+#[derive(Debug)]
+struct EagerQueue(Arc<dyn Records>, Timestamp);
+
+#[async_trait]
+impl Queue for EagerQueue {
+    async fn publish(&self, _: Work) {
+        self.0.claim_shard("eager", self.1, LEASE).await.unwrap().unwrap();
+    }
+
+    async fn next(&self, _: Duration) -> Option<Work> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn the_response_is_the_accepted_job_even_if_a_worker_is_quicker() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut app = TestApp::on(folder, ApiSettings { rate: RateLimits::all(1_000_000), ..ApiSettings::default() });
+    app.state.queue = Arc::new(EagerQueue(app.state.records.clone(), app.clock.now()));
+    app.router = router(app.state.clone());
+    let key = app.key("lab", "verify,read").await;
+    let accepted = app.verify(&key, &[POLICY, SCENARIO]).await.body;
+    assert_eq!(
+        (&accepted["status"], &accepted["started_at"], &accepted["progress"]["stage"], &accepted["queue_position"]),
+        (&json!("QUEUED"), &json!(null), &json!("queued"), &json!(1)),
+    );
+    let path = format!("/verify/{}", accepted["job_id"].as_str().unwrap());
+    assert_eq!(app.get(&path, &key).await.body["status"], "RUNNING");
 }
 
 #[tokio::test]

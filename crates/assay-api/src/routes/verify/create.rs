@@ -4,7 +4,7 @@ use assay_model::JobReport;
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 
-use super::get::show;
+use super::get::show_accepted;
 use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_verification};
 use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::state::App;
@@ -94,7 +94,6 @@ pub(in crate::routes) async fn handle(
     };
     let new = VerificationToAccept { request, policy, callback_url };
     let accepted = accept_verification(&app, &origin, new).await?;
-    // Read back for the position in the queue.
-    let job = show(&app, &caller, accepted.body).await?;
+    let job = show_accepted(&app, &caller, accepted.body).await?;
     Ok(accepted.with_body(job))
 }

@@ -1,7 +1,7 @@
 //! `GET /verify/{job_id}`: where a job stands, and what it found.
 
 use assay_model::{JobId, JobReport};
-use assay_store::JobRecord;
+use assay_store::{JobRecord, JobState};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -58,6 +58,14 @@ pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Re
     let Verification { record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     caller.audit(&record.account, "read a job");
     with_episodes(app, &record).await
+}
+
+/// Returns the job object of a verification as it was accepted: QUEUED, with its position in the queue, even if a worker
+/// has claimed the job meanwhile.
+pub(in crate::routes) async fn show_accepted(app: &App, caller: &Caller, id: JobId) -> Result<JobReport, ApiError> {
+    let Verification { mut record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
+    (record.state, record.episodes_done) = (JobState::Queued, 0);
+    present::job(app, &record, &[]).await
 }
 
 async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobReport, ApiError> {
