@@ -19,6 +19,7 @@ mod progress;
 mod publisher;
 mod replayer;
 mod screen;
+mod secret;
 mod service;
 mod settings;
 mod source;

@@ -3,17 +3,19 @@
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::settings::{LogFormat, LogLevel};
 
 /// Begins to log what `level` or, with `-v`, `verbose` asks for; `ASSAY_LOG` decides in detail.
 pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
     let level = match verbose {
-        0 => level.as_str(),
-        1 => "info",
-        _ => "debug",
+        0 => level,
+        1 => LogLevel::Info,
+        _ => LogLevel::Debug,
     };
-    let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let usual = || EnvFilter::default().add_directive(LevelFilter::from(level).into());
+    let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| usual());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Colours are for people, not for files. `NO_COLOR` is looked at by the subscriber only if nothing is said here.
     let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_model::{PolicyIdentity, Secret, sanitise};
+use assay_model::{PolicyIdentity, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
@@ -11,11 +11,10 @@ use assay_worker::PolicySource;
 
 use crate::exit::{Failure, OrFail};
 use crate::options::PolicyServerArgs;
+use crate::secret::secret;
 
 /// Longest name of a policy, in bytes.
 const NAME_BYTES: usize = 100;
-/// Longest file with a key, in bytes.
-const MAX_KEY_BYTES: u64 = 4096;
 
 /// A policy that was found, and what is known of it.
 #[derive(Debug)]
@@ -81,16 +80,4 @@ fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Res
         identity: PolicyIdentity::Declared,
         replan_steps,
     })
-}
-
-/// A secret given as `text`, or in `file`, which `option` names.
-pub(crate) fn secret(option: &str, text: Option<&str>, file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
-    let Some(file) = file else { return Ok(text.map(Secret::new)) };
-    let what = || format!("{option} {}", file.display());
-    let size = std::fs::metadata(file).with_context(what)?.len();
-    if size > MAX_KEY_BYTES {
-        return Err(anyhow!("has {size} bytes; a key has at most {MAX_KEY_BYTES}").context(what()));
-    }
-    let text = std::fs::read_to_string(file).with_context(what)?;
-    Ok(Some(Secret::new(text.trim())))
 }

@@ -5,9 +5,11 @@ mod jail;
 use std::path::Path;
 
 use assay_jail::{HostCheck, default_cache_root, probe};
+use assay_model::Isolation;
 use assay_policy::Runtime;
 use assay_worker::{Engine, EngineOptions, Installation};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::exit::{Code, Failure, OrFail};
@@ -29,12 +31,17 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "KIND", requires = "jail")]
     only: Option<String>,
     /// The tier to attack: namespaces, landlock
-    #[arg(long, value_name = "TIER", requires = "jail", default_value = "namespaces",
-          value_parser = clap::builder::PossibleValuesParser::new(["namespaces", "landlock"]))]
-    isolation: String,
+    #[arg(long, value_name = "TIER", requires = "jail", default_value_t = Isolation::default(), value_parser = tier())]
+    isolation: Isolation,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The tiers that can be attacked.
+fn tier() -> impl TypedValueParser<Value = Isolation> {
+    let tiers = [Isolation::Namespaces, Isolation::Landlock];
+    PossibleValuesParser::new(tiers.map(Isolation::name)).try_map(|name| name.parse::<Isolation>())
 }
 
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use assay_policy::remote::AddressGuard;
 use assay_worker::WallBudget;
-use clap::{ArgMatches, Args};
-use ipnet::IpNet;
+use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::exit::{Code, Failure, OrFail};
 use crate::options::{IsolationArgs, JudgeArgs, lanes, mebibytes, network};
-use crate::settings::{Effective, SettingSources, Settings, example};
+use crate::settings::{Effective, LogFormat, LogLevel, Network, ServerSettings, SettingSources, Settings, example};
 use crate::{screen, service};
 
 #[derive(Debug, Args)]
@@ -42,17 +41,15 @@ pub(crate) struct ServeArgs {
     /// Print a commented settings file with all defaults, and exit
     #[arg(long, conflicts_with = "check")]
     example_settings: bool,
-    // Those below are read through `settings::Sources`, which knows what they set.
-    /// Address to listen on [default: 127.0.0.1:8080]
-    #[arg(long)]
+    // Those below are read through `SettingSources`: each has the name of the setting that it sets.
+    #[arg(long, help = format!("Address to listen on [default: {}]", ServerSettings::default().listen))]
     listen: Option<SocketAddr>,
-    /// Format of the log on standard error [default: text]
-    #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(["text", "json"]))]
-    log_format: Option<String>,
-    /// Least severe level that is logged [default: warn]
+    #[arg(long, value_name = "FORMAT",
+          help = format!("Format of the log on standard error [default: {}]", word(ServerSettings::default().log_format)))]
+    log_format: Option<LogFormat>,
     #[arg(long, value_name = "LEVEL",
-          value_parser = clap::builder::PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"]))]
-    log_level: Option<String>,
+          help = format!("Least severe level that is logged [default: {}]", word(ServerSettings::default().log_level)))]
+    log_level: Option<LogLevel>,
     /// Folder for the database, policies and evidence
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -61,7 +58,7 @@ pub(crate) struct ServeArgs {
     lanes: Option<u16>,
     /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
-    policy_networks: Vec<IpNet>,
+    policy_networks: Vec<Network>,
     /// Largest size of a job's evidence; each episode has an equal share, and leaves images out where it needs more
     #[arg(long, value_name = "MIB", value_parser = mebibytes())]
     max_evidence_mib: Option<u64>,
@@ -71,14 +68,18 @@ pub(crate) struct ServeArgs {
     judge: JudgeArgs,
 }
 
+/// The word for a value on the command line.
+fn word(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|word| word.get_name().to_owned()).unwrap_or_default()
+}
+
 pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, Failure> {
     if arguments.example_settings {
         super::print(&example());
         return Ok(Code::Success);
     }
-    let effective =
-        Effective::load(&SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).usage()?)
-            .usage()?;
+    let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).usage()?;
+    let effective = Effective::load(&sources).usage()?;
     effective.settings.server.data().usage()?;
     if arguments.check {
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
@@ -97,9 +98,9 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, F
 
 fn serve(settings: &Settings) -> Result<Code, Failure> {
     let installation = super::installation()?;
-    let judge = settings.judge.arguments().judge()?;
+    let judge = settings.judge.judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
-    let engine = super::engine(&installation, settings.server.lanes, settings.server.isolation().accepted())?;
+    let engine = super::engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;
     let limits = &settings.limits.job;
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };

@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
         .with_wall_budget(wall_budget(arguments.wall_budget));
     let scenario = find(&engine, &arguments.scenario)?;
     let work = engine.scratch("verify").ours()?;
-    let judge = arguments.judge.judge()?;
+    let judge = arguments.judge.settings().judge()?;
     let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().ours()?;

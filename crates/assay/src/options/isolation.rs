@@ -3,27 +3,24 @@
 use assay_model::Isolation;
 use clap::Args;
 
+use crate::settings::{WeakerIsolation, accepted_isolation};
+
 /// Which isolation is accepted where user namespaces do not work.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for machines without user namespaces")]
 pub(crate) struct IsolationArgs {
     /// Run policies with Landlock where namespaces don't work; `assay doctor --jail --isolation landlock` lists what it
     /// does not stop
-    #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION",
-          value_parser = clap::builder::PossibleValuesParser::new(["landlock"]))]
-    pub(crate) accept_weaker_isolation: Option<String>,
+    #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION")]
+    accept_weaker_isolation: Option<WeakerIsolation>,
     /// Run policies even where neither works: they can read whatever this user can. Only for your own policies
     #[arg(long, env = "ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION")]
-    pub(crate) run_untrusted_code_without_isolation: bool,
+    run_untrusted_code_without_isolation: bool,
 }
 
 impl IsolationArgs {
-    /// The weakest tier that will do.
+    /// Returns the weakest tier in which policies may run.
     pub(crate) fn accepted(&self) -> Isolation {
-        match (self.run_untrusted_code_without_isolation, &self.accept_weaker_isolation) {
-            (true, _) => Isolation::None,
-            (false, Some(_)) => Isolation::Landlock,
-            (false, None) => Isolation::Namespaces,
-        }
+        accepted_isolation(self.accept_weaker_isolation, self.run_untrusted_code_without_isolation)
     }
 }

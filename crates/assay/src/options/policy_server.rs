@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 use assay_policy::remote::AddressGuard;
 use clap::Args;
-use ipnet::IpNet;
 
 use super::network;
+use crate::settings::Network;
 
 /// Options for a policy server.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(crate) struct PolicyServerArgs {
     pub(crate) replan_steps: Option<u32>,
     /// Networks that the server may be in, beside the public Internet [default: every network]
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
-    pub(crate) policy_networks: Vec<IpNet>,
+    pub(crate) policy_networks: Vec<Network>,
 }
 
 impl PolicyServerArgs {
@@ -36,7 +36,7 @@ impl PolicyServerArgs {
     pub(crate) fn guard(&self) -> AddressGuard {
         match self.policy_networks.as_slice() {
             [] => AddressGuard::of_operator(),
-            networks => AddressGuard::of_operator_within(networks.to_vec()),
+            networks => AddressGuard::of_operator_within(networks.iter().map(|network| network.0).collect()),
         }
     }
 }

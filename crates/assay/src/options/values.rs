@@ -1,25 +1,23 @@
 //! Values of options.
 
-use std::net::IpAddr;
-
 use clap::builder::TypedValueParser;
 use clap::value_parser;
-use ipnet::IpNet;
+
+use crate::settings::{MAX_EVIDENCE_MIB, MAX_LANES, Network};
 
 /// A network, or a single address.
-pub(crate) fn network(text: &str) -> Result<IpNet, String> {
-    let address = || text.parse::<IpAddr>().map(IpNet::from);
-    text.parse().or_else(|_| address()).map_err(|_| "write a network such as 192.168.0.0/16, or an address".to_owned())
+pub(crate) fn network(text: &str) -> Result<Network, String> {
+    Network::try_from(text.to_owned()).map_err(|allowed| format!("write {allowed}"))
 }
 
-/// A size in MiB, up to a TiB.
+/// A limit on the evidence of a job, in MiB.
 pub(crate) fn mebibytes() -> impl TypedValueParser<Value = u64> {
-    value_parser!(u64).range(1..=1 << 20)
+    value_parser!(u64).range(1..=MAX_EVIDENCE_MIB)
 }
 
 /// A number of lanes.
 pub(crate) fn lanes() -> impl TypedValueParser<Value = u16> {
-    value_parser!(u16).range(1..=256)
+    value_parser!(u16).range(1..=i64::from(MAX_LANES))
 }
 
 /// A number strictly between 0 and 1.

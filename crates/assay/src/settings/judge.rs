@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Context, anyhow};
 use assay_api::InvalidSetting;
-use assay_judge::JudgeOptions;
+use assay_judge::{Judge, JudgeOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::types::SecretText;
-use crate::options::JudgeArgs;
+use crate::exit::{Failure, OrFail};
+use crate::secret::secret;
 
 /// The section `[judge]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -59,16 +61,16 @@ impl JudgeSettings {
         InvalidSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))
     }
 
-    /// As the command line has them.
-    pub(crate) fn arguments(&self) -> JudgeArgs {
-        JudgeArgs {
-            judge_url: self.url.clone(),
-            judge_model: self.model.clone(),
-            judge_key: self.key.as_ref().map(|key| key.reveal().to_owned()),
-            judge_key_file: self.key_file.clone(),
-            judge_frames: self.frames,
-            judge_episodes: self.episodes,
-            judge_tokens: self.tokens,
-        }
+    /// The judge that is asked for, if one is. Errors name the options of the command line.
+    pub(crate) fn judge(&self) -> Result<Option<Judge>, Failure> {
+        let Some(url) = &self.url else { return Ok(None) };
+        let model = self.model.as_deref().ok_or_else(|| anyhow!("--judge-model is needed with --judge-url")).usage()?;
+        let mut options = JudgeOptions::new(url, model).context("--judge-url").usage()?;
+        let key = self.key.as_ref().map(SecretText::reveal);
+        options.key = secret("--judge-key-file", key, self.key_file.as_deref()).usage()?;
+        options.frames = self.frames;
+        options.episodes = self.episodes;
+        options.tokens = self.tokens;
+        Judge::new(options).context("the vision judge").usage().map(Some)
     }
 }

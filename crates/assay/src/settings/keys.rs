@@ -48,8 +48,12 @@ const MAX_SHOWN: usize = 200;
 impl SettingKey {
     /// Its name in the environment: `ASSAY_` and the path; `server` goes without saying.
     pub(super) fn variable(&self) -> String {
-        let short = self.path.strip_prefix("server.").unwrap_or(&self.path);
-        format!("ASSAY_{}", short.replace('.', "_").to_ascii_uppercase())
+        format!("ASSAY_{}", self.flag().to_ascii_uppercase())
+    }
+
+    /// The name of its flag, if it has one of its own, as clap knows it: the path, where `server` goes without saying.
+    pub(super) fn flag(&self) -> String {
+        self.path.strip_prefix("server.").unwrap_or(&self.path).replace('.', "_")
     }
 
     /// A value of it as it may be shown.

@@ -9,11 +9,13 @@
 //! Where to begin: [`Effective::load`].
 
 mod example;
+mod isolation;
 mod judge;
 mod keys;
 mod layers;
 mod limits;
 mod load;
+mod log;
 mod server;
 mod show;
 mod sources;
@@ -24,12 +26,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::example::example;
+pub(crate) use self::isolation::{WeakerIsolation, accepted_isolation};
 pub(crate) use self::judge::JudgeSettings;
 pub(crate) use self::limits::LimitSettings;
 pub(crate) use self::load::Effective;
-pub(crate) use self::server::ServerSettings;
+pub(crate) use self::log::{LogFormat, LogLevel};
+pub(crate) use self::server::{MAX_EVIDENCE_MIB, MAX_LANES, ServerSettings};
 pub(crate) use self::sources::SettingSources;
-pub(crate) use self::types::{LogFormat, LogLevel};
+pub(crate) use self::types::{Network, SecretText};
 
 /// All sections.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

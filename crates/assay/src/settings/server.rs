@@ -4,11 +4,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use assay_api::{InvalidSetting, MetricsAccess, Seconds};
+use assay_model::Isolation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::types::{LogFormat, LogLevel, Network, WeakerIsolation};
-use crate::options::IsolationArgs;
+use super::isolation::{WeakerIsolation, accepted_isolation};
+use super::log::{LogFormat, LogLevel};
+use super::types::Network;
+
+/// Most lanes.
+pub(crate) const MAX_LANES: u16 = 256;
+/// Largest limit on the evidence of a job, in MiB: a TiB.
+pub(crate) const MAX_EVIDENCE_MIB: u64 = 1 << 20;
 
 /// The section `[server]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -86,9 +93,9 @@ impl ServerSettings {
             }
         }
         if let Some(lanes) = self.lanes {
-            InvalidSetting::unless_in("lanes", lanes, &(1..=256))?;
+            InvalidSetting::unless_in("lanes", lanes, &(1..=MAX_LANES))?;
         }
-        InvalidSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=1 << 20))?;
+        InvalidSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=MAX_EVIDENCE_MIB))?;
         InvalidSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;
         InvalidSetting::unless_in("max_connections", self.max_connections, &(1..=1_000_000))?;
         InvalidSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
@@ -100,11 +107,8 @@ impl ServerSettings {
         self.data.as_ref().ok_or_else(|| InvalidSetting::new("server.data", "(not set)", allowed))
     }
 
-    /// Returns the isolation that the operator accepts where user namespaces do not work.
-    pub(crate) fn isolation(&self) -> IsolationArgs {
-        IsolationArgs {
-            accept_weaker_isolation: self.accept_weaker_isolation.map(|_| "landlock".to_owned()),
-            run_untrusted_code_without_isolation: self.run_untrusted_code_without_isolation,
-        }
+    /// Returns the weakest tier in which policies may run.
+    pub(crate) fn accepted_isolation(&self) -> Isolation {
+        accepted_isolation(self.accept_weaker_isolation, self.run_untrusted_code_without_isolation)
     }
 }

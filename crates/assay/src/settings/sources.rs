@@ -7,30 +7,12 @@ use anyhow::Context;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
+use super::keys;
+
 /// The file that is read if no other is named and it exists.
 const DEFAULT_FILE: &str = "assay.toml";
 /// Longest file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// Flags of `assay serve`, by the ids that clap knows them by, and what they set.
-const FLAGS: [(&str, &str); 16] = [
-    ("listen", "server.listen"),
-    ("data", "server.data"),
-    ("lanes", "server.lanes"),
-    ("policy_networks", "server.policy_networks"),
-    ("log_format", "server.log_format"),
-    ("log_level", "server.log_level"),
-    ("max_evidence_mib", "server.max_evidence_mib"),
-    ("accept_weaker_isolation", "server.accept_weaker_isolation"),
-    ("run_untrusted_code_without_isolation", "server.run_untrusted_code_without_isolation"),
-    ("judge_url", "judge.url"),
-    ("judge_model", "judge.model"),
-    ("judge_key", "judge.key"),
-    ("judge_key_file", "judge.key_file"),
-    ("judge_frames", "judge.frames"),
-    ("judge_episodes", "judge.episodes"),
-    ("judge_tokens", "judge.tokens"),
-];
 
 /// The settings as found, before validation.
 #[derive(Default)]
@@ -83,15 +65,17 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 /// Those that stand on the command line; clap also knows defaults and variables, which are not flags.
 fn flags(set: &[String], matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
+    let keys = keys::all();
     let mut found = Vec::new();
-    for (id, path) in FLAGS {
+    for id in matches.ids().map(clap::Id::as_str) {
+        let Some(key) = keys.iter().find(|key| key.flag() == id) else { continue };
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
         let words: Vec<_> = matches.get_raw(id).into_iter().flatten().map(|raw| raw.to_string_lossy()).collect();
         // A switch has no words.
         let value = if words.is_empty() { "true".to_owned() } else { words.join(",") };
-        found.push((format!("--{}", id.replace('_', "-")), path.to_owned(), value));
+        found.push((format!("--{}", id.replace('_', "-")), key.path.clone(), value));
     }
     for pair in set {
         let (path, value) = pair.split_once('=').with_context(|| format!("--set {pair}: write --set PATH=VALUE"))?;

@@ -1,9 +1,12 @@
 //! Settings from all sources.
 
-use assay_report::terminal::Layout;
 use std::path::PathBuf;
 
-use super::{Effective, SettingSources, example};
+use assay_report::terminal::Layout;
+use clap::CommandFactory;
+
+use super::{Effective, SettingSources, example, keys};
+use crate::cli::Cli;
 
 fn sources(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> SettingSources {
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -61,6 +64,36 @@ fn flags_win_over_variables_over_the_file() {
     assert_eq!(origin("write_per_minute"), "\"environment\" \"ASSAY_LIMITS_RATE_WRITE_PER_MINUTE\"");
     assert_eq!(origin("verify_per_minute"), "\"file\" \"/etc/assay.toml\"");
     assert_eq!(origin("submissions_per_minute"), "\"default\" null");
+}
+
+#[test]
+fn flags_and_variables_are_named_after_their_settings() {
+    const OTHERS: [&str; 5] = ["config", "set", "check", "json", "example_settings"];
+    let command = Cli::command();
+    let (serve, keys) = (command.find_subcommand("serve").unwrap(), keys::all());
+    let options: Vec<_> = serve.get_arguments().filter(|option| !OTHERS.contains(&option.get_id().as_str())).collect();
+    assert_eq!(options.len(), 16);
+    for option in options {
+        let id = option.get_id().as_str();
+        let key = keys.iter().find(|key| key.flag() == id).unwrap_or_else(|| panic!("--{id} sets nothing"));
+        assert_eq!(option.get_long(), Some(id.replace('_', "-").as_str()));
+        assert!(option.get_env().is_none_or(|variable| variable == key.variable().as_str()), "{id}");
+    }
+}
+
+#[test]
+fn a_flag_wins_under_the_name_of_its_setting() {
+    let words =
+        ["assay", "serve", "--lanes", "3", "--judge-frames", "5", "--policy-networks", "10.0.0.0/8,192.168.1.7"];
+    let matches = Cli::command().get_matches_from(words.into_iter().chain(["--run-untrusted-code-without-isolation"]));
+    let (_, matches) = matches.subcommand().unwrap();
+    let effective = Effective::load(&SettingSources::gather(None, &[], matches).unwrap()).unwrap();
+    let settings = &effective.settings;
+    assert_eq!((settings.server.lanes, settings.judge.frames), (Some(3), 5));
+    assert_eq!(settings.server.policy_networks.len(), 2);
+    assert!(settings.server.run_untrusted_code_without_isolation);
+    let shown = effective.json();
+    assert_eq!(shown["settings"]["judge.frames"]["name"], "--judge-frames");
 }
 
 #[test]

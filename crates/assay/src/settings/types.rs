@@ -28,13 +28,6 @@ impl From<Network> for String {
     }
 }
 
-/// An accepted substitute for namespaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum WeakerIsolation {
-    Landlock,
-}
-
 /// A secret in the settings: shown nowhere. The schema's `writeOnly` keeps it out of all that is printed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "String")]
@@ -69,42 +62,5 @@ impl JsonSchema for SecretText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "writeOnly": true })
-    }
-}
-
-/// The format of the log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub(crate) enum LogFormat {
-    /// Lines for people.
-    #[default]
-    Text,
-    /// A JSON object a line, for collectors.
-    Json,
-}
-
-/// The log level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub(crate) enum LogLevel {
-    Error,
-    #[default]
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl LogLevel {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
     }
 }

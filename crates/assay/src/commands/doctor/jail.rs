@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     let runtime = Runtime::at(&crate::commands::installation()?.python(), &default_cache_root()).ours()?;
     let work = tempfile::tempdir().ours()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
-    let isolation: Isolation = arguments.isolation.parse().map_err(anyhow::Error::msg).usage()?;
+    let isolation = arguments.isolation;
     let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
     let mut told =
         Told { json: arguments.json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };

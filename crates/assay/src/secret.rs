@@ -1,0 +1,21 @@
+//! Secrets on the command line and in the settings, or in files that they name.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use assay_model::Secret;
+
+/// Longest file with a key, in bytes.
+const MAX_KEY_BYTES: u64 = 4096;
+
+/// A secret given as `text`, or in `file`, which `option` names.
+pub(crate) fn secret(option: &str, text: Option<&str>, file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
+    let Some(file) = file else { return Ok(text.map(Secret::new)) };
+    let what = || format!("{option} {}", file.display());
+    let size = std::fs::metadata(file).with_context(what)?.len();
+    if size > MAX_KEY_BYTES {
+        return Err(anyhow!("has {size} bytes; a key has at most {MAX_KEY_BYTES}").context(what()));
+    }
+    let text = std::fs::read_to_string(file).with_context(what)?;
+    Ok(Some(Secret::new(text.trim())))
+}
