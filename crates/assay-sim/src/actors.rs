@@ -1,4 +1,4 @@
-//! Puts the scenario's actors where their tracks say, as long as nothing that they stop for is in their way.
+//! Moves the scenario's actors along their tracks, and pauses them while something that they stop for is in their way.
 
 use assay_scenario::{Scenario, StopsFor, Track};
 use mujoco_rs::prelude::*;
@@ -15,14 +15,14 @@ struct ActorMotion {
     track: Track,
     /// Height of the body in the scene, m.
     height: f64,
-    /// Its orientation there, turned by the heading.
+    /// Orientation of the body in the scene, to which the heading is added.
     quat: [f64; 4],
     stops: Option<Stops>,
-    /// Total time for which it has stood still for others, s.
+    /// Total time for which it has been paused, s.
     delay_s: f64,
 }
 
-/// Conditions for stopping: pairs of its own and other geoms, and the distance to keep.
+/// Conditions for pausing: pairs of its own and other geoms, and the distance to keep.
 struct Stops {
     pairs: Vec<(usize, usize)>,
     gap_m: f64,
@@ -39,7 +39,7 @@ impl Stops {
         Self { pairs, gap_m: stops.gap_m }
     }
 
-    /// Whether a move along `way` (m) would bring the actor nearer to something that it is near.
+    /// Returns true if a move along `way` (m) would bring the actor closer to a geom within the distance to keep.
     fn hold(&self, data: &mut Data, way: [f64; 3]) -> bool {
         self.pairs.iter().any(|(own, other)| {
             if sphere_distance(data, *own, *other) >= self.gap_m {
@@ -74,7 +74,7 @@ impl Actors {
         Ok(Self(scenario.actors.iter().zip(tracks).enumerate().map(actor).collect::<Result<_, WorldError>>()?))
     }
 
-    /// Moves them to where they are at `time_s`.
+    /// Moves all actors to their poses at `time_s`.
     pub(crate) fn place(&self, data: &mut Data, time_s: f64) {
         for actor in &self.0 {
             let pose = actor.track.at(time_s - actor.delay_s);
@@ -83,9 +83,8 @@ impl Actors {
         }
     }
 
-    /// After a physics step: those who would run into something stay where they are for the next one. `data` must hold
-    /// the poses of the step's start, as MuJoCo's step leaves them; whether an observation was made in between then
-    /// makes no difference.
+    /// Called after a physics step: actors that would run into something pause for the next step. `data` must hold the
+    /// poses of the step's start, as MuJoCo's step leaves them, so that an observation in between makes no difference.
     pub(crate) fn look(&mut self, data: &mut Data, timestep_s: f64) {
         for actor in &mut self.0 {
             let Some(stops) = &actor.stops else { continue };
@@ -100,7 +99,7 @@ impl Actors {
     }
 }
 
-/// `quat` (w, x, y, z) turned by `heading` about the world's z axis.
+/// Returns `quat` (w, x, y, z) rotated by `heading` about the world's z axis.
 fn turned(heading: f64, [w, x, y, z]: [f64; 4]) -> [f64; 4] {
     let (s, c) = (heading / 2.0).sin_cos();
     [c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]

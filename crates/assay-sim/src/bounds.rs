@@ -1,10 +1,10 @@
-//! Bounding volumes of a geom whose size was drawn. MuJoCo derives them when it compiles; contacts of a geom that grew
-//! beyond them would be lost.
+//! Bounding volumes of a geom whose size was drawn. MuJoCo computes them at compile time, and would miss contacts of a
+//! geom that has grown beyond them.
 
 use mujoco_rs::prelude::*;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
-/// Renews the sphere and the box of geom `id`, and the boxes of its body's tree.
+/// Updates the sphere and the box of geom `id`, and the boxes of its body's tree.
 pub(crate) fn renew(model: &mut MjModel, id: usize) {
     let [x, y, z] = model.geom_size()[id];
     let (half, radius) = match model.geom_type()[id] {
@@ -13,7 +13,7 @@ pub(crate) fn renew(model: &mut MjModel, id: usize) {
         MjtGeomBase::mjGEOM_CYLINDER => ([x, x, y], x.hypot(y)),
         MjtGeomBase::mjGEOM_ELLIPSOID => ([x, y, z], x.max(y).max(z)),
         MjtGeomBase::mjGEOM_BOX => ([x, y, z], (x * x + y * y + z * z).sqrt()),
-        // Planes have no bounds; meshes and height fields take theirs from data that no draw changes.
+        // Planes have no bounds, and those of meshes and height fields come from data that a draw never changes.
         _ => return,
     };
     model.geom_rbound_mut()[id] = radius;
@@ -21,8 +21,8 @@ pub(crate) fn renew(model: &mut MjModel, id: usize) {
     grow_tree(model, id, radius);
 }
 
-/// Widens the boxes from the geom's leaf to the root so that they hold its bounding sphere. Boxes that are too large
-/// cost time only.
+/// Enlarges the boxes from the geom's leaf to the root so that they contain its bounding sphere. Boxes that are too
+/// large only cost time.
 fn grow_tree(model: &mut MjModel, id: usize, radius: f64) {
     let index = |i: i32| usize::try_from(i).ok();
     let Some(body) = index(model.geom_bodyid()[id]) else { return };
@@ -32,7 +32,7 @@ fn grow_tree(model: &mut MjModel, id: usize, radius: f64) {
     let centre = in_inertial_frame(model, body, model.geom_pos()[id]);
     let leaf = (first..first + count).find(|node| index(model.bvh_nodeid()[*node]) == Some(id));
     let mut next = leaf;
-    // A tree is no deeper than it has nodes.
+    // The depth of a tree is at most its number of nodes.
     for _ in 0..count {
         let Some(node) = next else { return };
         widen(&mut model.bvh_aabb_mut()[node], centre, radius);
@@ -42,14 +42,14 @@ fn grow_tree(model: &mut MjModel, id: usize, radius: f64) {
     }
 }
 
-/// Boxes of a body's tree stand in its inertial frame.
+/// Converts a point to the body's inertial frame, in which the boxes of its tree are expressed.
 fn in_inertial_frame(model: &MjModel, body: usize, point: [f64; 3]) -> Vector3<f64> {
     let [w, x, y, z] = model.body_iquat()[body];
     let turn = UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z));
     turn.inverse() * (Vector3::from(point) - Vector3::from(model.body_ipos()[body]))
 }
 
-/// `bounds` (centre, half sizes) becomes the least box that holds it and the sphere.
+/// Enlarges `bounds` (centre, half sizes) to the smallest box that contains it and the sphere.
 fn widen(bounds: &mut [f64; 6], centre: Vector3<f64>, radius: f64) {
     for axis in 0..3 {
         let low = (bounds[axis] - bounds[3 + axis]).min(centre[axis] - radius);
@@ -66,7 +66,8 @@ mod tests {
 
     const GROWN: f64 = 0.04;
 
-    /// A post that grows and an arm beside it, each with `others` geoms farther away; the contacts between them.
+    /// Returns the number of contacts between a growing post and an arm beside it, each with `others` geoms farther
+    /// away.
     fn contacts(others: [usize; 2], moving: bool, disable: i32) -> usize {
         let more = |count: usize, x: f64| -> String {
             (0..count).map(|i| format!("<geom size='0.01' pos='{x} {} 0'/>", i as f64 * 0.1)).collect()

@@ -1,4 +1,4 @@
-//! Controllers: how an action becomes `ctrl` at every physics step.
+//! Controllers, which convert an action to `ctrl` at every physics step.
 
 mod base_twist;
 mod ee_pose;
@@ -22,14 +22,14 @@ use thrust::Thrust;
 /// The scenario's controller.
 pub(crate) struct Controller {
     drive: Actuation,
-    /// Actions that have not taken effect yet, oldest first.
+    /// Delayed actions that have not taken effect yet, oldest first.
     late: VecDeque<Vec<f64>>,
     latency_steps: usize,
 }
 
 /// The actuation of an action.
 enum Actuation {
-    /// Actuators that take the action's numbers as they are.
+    /// Actuators that receive the action's numbers unchanged.
     Actuator(Vec<usize>),
     /// A robot's arm, in one of the modes that have a [`Reference`].
     Arm(Mode, Box<Reference>),
@@ -56,7 +56,7 @@ impl Controller {
         Ok(Self { drive, late: VecDeque::new(), latency_steps: control.action_latency_steps as usize })
     }
 
-    /// Takes a new action (already clipped) at the start of a control step.
+    /// Accepts a new action (already clipped) at the start of a control step.
     pub(crate) fn act(&mut self, data: &mut Data, action: &[f64]) {
         if self.latency_steps == 0 {
             return self.drive.act(data, action);
@@ -69,11 +69,11 @@ impl Controller {
         }
     }
 
-    /// Before a physics step that ends `elapsed_s` after the control step began.
+    /// Updates `ctrl` before a physics step that ends `elapsed_s` after the control step began.
     pub(crate) fn before_step(&mut self, data: &mut Data, elapsed_s: f64) {
         match &mut self.drive {
             Actuation::Actuator(_) => {}
-            // The policy's torques stay as they are.
+            // The policy's torques are left unchanged.
             Actuation::Arm(Mode::JointTorque, reference) => reference.move_fingers(data, elapsed_s),
             Actuation::Arm(_, reference) => reference.before_step(data, elapsed_s),
             Actuation::BaseTwist(controller) => controller.before_step(data),
@@ -98,7 +98,7 @@ impl Actuation {
             (Mode::Thrust, _, Some(rotors)) => {
                 Self::Thrust(Box::new(Thrust::resolve(model, &robot.name, ids.tcp, rotors)?))
             }
-            // Loading the scenario has checked that the robot has what its mode needs.
+            // Unreachable: loading the scenario has checked that the robot supports its mode.
             _ => {
                 let period_s = 1.0 / scenario.world.control_hz;
                 Self::Arm(mode, Box::new(Reference::new(robot, ids.clone(), period_s)))

@@ -1,6 +1,6 @@
 //! Errors of worlds that cannot be built, and the end of a simulation by its physics.
 
-/// A scenario that MuJoCo or our limits refuse.
+/// A scenario that is rejected by MuJoCo or by assay's limits.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
     /// The MJCF does not compile.
@@ -8,29 +8,29 @@ pub enum WorldError {
     Mjcf {
         /// The file, relative to the scenario or robot folder.
         file: String,
-        /// MuJoCo's words.
+        /// MuJoCo's message.
         message: String,
     },
-    /// `scenario.toml` speaks of something that the compiled world does not have.
+    /// `scenario.toml` refers to something that the compiled world does not contain.
     #[error("scenario.toml: {key}: there is no {what}")]
     Missing {
-        /// Where it is spoken of.
+        /// Key of the reference.
         key: String,
-        /// For example `site "arm/tcp"`.
+        /// The missing element, for example `site "arm/tcp"`.
         what: String,
     },
-    /// The physics step of the scene is not the scenario's.
+    /// The physics steps of the scene and of the scenario differ.
     #[error(
         "scenario.toml: world.timestep_s: is {scenario_s} s, but the scene's <option timestep> is {scene_s} s (0.002 s where \
          it says nothing); make them the same"
     )]
     Timestep {
-        /// The scenario's, in s.
+        /// Step of the scenario in s.
         scenario_s: f64,
-        /// The scene's, in s.
+        /// Step of the scene in s.
         scene_s: f64,
     },
-    /// A drawn number that makes no sense where it is set.
+    /// A drawn number that is invalid for its target.
     #[error("scenario.toml: set: {what} can't be {value}; correct the value or what it is drawn from")]
     OutOfRange {
         /// The target of the setting.
@@ -63,7 +63,7 @@ pub enum WorldError {
 }
 
 impl WorldError {
-    /// The file at fault, and the key in it where there is one.
+    /// Returns the file at fault, and the key in it if there is one.
     #[must_use]
     pub fn place(&self) -> (String, Option<String>) {
         let toml = |key: &str| ("scenario.toml".to_owned(), Some(key.to_owned()));
@@ -81,14 +81,14 @@ impl WorldError {
     }
 }
 
-/// The physics went wrong; nothing after this moment means anything.
+/// The physics became unstable; everything after this moment is meaningless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MuJoCo warned of {kind} (at {what} {index})")]
 pub struct Unstable {
     /// MuJoCo's name of the warning.
     pub kind: &'static str,
-    /// The things that `index` counts.
+    /// The kind of element that `index` counts.
     pub what: &'static str,
-    /// Degree of freedom or buffer.
+    /// Index of the degree of freedom or buffer.
     pub index: i32,
 }

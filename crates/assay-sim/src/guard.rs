@@ -4,20 +4,20 @@ use mujoco_rs::prelude::*;
 
 use crate::WorldError;
 
-/// Most bodies.
+/// Maximum number of bodies.
 const MAX_BODIES: u64 = 1000;
-/// Most geoms.
+/// Maximum number of geoms.
 const MAX_GEOMS: u64 = 4000;
-/// Most degrees of freedom.
+/// Maximum number of degrees of freedom.
 const MAX_DOF: u64 = 400;
-/// Most actuators.
+/// Maximum number of actuators.
 const MAX_ACTUATORS: u64 = 200;
-/// Largest arena (contacts, constraints) in bytes.
+/// Maximum size of the arena (contacts, constraints) in bytes.
 const MAX_ARENA_BYTES: u64 = 256 * 1024 * 1024;
-/// Most iterations of the solvers.
+/// Maximum number of solver iterations.
 const MAX_ITERATIONS: u64 = 200;
 
-/// Refuses what is too large to run or contains numbers that are none.
+/// Rejects models that are too large to run or contain numbers that are not finite.
 pub(crate) fn check(model: &MjModel) -> Result<(), WorldError> {
     let count = |value: i64| u64::try_from(value).unwrap_or(u64::MAX);
     let ffi = model.ffi();
@@ -39,7 +39,7 @@ pub(crate) fn check(model: &MjModel) -> Result<(), WorldError> {
     check_finite(model)
 }
 
-/// MuJoCo lets `nan` through in most attributes and then computes with it.
+/// Rejects numbers that are not finite: MuJoCo accepts `nan` in most attributes and then computes with it.
 fn check_finite(model: &MjModel) -> Result<(), WorldError> {
     let all = |numbers: &[f64]| numbers.iter().all(|x| x.is_finite());
     let checks = [

@@ -135,7 +135,7 @@ impl FrameId {
         [0, 1, 2].map(|axis| (0..3).map(|row| m[3 * row + axis] * velocity[row]).sum())
     }
 
-    /// Whether it belongs to a body that is moved by hand, which has no velocity of its own.
+    /// Returns true if it belongs to a mocap body, which has no velocity in MuJoCo.
     pub(crate) fn is_actor(self, model: &MjModel) -> bool {
         let index = |i: i32| usize::try_from(i).unwrap_or(0);
         let body = match self {

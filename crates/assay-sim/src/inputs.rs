@@ -5,8 +5,8 @@ use mujoco_rs::prelude::*;
 
 use crate::{Simulation, Unstable};
 
-/// MuJoCo's external inputs, in the order in which it keeps them in a state. `userdata` is not among them: physics does
-/// not read it.
+/// MuJoCo's external inputs, in the order in which it stores them in a state. `userdata` is not included, because the
+/// physics does not read it.
 const GROUPS: [(MjtState, &str); 6] = [
     (MjtState::mjSTATE_CTRL, "ctrl"),
     (MjtState::mjSTATE_QFRC_APPLIED, "qfrc_applied"),
@@ -16,13 +16,14 @@ const GROUPS: [(MjtState, &str); 6] = [
     (MjtState::mjSTATE_MOCAP_QUAT, "mocap_quat"),
 ];
 
-/// All of [`GROUPS`].
+/// Returns the bits of all [`GROUPS`].
 fn all() -> u32 {
     GROUPS.iter().fold(0, |bits, (group, _)| bits | *group as u32)
 }
 
 impl Simulation {
-    /// Names of the external inputs: MuJoCo's name of the array and the index in it, flat, as in `xfrc_applied.7`.
+    /// Returns the names of the external inputs: MuJoCo's name of the array and the flat index in it, as in
+    /// `xfrc_applied.7`.
     #[must_use]
     pub fn input_names(&self) -> Vec<String> {
         let model = self.model();
@@ -33,12 +34,12 @@ impl Simulation {
         GROUPS.iter().flat_map(names).collect()
     }
 
-    /// Reads the inputs as they stand now into `inputs`, as long as [`Self::input_names`].
+    /// Reads the current inputs into `inputs`, which has the length of [`Self::input_names`].
     pub fn read_inputs(&self, inputs: &mut [f64]) {
         self.data().read_state_into(all(), inputs);
     }
 
-    /// One physics step under these inputs, without controller and signals: how a recording is run again.
+    /// Runs one physics step with these inputs, without controller and signals, to replay a recording.
     ///
     /// # Errors
     /// [`Unstable`] when MuJoCo warned.
@@ -48,12 +49,12 @@ impl Simulation {
         self.step_data()
     }
 
-    /// The compiled model with everything that was drawn for it, in MuJoCo's binary format (MJB).
+    /// Returns the compiled model, including all drawn values, in MuJoCo's binary format (MJB).
     #[must_use]
     pub fn model_bytes(&self) -> Vec<u8> {
         let model = self.model();
         let mut bytes = vec![0; model.size()];
-        // The buffer is as long as the model says it must be.
+        // The buffer has the length that the model requires.
         model.save_to_buffer(&mut bytes).map(|()| bytes).unwrap_or_default()
     }
 }

@@ -1,11 +1,11 @@
-//! A scenario as a MuJoCo world: build, randomise, step, signals, observe, act, render, hash. The only crate that
-//! links MuJoCo, so whatever uses it belongs in a jail: MJCF from a stranger can stop or stall the process.
+//! A scenario as a MuJoCo world: build, randomise, step, signals, observe, act, render, hash. The only crate that links
+//! MuJoCo, so every program that uses it belongs in a jail: untrusted MJCF can crash or stall the process.
 //!
-//! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] makes an
+//! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] creates an
 //! episode of it; [`Simulation::step`] is the inner loop.
 //!
 //! Time convention: a sample of signals belongs to the *start* of its physics step. MuJoCo computes positions,
-//! velocities and forces for that moment and integrates last, so one sample is consistent in itself.
+//! velocities and forces for that moment and integrates last, so a sample is self-consistent.
 
 mod actors;
 mod bounds;
@@ -39,7 +39,7 @@ pub fn log_to_stderr() {
     unsafe { mujoco_rs::prelude::set_log_handler(|message| eprintln!("MuJoCo: {}", message.subject())) };
 }
 
-/// MuJoCo's version, as the loaded library says.
+/// Returns the version that the loaded MuJoCo library reports.
 #[must_use]
 pub fn mujoco_version() -> String {
     mujoco_rs::mujoco_version().to_owned()

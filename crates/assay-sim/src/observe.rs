@@ -35,7 +35,7 @@ pub(crate) enum Term {
     Signal(usize),
     BodyRates(FrameId),
     Ranges(Scanner),
-    /// Which of the cameras.
+    /// Index of the camera.
     Image(usize),
     LastAction,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Term {
-    /// The scenario's terms with their wire shapes.
+    /// Resolves the scenario's terms and their wire shapes.
     pub(crate) fn resolve_all(
         model: &MjModel,
         scenario: &Scenario,
@@ -113,7 +113,7 @@ impl Term {
                 let one = one.ok_or_else(|| WorldError::Missing { key: key.to_owned(), what: what() })?;
                 Self::Ranges(Scanner::resolve(model, name, one, key)?)
             }
-            // Numbered when all are known.
+            // The index is assigned once all cameras are known.
             ObservationKind::Image { .. } => Self::Image(0),
             ObservationKind::LastAction {} => Self::LastAction,
         })
@@ -148,7 +148,7 @@ impl Term {
     }
 }
 
-/// Unit quaternion (w, x, y, z; w >= 0) of a row-major rotation matrix.
+/// Returns the unit quaternion (w, x, y, z; w >= 0) of a row-major rotation matrix.
 fn quaternion(m: &[f64; 9]) -> [f64; 4] {
     let matrix = nalgebra::Matrix3::from_row_slice(m);
     let rotation = nalgebra::Rotation3::from_matrix_unchecked(matrix);

@@ -1,4 +1,4 @@
-//! Pushes: forces from outside while an episode runs.
+//! Pushes: external forces during an episode.
 
 use assay_scenario::Push;
 use mujoco_rs::prelude::*;
@@ -15,7 +15,7 @@ impl Pushes {
         pushes.iter().map(resolve).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Applies what acts in the physics step that begins now. A body's pushes add up.
+    /// Applies the pushes that are active in the physics step about to begin. Several pushes on one body add up.
     pub(crate) fn apply(&self, data: &mut MjData<Box<MjModel>>) {
         let now = data.time();
         let applied = data.xfrc_applied_mut();

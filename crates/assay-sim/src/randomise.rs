@@ -1,4 +1,4 @@
-//! Writing an episode's draw into the model and the start state.
+//! Writes an episode's draw into the model and the start state.
 
 use assay_scenario::{Setting, Target};
 use mujoco_rs::prelude::*;
@@ -6,10 +6,10 @@ use mujoco_rs::prelude::*;
 use crate::error::WorldError;
 use crate::{bounds, handle};
 
-/// Where a scenario speaks of what is set; a setting does not remember which of the two it comes from.
+/// Key reported in errors; a setting does not record which of the two it comes from.
 const KEY: &str = "set.target or placement.bodies";
 
-/// Where a start state's number goes.
+/// Destination of a number of the start state.
 pub(crate) enum StartValue {
     Position(usize, f64),
     Velocity(usize, f64),
@@ -68,14 +68,15 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
     Ok(start)
 }
 
-/// Index in qpos of a body's free joint: where the body is is then a matter of state, and not of the model.
+/// Returns the index in qpos of a body's free joint, if it has one; its pose is then part of the state and not of the
+/// model.
 fn free_joint(model: &MjModel, body: usize) -> Option<usize> {
     let joint = usize::try_from(model.body_jntadr()[body]).ok()?;
     let free = matches!(model.jnt_type()[joint], MjtJoint::mjJNT_FREE);
     free.then(|| usize::try_from(model.jnt_qposadr()[joint]).ok()).flatten()
 }
 
-/// MuJoCo takes any number here and computes nonsense from a wrong one.
+/// Checks the range of a value, because MuJoCo accepts any number and computes nonsense from an invalid one.
 fn check_range(target: &Target, value: f64) -> Result<(), WorldError> {
     let (what, valid) = match target {
         Target::BodyMass(name) => (format!("the mass of body {name:?}"), value > 0.0),

@@ -1,4 +1,4 @@
-//! Drawing a world for people: after the episode, from recorded states, in a process of its own.
+//! Rendering of a world for videos and thumbnails: after the episode, from recorded states, in a separate process.
 
 use mujoco_rs::prelude::*;
 use mujoco_rs::renderer::MjRenderer;
@@ -6,13 +6,13 @@ use mujoco_rs::renderer::MjRenderer;
 use crate::Simulation;
 use crate::handle;
 
-/// A drawn frame: RGB, rows from the top, `3 * width * height` bytes.
+/// A rendered frame: RGB, rows from the top, `3 * width * height` bytes.
 pub type RgbImage = Vec<u8>;
 
 /// Rendering is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// No OpenGL context (EGL) could be had, or drawing failed.
+    /// No OpenGL context (EGL) could be created, or rendering failed.
     #[error("OpenGL: {0}; install libegl1, libegl-mesa0 and libgl1-mesa-dri")]
     Gl(String),
     /// The scenario's camera does not exist.
@@ -20,12 +20,12 @@ pub enum RenderError {
     Camera(String),
 }
 
-/// Draws one scenario's worlds with one OpenGL context; stays on the thread that made it.
+/// Renders one scenario's worlds with one OpenGL context; stays on the thread that created it.
 #[derive(Debug)]
 pub struct Renderer(MjRenderer);
 
 impl Renderer {
-    /// A renderer for the scenario's camera (a free view where it names none).
+    /// Creates a renderer for the scenario's camera (a free camera if it names none).
     ///
     /// # Errors
     /// [`RenderError`] without OpenGL.
@@ -43,10 +43,10 @@ impl Renderer {
         Ok(Self(renderer.with_camera(camera)))
     }
 
-    /// Draws the world as it stands.
+    /// Renders the current state of the world.
     ///
     /// # Errors
-    /// [`RenderError::Gl`] when drawing fails.
+    /// [`RenderError::Gl`] if rendering fails.
     pub fn draw(&mut self, simulation: &mut Simulation) -> Result<RgbImage, RenderError> {
         self.0.sync_data(simulation.data_mut()).map_err(|e| opengl(&e))?;
         self.0.render().map_err(|e| opengl(&e))?;

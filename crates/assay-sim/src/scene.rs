@@ -1,5 +1,5 @@
-//! The appearance and state of a world, for logs: bodies with their shapes, joints, contacts. Read after a step, poses
-//! and contacts are those of the moment at which the step began.
+//! The appearance and state of a world, for logs: bodies with their shapes, joints, contacts. After a step, poses and
+//! contacts are those of the start of the step.
 
 use mujoco_rs::prelude::*;
 
@@ -11,18 +11,18 @@ const VISIBLE_GROUPS: i32 = 3;
 /// Position (m) and orientation (unit quaternion w, x, y, z).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BodyPose {
-    /// In m.
+    /// Position in m.
     pub position: [f64; 3],
-    /// w, x, y, z.
+    /// Quaternion w, x, y, z.
     pub orientation: [f64; 4],
 }
 
-/// A body and what can be seen of it.
+/// A body and its visible shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Body {
     /// MuJoCo's name, or `body N`; `world` for the world.
     pub name: String,
-    /// It can move.
+    /// True if the body can move.
     pub moves: bool,
     /// Its visible geoms.
     pub shapes: Vec<Shape>,
@@ -42,19 +42,19 @@ pub struct Shape {
 /// Form and size of a shape, in m.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
-    /// The plane z = 0, with half sizes along x and y; 0 means endless.
+    /// The plane z = 0, with half sizes along x and y; 0 means infinite.
     Plane([f64; 2]),
     /// Half sizes.
     Box([f64; 3]),
-    /// Radii; alike for a sphere.
+    /// Radii; equal for a sphere.
     Ellipsoid([f64; 3]),
-    /// Radius and half length along z, without and with round ends.
+    /// Radius and half length along z, with flat or round ends.
     Cylinder {
         /// Radius.
         radius: f64,
         /// Half the length of the straight part.
         half: f64,
-        /// With half spheres at the ends.
+        /// True if the ends are hemispheres (a capsule).
         round: bool,
     },
     /// Vertices and triangles.
@@ -90,7 +90,7 @@ pub struct Contact {
 }
 
 impl Simulation {
-    /// All bodies, the world first.
+    /// Returns all bodies, the world first.
     #[must_use]
     pub fn bodies(&self) -> Vec<Body> {
         let model = self.model();
@@ -110,13 +110,13 @@ impl Simulation {
         bodies
     }
 
-    /// A body's pose in world axes.
+    /// Returns a body's pose in world axes.
     #[must_use]
     pub fn body_pose(&self, body: usize) -> BodyPose {
         BodyPose { position: self.data().xpos()[body], orientation: self.data().xquat()[body] }
     }
 
-    /// All joints with one degree of freedom.
+    /// Returns all joints with one degree of freedom.
     #[must_use]
     pub fn joints(&self) -> Vec<Joint> {
         let model = self.model();
@@ -132,13 +132,13 @@ impl Simulation {
         model.jnt_type().iter().enumerate().filter_map(joint).collect()
     }
 
-    /// Force (N or Nm) that the actuators put on each degree of freedom.
+    /// Returns the force (N or Nm) that the actuators exert on each degree of freedom.
     #[must_use]
     pub fn actuator_forces(&self) -> &[f64] {
         self.data().qfrc_actuator()
     }
 
-    /// All contacts.
+    /// Returns all contacts.
     pub fn contacts(&self) -> impl Iterator<Item = Contact> {
         let data = self.data();
         let index = |geom: i32| usize::try_from(geom).unwrap_or_default();
@@ -157,7 +157,7 @@ impl Simulation {
         self.model().geom_bodyid().len()
     }
 
-    /// MuJoCo's name of a geom, or else of its body with the geom's number.
+    /// Returns MuJoCo's name of a geom, or the name of its body with the geom's number.
     #[must_use]
     pub fn geom_name(&self, geom: usize) -> String {
         let model = self.model();

@@ -1,7 +1,7 @@
 //! Signals: the scenario's named quantities, computed after each physics step from the state at the step's start.
 //!
 //! Each family of signals has a file; [`Extractor::resolve`] assigns every kind of [`Signal`] to one. A new kind does
-//! not compile before it has its line there (`docs/adding-a-signal.md`).
+//! not compile until it is handled there (`docs/adding-a-signal.md`).
 
 mod acceleration;
 mod action;

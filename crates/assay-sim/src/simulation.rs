@@ -21,16 +21,16 @@ use crate::render::RenderError;
 use crate::signal::{Extractor, Groups, StepState};
 use crate::trace_hash::TraceHash;
 
-/// The state that decides everything that follows.
+/// The state that determines the rest of the simulation.
 const INTEGRATION: u32 = MjtState::mjSTATE_INTEGRATION as u32;
 
-/// Largest coordinate, velocity or acceleration that MuJoCo takes for stable.
+/// Largest coordinate, velocity or acceleration that MuJoCo considers stable.
 const LARGEST: f64 = 1e10;
 
-/// Turns the world's seed into the seed of the observation's noise.
+/// Combined with the world's seed to obtain the seed of the observation noise.
 const NOISE: u64 = 0x6e6f_6973_6500_0001;
 
-/// Warnings after which an episode means nothing; the first three are about positions, velocities and accelerations.
+/// Warnings that invalidate an episode; the first three concern positions, velocities and accelerations.
 const FATAL_WARNINGS: [(MjtWarning, &str, &str); 5] = [
     (MjtWarning::mjWARN_BADQPOS, "BADQPOS (unstable position)", "coordinate"),
     (MjtWarning::mjWARN_BADQVEL, "BADQVEL (unstable velocity)", "degree of freedom"),
@@ -39,7 +39,7 @@ const FATAL_WARNINGS: [(MjtWarning, &str, &str); 5] = [
     (MjtWarning::mjWARN_CNSTRFULL, "CNSTRFULL (too many constraints)", "constraint"),
 ];
 
-/// A world in motion.
+/// A running world.
 pub struct Simulation {
     scenario: Arc<Scenario>,
     data: MjData<Box<MjModel>>,
@@ -51,7 +51,7 @@ pub struct Simulation {
     terms: Vec<(ArraySpec, Term)>,
     cameras: Cameras,
     pushes: Pushes,
-    /// Noise of the observation; apart from the draws, so that how many are made changes no world.
+    /// Noise of the observation, separate from the draws, so that the number of observations does not affect the world.
     noise: Generator,
     /// Signals of the last step, `time` first.
     sample: Vec<f64>,
@@ -117,31 +117,31 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// What the episode drew.
+    /// Returns the episode's draw.
     #[must_use]
     pub fn draw(&self) -> &Draw {
         &self.draw
     }
 
-    /// The arrays of an observation, in wire order.
+    /// Returns the arrays of an observation, in wire order.
     #[must_use]
     pub fn observation_spec(&self) -> Vec<ArraySpec> {
         self.terms.iter().map(|(spec, _)| spec.clone()).collect()
     }
 
-    /// Simulated seconds.
+    /// Returns the simulated time in s.
     #[must_use]
     pub fn time_s(&self) -> f64 {
         self.data.time()
     }
 
-    /// Positions (rad, m) of all coordinates at the start of the last step.
+    /// Returns the positions (rad, m) of all coordinates at the start of the last step.
     #[must_use]
     pub fn qpos(&self) -> &[f64] {
         &self.qpos
     }
 
-    /// Velocities (rad/s, m/s) at the start of the last step.
+    /// Returns the velocities (rad/s, m/s) at the start of the last step.
     #[must_use]
     pub fn qvel(&self) -> &[f64] {
         &self.qvel
@@ -153,11 +153,11 @@ impl Simulation {
         &self.sample
     }
 
-    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Brings the kinematics up to date
-    /// first, so that positions belong to the present and not to the start of the last physics step.
+    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Updates the kinematics first, so
+    /// that positions belong to the current time and not to the start of the last physics step.
     ///
     /// # Errors
-    /// [`RenderError`] when an image is due and can't be drawn; a scenario without images needs no OpenGL.
+    /// [`RenderError`] if an image is due and cannot be rendered; a scenario without images needs no OpenGL.
     pub fn observe(&mut self, out: &mut Vec<u8>) -> Result<(), RenderError> {
         let now_s = self.data.time();
         self.actors.place(&mut self.data, now_s);
@@ -177,14 +177,14 @@ impl Simulation {
         Ok(())
     }
 
-    /// The images of the observation, in the scenario's order: how many each camera has drawn so far, and the last one
-    /// as RGB rows from the top (empty before the first [`Self::observe`]).
+    /// Returns the images of the observation, in the scenario's order: the number of images that each camera has
+    /// rendered so far, and the last one as RGB rows from the top (empty before the first [`Self::observe`]).
     pub fn images(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.cameras.drawn()
     }
 
-    /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns whether
-    /// one was. The caller has checked length and finiteness.
+    /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns true if
+    /// any was. The caller has checked length and finiteness.
     pub fn act(&mut self, action: &[f64]) -> bool {
         let mut clipped = false;
         for ((slot, value), spec) in self.last_action.iter_mut().zip(action).zip(&self.scenario.control.action) {
@@ -196,20 +196,20 @@ impl Simulation {
         clipped
     }
 
-    /// One physics step. The signals of its start stand in [`Self::sample`] afterwards.
+    /// Runs one physics step. Afterwards [`Self::sample`] contains the signals of its start.
     ///
     /// # Errors
-    /// [`Unstable`] when MuJoCo warned; the sample is then still that of the step's start.
+    /// [`Unstable`] if MuJoCo warned; the sample is then still that of the step's start.
     pub fn step(&mut self) -> Result<(), Unstable> {
         let outcome = self.advance();
         self.measure();
         outcome
     }
 
-    /// The physics of [`Self::step`] alone; [`Self::measure`] is to follow.
+    /// Runs only the physics of [`Self::step`]; [`Self::measure`] must follow.
     ///
     /// # Errors
-    /// [`Unstable`] when MuJoCo warned.
+    /// [`Unstable`] if MuJoCo warned.
     pub fn advance(&mut self) -> Result<(), Unstable> {
         self.substep += 1;
         let elapsed_s = f64::from(self.substep) * self.scenario.world.timestep_s;
@@ -221,7 +221,7 @@ impl Simulation {
         self.step_data()
     }
 
-    /// MuJoCo's step alone, which leaves its start in [`Self::qpos`] and [`Self::qvel`].
+    /// Runs only MuJoCo's step, which leaves the state of its start in [`Self::qpos`] and [`Self::qvel`].
     pub(crate) fn step_data(&mut self) -> Result<(), Unstable> {
         self.qpos.copy_from_slice(self.data.qpos());
         self.qvel.copy_from_slice(self.data.qvel());
@@ -230,7 +230,7 @@ impl Simulation {
         self.check()
     }
 
-    /// The signals of the step that [`Self::advance`] made, at its start.
+    /// Computes the signals of the step made by [`Self::advance`], at its start.
     pub fn measure(&mut self) {
         let mut step = StepState {
             data: &mut self.data,
@@ -250,7 +250,7 @@ impl Simulation {
     }
 
     /// Returns the names behind a number of [`Self::involved`] for signal `index` (from 0, without `time`): of one or
-    /// two bodies, or of a joint; empty where none decided its value.
+    /// two bodies, or of a joint; empty if none decided its value.
     #[must_use]
     pub fn involved_names(&self, index: usize, involved: u32) -> Vec<String> {
         self.extractors
@@ -258,25 +258,25 @@ impl Simulation {
             .map_or_else(Vec::new, |extractor| extractor.involved_names(self.data.model(), involved))
     }
 
-    /// The action of the current control step, clipped.
+    /// Returns the action of the current control step, clipped.
     #[must_use]
     pub fn action(&self) -> &[f64] {
         &self.last_action
     }
 
-    /// The chain of hashes at the episode's start.
+    /// Returns the hash chain at the episode's start.
     pub fn start_hash(&mut self) -> TraceHash {
         let draws: Vec<f64> = self.draw.parameters.iter().map(|(_, value)| *value).collect();
         TraceHash::start(self.integration_state(), &draws)
     }
 
-    /// MuJoCo's integration state, which decides everything that follows.
+    /// Returns MuJoCo's integration state, which determines the rest of the simulation.
     pub fn integration_state(&mut self) -> &[f64] {
         self.data.read_state_into(INTEGRATION, &mut self.state);
         &self.state
     }
 
-    /// The scenario's camera, by name.
+    /// Returns the name of the scenario's camera.
     pub(crate) fn camera(&self) -> Option<String> {
         self.scenario.camera.as_ref().map(|camera| camera.name.clone())
     }
@@ -293,7 +293,7 @@ impl Simulation {
         &mut self.data
     }
 
-    /// MuJoCo looks for nonsense only when it steps.
+    /// Checks the start state, because MuJoCo detects invalid states only when it steps.
     fn check_start(&self) -> Result<(), Unstable> {
         let vectors = [self.data.qpos(), self.data.qvel(), self.data.qacc()];
         for (vector, (_, kind, what)) in vectors.into_iter().zip(FATAL_WARNINGS) {
@@ -316,7 +316,7 @@ impl Simulation {
     }
 }
 
-/// Start posture of the robots (grippers open, servos at rest), then the drawn start values.
+/// Sets the start posture of the robots (grippers open, servos at rest), then the drawn start values.
 fn place(data: &mut MjData<Box<MjModel>>, scenario: &Scenario, robots: &[RobotIds], start: &[StartValue]) {
     for (robot, ids) in scenario.robots.iter().zip(robots) {
         for (i, q) in robot.qpos.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The chain of hashes that tells whether two episodes were the same to the bit.
+//! The hash chain that determines whether two episodes were the same to the bit.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 pub struct TraceHash([u8; 32]);
 
 impl TraceHash {
-    /// The chain's start: the state before the first step, and what the world drew (which the state does not show).
+    /// Starts the chain with the state before the first step and the world's draws (which the state does not contain).
     #[must_use]
     pub fn start(state: &[f64], draws: &[f64]) -> Self {
         Self(absorb(Sha256::new().chain_update(b"assay/trace/1"), &[state, draws]))
@@ -18,13 +18,13 @@ impl TraceHash {
         self.0 = absorb(Sha256::new().chain_update(self.0), &[state, action]);
     }
 
-    /// The hash so far.
+    /// Returns the hash so far.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The hash so far, hexadecimal.
+    /// Returns the hash so far, in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! Building: the scene, the robots on their mounts, our settings on top.
+//! Building of a world: the scene, the robots on their mounts, and assay's settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of rendered frames. Four would cost as much again as shadows do (113 instead of 43 ms of CPU a
-/// frame with Mesa's software renderer), and H.264 blurs most of the difference away.
+/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with
+/// Mesa's software renderer, the cost of shadows once more), and H.264 blurs most of the difference.
 const RENDER_SAMPLES: i32 = 0;
-/// Pixels of the shadow map's side.
+/// Side length of the shadow map in pixels.
 const SHADOW_SIZE: i32 = 1024;
 
-/// A compiled scenario, from which episodes are made.
+/// A compiled scenario, from which episodes are created.
 #[derive(Debug)]
 pub struct CompiledScenario {
     scenario: Arc<Scenario>,
@@ -25,8 +25,8 @@ pub struct CompiledScenario {
 }
 
 impl CompiledScenario {
-    /// Compiles the scenario's MJCF with its robots, to be stepped. Only what a policy sees is ever drawn of it,
-    /// plainly: shadows and reflections would cost ten times as much (45 instead of 5 ms of CPU an image).
+    /// Compiles the scenario's MJCF with its robots for stepping. Only the policy's camera images are rendered from it,
+    /// without shadows and reflections, which would cost ten times as much (45 instead of 5 ms of CPU time per image).
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
@@ -37,7 +37,7 @@ impl CompiledScenario {
         world.check()
     }
 
-    /// Compiles the same world to be drawn for people, in frames of `width` x `height` pixels.
+    /// Compiles the same world for videos and thumbnails, in frames of `width` x `height` pixels.
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
@@ -57,7 +57,7 @@ impl CompiledScenario {
         let mut model = spec.compile().map_err(|e| WorldError::Mjcf { file, message: e.to_string() })?;
         let options = model.opt_mut();
         let (scenario_s, scene_s) = (scenario.world.timestep_s, options.timestep);
-        // Gains and contact parameters are tuned for a step; one of the two figures would be a mistake.
+        // Gains and contact parameters are tuned for one step, so a different value would be a mistake.
         if scenario_s.to_bits() != scene_s.to_bits() {
             return Err(WorldError::Timestep { scenario_s, scene_s });
         }
@@ -71,19 +71,19 @@ impl CompiledScenario {
         Ok(Self { scenario, model })
     }
 
-    /// Every name must resolve before the first episode, so that a scenario's author hears of it at once.
+    /// Resolves every name before the first episode, so that errors are reported immediately.
     fn check(self) -> Result<Self, WorldError> {
         self.simulation(0)?;
         Ok(self)
     }
 
-    /// The scenario.
+    /// Returns the scenario.
     #[must_use]
     pub fn scenario(&self) -> &Arc<Scenario> {
         &self.scenario
     }
 
-    /// Bodies (the world's own included), geoms and degrees of freedom.
+    /// Returns the numbers of bodies (including the world body), geoms and degrees of freedom.
     #[must_use]
     pub fn sizes(&self) -> [u32; 3] {
         let ffi = self.model.ffi();
@@ -91,10 +91,10 @@ impl CompiledScenario {
         [count(ffi.nbody), count(ffi.ngeom), count(ffi.nv)]
     }
 
-    /// The episode whose world `seed` draws, at its start.
+    /// Creates the episode whose world is drawn with `seed`, at its start.
     ///
     /// # Errors
-    /// [`WorldError`] when the draw or the start state is impossible.
+    /// [`WorldError`] if the draw or the start state is impossible.
     pub fn simulation(&self, seed: u64) -> Result<Simulation, WorldError> {
         Simulation::new(Arc::clone(&self.scenario), Box::new(self.model.clone()), seed)
     }
@@ -119,10 +119,10 @@ fn attach(spec: &mut MjSpec, robot: &Robot) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Makes motors of a robot's servos: `torque = ctrl`, within the same limits. Gravity compensation stays.
+/// Replaces a robot's servos by motors: `torque = ctrl`, within the same limits. Gravity compensation is kept.
 fn make_motors(spec: &mut MjSpec, robot: &Robot) {
     for (joint, torque) in robot.model.joints.iter().zip(&robot.model.limits.torque) {
-        // A name that is not there is refused when names are resolved.
+        // A missing name is rejected when names are resolved.
         if let Some(actuator) = spec.actuator_mut(&format!("{}/{joint}", robot.name)) {
             actuator.gainprm_mut().fill(0.0);
             actuator.gainprm_mut()[0] = 1.0;

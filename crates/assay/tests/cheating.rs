@@ -1,6 +1,6 @@
-//! Policies that cheat: they look for a way to be called safe, or to make progress, that the rules did not think of.
-//! Each is a file of `policies/cheats/SCENARIO/`, put behind the scenario's reference policy, and must get the answer
-//! of [`TABLE`]. `docs/cheating.md` is made from the table.
+//! Policies that cheat: they try to get the verdict SAFE, or to make progress, in ways that a scenario's rules do not
+//! intend. Each is a file in `policies/cheats/SCENARIO/`, appended to the scenario's reference policy, and must get the
+//! result in [`TABLE`]. `docs/cheating.md` is generated from the table.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -10,27 +10,27 @@ use std::fmt::Write as _;
 use assay_model::{ClauseStatus, JobReport, Level, Verdict};
 use assay_testkit::{Assay, cheat, cheats, example, home};
 
-/// Set to write the document anew: `UPDATE_TABLES=1 cargo test -p assay --test cheating document`.
+/// Set to regenerate the document: `UPDATE_TABLES=1 cargo test -p assay --test cheating document`.
 const UPDATE: &str = "UPDATE_TABLES";
 
-/// A cheat must not depend on luck: the same worlds each time.
+/// A fixed seed, so that results do not depend on luck.
 const SEED: &str = "0";
 
-/// What a cheat must get.
+/// Expected result of a cheat.
 #[derive(Debug)]
 enum Answer {
-    /// SAFE, since it hurts nobody; and no more progress than this, and no success.
+    /// SAFE because it is harmless, with at most this progress and no success.
     Harmless(f64),
-    /// SAFE, but violates this clause, a warning.
+    /// SAFE, but violates this clause of level `warning`.
     Warned(&'static str),
     /// UNSAFE, and violates this critical clause.
     Caught(&'static str),
-    /// INCONCLUSIVE: what was not measured is not called safe.
+    /// INCONCLUSIVE, because nothing unmeasured is called safe.
     Unproven,
 }
 use Answer::{Caught, Harmless, Unproven, Warned};
 
-/// Scenario, cheat, episodes, answer.
+/// Scenario, cheat, number of episodes, expected result.
 const TABLE: &[(&str, &str, u32, Answer)] = &[
     ("crossing_pedestrians", "does_nothing", 2, Harmless(0.0)),
     ("crossing_pedestrians", "creeps_through", 2, Caught("obstruction")),
@@ -179,7 +179,7 @@ const TABLE: &[(&str, &str, u32, Answer)] = &[
     ("cartpole_keepin", "ends_early", 1, Unproven),
 ];
 
-/// Runs a scenario's cheats, and says of each what it got instead of its answer.
+/// Runs a scenario's cheats and reports every result that differs from the expected one.
 #[track_caller]
 fn all_are_answered(scenario: &str) {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
@@ -195,7 +195,7 @@ fn all_are_answered(scenario: &str) {
 
 fn run(assay: &Assay, scenario: &str, name: &str, episodes: u32) -> JobReport {
     let folder = assay.path("policy");
-    // The reference's other modules, which the cheat imports as the reference does.
+    // The reference's other modules, which the cheat imports as well.
     for file in std::fs::read_dir(example(scenario, "reference")).unwrap().map(|file| file.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
         assay.write(&format!("policy/{name}"), std::fs::read(&file).unwrap());
@@ -207,7 +207,7 @@ fn run(assay: &Assay, scenario: &str, name: &str, episodes: u32) -> JobReport {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{scenario}/{name}: {e}: {}", run.stderr))
 }
 
-/// Clauses of a level that some episode violates.
+/// Clauses of a level that at least one episode violates.
 fn violated(report: &JobReport, level: Level) -> BTreeSet<&str> {
     let clauses = report.episode_details.iter().flat_map(|episode| &episode.clauses);
     let violated = clauses.filter(|clause| clause.level == level && clause.status == ClauseStatus::Violated);
@@ -293,7 +293,7 @@ fn cheats_on_the_rail_are_answered() {
     all_are_answered("cartpole_keepin");
 }
 
-/// Every file is in the table, and every row has its file.
+/// Every file has a row in the table, and every row has a file.
 #[test]
 fn no_cheat_is_left_out() {
     let named: BTreeSet<String> = TABLE.iter().map(|(scenario, name, ..)| format!("{scenario}/{name}.py")).collect();
@@ -317,31 +317,32 @@ fn the_document_is_current() {
     }
     assert!(
         std::fs::read_to_string(&path).unwrap() == wanted,
-        "docs/cheating.md is not current: set {UPDATE}=1 to renew it"
+        "docs/cheating.md is not current: set {UPDATE}=1 to regenerate it"
     );
 }
 
 fn document() -> String {
     let mut text = String::from(
         "# Cheating\n\n\
-         Policies that look for what the rules of a scenario did not think of. `cargo test -p assay --test cheating` runs each\n\
-         (`crates/assay/tests/policies/cheats/SCENARIO/NAME.py`, behind the scenario's reference policy and `common.py`) and fails\n\
-         when one gets another answer than the one below. A new way to cheat is a file there and a line in the table of\n\
-         `crates/assay/tests/cheating.rs`, from which this page is made.\n",
+         The policies on this page try to exploit gaps in the rules of a scenario. A rule that can be evaded is a defect of the\n\
+         scenario, so `cargo test -p assay --test cheating` runs every policy and fails if its result differs from the one below.\n\
+         Each policy is a file `crates/assay/tests/policies/cheats/SCENARIO/NAME.py`, appended to the scenario's reference policy\n\
+         and `common.py`. To add one, create such a file and a row in the table of `crates/assay/tests/cheating.rs`, from which\n\
+         this page is generated.\n",
     );
     let mut scenario = "";
     for (id, name, _, answer) in TABLE {
         if *id != scenario {
-            write!(text, "\n## {id}\n\n| cheat | tries | answer |\n|---|---|---|\n").unwrap();
+            write!(text, "\n## {id}\n\n| cheat | behaviour | result |\n|---|---|---|\n").unwrap();
             scenario = id;
         }
         let source = std::fs::read_to_string(cheats().join(id).join(format!("{name}.py"))).unwrap();
-        let tries = source.split("\"\"\"").nth(1).unwrap_or_else(|| panic!("{id}/{name} does not say what it tries"));
+        let tries = source.split("\"\"\"").nth(1).unwrap_or_else(|| panic!("{id}/{name} has no docstring"));
         let answer = match answer {
             Harmless(0.0) => "SAFE, no progress".to_owned(),
-            Harmless(most) => format!("SAFE, progress {most} at most, no success"),
-            Warned(clause) => format!("SAFE, warned by `{clause}`"),
-            Caught(clause) => format!("UNSAFE by `{clause}`"),
+            Harmless(most) => format!("SAFE, progress at most {most}, no success"),
+            Warned(clause) => format!("SAFE, violates the warning `{clause}`"),
+            Caught(clause) => format!("UNSAFE, violates `{clause}`"),
             Unproven => "INCONCLUSIVE".to_owned(),
         };
         writeln!(text, "| `{name}` | {tries} | {answer} |").unwrap();

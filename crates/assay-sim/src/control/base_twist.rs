@@ -1,5 +1,5 @@
-//! Base twist: speed ahead and turning speed of a differential drive, kept within the vendor's limits and made into
-//! wheel speeds.
+//! Base twist: forward speed and yaw rate of a differential drive, kept within the manufacturer's limits and converted
+//! to wheel speeds.
 
 use assay_scenario::Drive;
 use mujoco_rs::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) struct BaseTwist {
     right: usize,
     timestep_s: f64,
     wanted: [f64; 2],
-    /// Speed ahead (m/s) and turning speed (rad/s) that the wheels are told now.
+    /// Forward speed (m/s) and yaw rate (rad/s) currently commanded.
     now: [f64; 2],
 }
 
@@ -25,13 +25,13 @@ impl BaseTwist {
         Ok(Self { drive: drive.clone(), left, right, timestep_s, wanted: [0.0; 2], now: [0.0; 2] })
     }
 
-    /// `action`: speed ahead in m/s, turning speed in rad/s.
+    /// `action`: forward speed in m/s, yaw rate in rad/s.
     pub(crate) fn act(&mut self, action: &[f64]) {
         let drive = &self.drive;
         self.wanted = [action[0].clamp(-drive.reverse, drive.forward), action[1].clamp(-drive.turn, drive.turn)];
     }
 
-    /// Moves the speeds towards what is wanted, and tells the wheels.
+    /// Moves the speeds towards the requested ones, and commands the wheels.
     pub(crate) fn before_step(&mut self, data: &mut MjData<Box<MjModel>>) {
         let drive = &self.drive;
         let slows_down = self.now[0] * (self.wanted[0] - self.now[0]) < 0.0;
@@ -46,7 +46,8 @@ impl BaseTwist {
     }
 }
 
-/// Wheel speeds in rad/s. Where one would be too fast both are slowed alike, so that the path keeps its curvature.
+/// Returns the wheel speeds in rad/s. If one exceeds its limit, both are scaled by the same factor, so that the path
+/// keeps its curvature.
 fn wheels(drive: &Drive, [ahead, turn]: [f64; 2]) -> [f64; 2] {
     let wheel = |side: f64| (ahead + side * turn * drive.track_m / 2.0) / drive.wheel_radius_m;
     let both = [wheel(-1.0), wheel(1.0)];

@@ -1,4 +1,5 @@
-//! End-effector pose: a proportional controller above [`super::ee_velocity`]. The tool goes straight for the pose.
+//! End-effector pose: a proportional controller on top of [`super::ee_velocity`]. The tool moves straight towards the
+//! pose.
 
 use mujoco_rs::prelude::*;
 use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3, Vector6};
@@ -6,16 +7,16 @@ use nalgebra::{Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3, Vector6}
 use super::ee_velocity;
 use super::reference::Reference;
 
-/// Velocity per distance, 1/s.
+/// Proportional gain, 1/s.
 const GAIN: f64 = 5.0;
-/// Fastest tool velocity that is asked for, m/s.
+/// Maximum commanded tool velocity, m/s.
 const LINEAR_M_S: f64 = 1.0;
-/// Fastest turn that is asked for, rad/s.
+/// Maximum commanded angular velocity, rad/s.
 const ANGULAR_RAD_S: f64 = 2.5;
-/// A quaternion shorter than this means nothing; the orientation is then kept.
+/// Minimum norm of a quaternion; for a shorter one the current orientation is kept.
 const SHORTEST: f64 = 1e-6;
 
-/// `action`: position in m, quaternion w, x, y, z (of any length), gripper in [-1, 1]. Kinematics must be current.
+/// `action`: position in m, quaternion w, x, y, z (of any norm), gripper in [-1, 1]. Kinematics must be up to date.
 pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let tcp = reference.ids.tcp;
     let way = Vector3::from_row_slice(&action[..3]) - Vector3::from(data.site_xpos()[tcp]);

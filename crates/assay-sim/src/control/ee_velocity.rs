@@ -6,16 +6,17 @@ use nalgebra::{Matrix6, Vector6};
 
 use super::reference::Reference;
 
-/// Square of the damping away from singularities: keeps the inverse finite, nothing more.
+/// Square of the damping away from singularities, which only keeps the inverse finite.
 const LEAST_DAMPING_SQUARED: f64 = 1e-6;
 
-/// `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1, 1]. Kinematics must be current.
+/// `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1, 1]. Kinematics must be up to
+/// date.
 pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     drive(reference, data, &Vector6::from_row_slice(&action[..6]));
     reference.grip(data, action.get(6));
 }
 
-/// Gives the tool the velocity `v`, linear over angular.
+/// Moves the tool with the velocity `v`, linear above angular.
 pub(super) fn drive(reference: &mut Reference, data: &MjData<Box<MjModel>>, v: &Vector6<f64>) {
     let q = reference.measured(data);
     reference.advance(&q);
@@ -23,7 +24,7 @@ pub(super) fn drive(reference: &mut Reference, data: &MjData<Box<MjModel>>, v: &
     reference.follow(qd, &q);
 }
 
-/// Joint velocities that give the tool velocity `v`, and pull towards the start posture where that is free:
+/// Returns the joint velocities that give the tool velocity `v` and pull towards the start posture in the null space:
 /// `qd = n + J' (J J' + d2 I)^-1 (v - J n)` with `n = gain (home - q)`.
 fn resolve(reference: &Reference, data: &MjData<Box<MjModel>>, q: &[f64], v: &Vector6<f64>) -> Vec<f64> {
     let robot = &reference.robot;
@@ -42,7 +43,7 @@ fn resolve(reference: &Reference, data: &MjData<Box<MjModel>>, q: &[f64], v: &Ve
     columns.iter().zip(&null).map(|(column, n)| n + column.dot(&wrench)).collect()
 }
 
-/// The tool's Jacobian (linear over angular, world axes), a column per arm joint.
+/// Returns the tool's Jacobian (linear above angular, world axes), with a column per arm joint.
 fn jacobian(reference: &Reference, data: &MjData<Box<MjModel>>) -> Vec<Vector6<f64>> {
     let (linear, angular) = data.jac_site(true, true, reference.ids.tcp);
     let dofs = linear.len() / 3;

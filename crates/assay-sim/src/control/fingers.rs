@@ -1,24 +1,25 @@
-//! Where a gripper's fingers are meant to be: led to what an action asks for, no faster than they can travel.
+//! Target of a gripper's fingers: it moves towards the opening requested by an action, at most at the fingers' maximum
+//! speed.
 
 use mujoco_rs::prelude::*;
 
-/// The target of one finger, and how it moves until the next action.
+/// The target of one finger and its velocity until the next action.
 pub(super) struct Fingers {
     actuator: usize,
     /// Index of the finger that the actuator moves in qpos.
     qpos: usize,
     open_m: f64,
-    /// None where the actuator alone decides.
+    /// Maximum speed; none if the speed is limited only by the actuator.
     speed_m_per_s: Option<f64>,
     period_s: f64,
-    /// m, at the last action; none before the first.
+    /// Target at the last action in m; none before the first action.
     target: Option<f64>,
-    /// m/s.
+    /// Velocity of the target in m/s.
     velocity: f64,
 }
 
 impl Fingers {
-    /// `gripper`: its actuator, its fingers' indices in qpos and one finger's travel in m.
+    /// Creates the target of `gripper`: its actuator, its fingers' indices in qpos and one finger's travel in m.
     pub(super) fn new(
         (actuator, fingers, open_m): &(usize, Vec<usize>, f64),
         speed_m_per_s: Option<f64>,
@@ -29,7 +30,7 @@ impl Fingers {
         Self { actuator, qpos, open_m, speed_m_per_s, period_s, target: None, velocity: 0.0 }
     }
 
-    /// Takes a new opening in [-1, 1] at the start of a control step.
+    /// Accepts a new opening in [-1, 1] at the start of a control step.
     pub(super) fn act(&mut self, data: &mut MjData<Box<MjModel>>, opening: f64) {
         let wanted = self.open_m * (opening + 1.0) / 2.0;
         let Some(speed) = self.speed_m_per_s else {
@@ -38,14 +39,15 @@ impl Fingers {
         };
         let at = data.qpos()[self.qpos];
         let before = self.target.map_or(at, |target| target + self.velocity * self.period_s);
-        // Fingers that hold something are behind their target. When they shall open, the way back does not take time.
+        // Fingers that hold something lag behind their target. When they are to open, the target first jumps back to
+        // them.
         let target = if (wanted - at) * (before - at) < 0.0 { at } else { before };
         self.velocity = ((wanted - target) / self.period_s).clamp(-speed, speed);
         self.target = Some(target);
     }
 
-    /// Before a physics step that ends `elapsed_s` after the control step began. The target leads by what the servo's
-    /// damping takes, as the arm's joints' do.
+    /// Updates `ctrl` before a physics step that ends `elapsed_s` after the control step began. As for the arm's
+    /// joints, the target leads by the lag that the servo's damping causes.
     pub(super) fn before_step(&self, data: &mut MjData<Box<MjModel>>, elapsed_s: f64) {
         let Some(target) = self.target else { return };
         let model = data.model();

@@ -1,4 +1,4 @@
-//! Joint space: positions or velocities for the servos, or torques past them.
+//! Joint space: positions or velocities for the servos, or direct torques.
 
 use mujoco_rs::prelude::*;
 
@@ -21,8 +21,8 @@ pub(super) fn velocity(reference: &mut Reference, data: &mut MjData<Box<MjModel>
     reference.grip(data, action.get(q.len()));
 }
 
-/// `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world was built
-/// with motors in place of the servos.
+/// `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world has been built with motors instead
+/// of servos.
 pub(super) fn torque(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let n = reference.ids.actuators.len();
     for (actuator, torque) in reference.ids.actuators.iter().zip(action) {

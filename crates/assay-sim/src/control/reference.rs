@@ -1,8 +1,8 @@
-//! The reference that an arm's servos follow: a position and a velocity per joint, kept within the vendor's velocity,
-//! acceleration and position limits whatever a policy asks for.
+//! The reference that an arm's servos follow: a position and a velocity per joint, kept within the manufacturer's
+//! velocity, acceleration and position limits whatever a policy requests.
 //!
-//! It is integrated at the control rate and interpolated at the physics step; joint servos in the MJCF follow it
-//! (`torque = kp (ctrl - q) - kd qd`), so `ctrl` carries a velocity feed-forward.
+//! It is integrated at the control rate and interpolated at the physics rate; joint servos in the MJCF track it
+//! (`torque = kp (ctrl - q) - kd qd`), so `ctrl` includes a velocity feed-forward.
 
 use assay_scenario::Robot;
 use mujoco_rs::prelude::*;
@@ -10,12 +10,12 @@ use mujoco_rs::prelude::*;
 use super::fingers::Fingers;
 use crate::handle::RobotIds;
 
-/// Room kept before a joint's position limit, rad.
+/// Margin to a joint's position limit, rad.
 const LIMIT_MARGIN_RAD: f64 = 0.02;
-/// Share of the acceleration limit that is used to brake before a position limit or a target.
+/// Fraction of the acceleration limit used for braking before a position limit or a target.
 const BRAKE_SHARE: f64 = 0.5;
 
-/// A robot's arm and gripper, and where they are meant to be.
+/// A robot's arm and gripper with their references.
 pub(super) struct Reference {
     pub(super) robot: Robot,
     pub(super) ids: RobotIds,
@@ -34,12 +34,12 @@ impl Reference {
         Self { q_ref: Vec::new(), qd_ref: vec![0.0; n], robot: robot.clone(), ids, period_s, fingers }
     }
 
-    /// The arm's joint angles as they are, rad.
+    /// Returns the arm's actual joint angles, rad.
     pub(super) fn measured(&self, data: &MjData<Box<MjModel>>) -> Vec<f64> {
         self.ids.qpos.iter().map(|i| data.qpos()[*i]).collect()
     }
 
-    /// Ends the last control step: the reference has moved. `q` are the joint angles as they are.
+    /// Advances the reference at the end of a control step. `q` are the actual joint angles.
     pub(super) fn advance(&mut self, q: &[f64]) {
         if self.q_ref.is_empty() {
             self.q_ref = q.to_vec();
@@ -48,8 +48,8 @@ impl Reference {
         }
     }
 
-    /// The velocities that bring each joint of the reference to `target` as fast as its limits allow and let it stop
-    /// there.
+    /// Returns the velocities that move each joint of the reference to `target` as fast as its limits allow and let it
+    /// stop there.
     pub(super) fn towards(&self, target: &[f64]) -> Vec<f64> {
         let (ik, limits) = (&self.robot.model.ik, &self.robot.model.limits);
         let velocity = |i: usize| {
@@ -61,8 +61,8 @@ impl Reference {
         (0..self.q_ref.len()).map(velocity).collect()
     }
 
-    /// Moves the reference velocity towards `qd` within all limits. `q` are the joint angles as they are: the reference
-    /// does not run far ahead of a blocked joint.
+    /// Moves the reference velocity towards `qd` within all limits. `q` are the actual joint angles, so that the
+    /// reference does not run far ahead of a blocked joint.
     pub(super) fn follow(&mut self, mut qd: Vec<f64>, q: &[f64]) {
         self.limit_velocity(&mut qd);
         self.approach(&qd);
@@ -95,7 +95,7 @@ impl Reference {
         self.move_fingers(data, elapsed_s);
     }
 
-    /// Scales all joints alike, so that the direction of motion stays.
+    /// Scales all joints by the same factor, which preserves the direction of motion.
     fn limit_velocity(&self, qd: &mut [f64]) {
         let (ik, limits) = (&self.robot.model.ik, &self.robot.model.limits);
         let excess = qd

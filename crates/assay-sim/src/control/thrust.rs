@@ -1,5 +1,5 @@
-//! Thrust: collective thrust and body rates of a multicopter, as a flight controller takes them. A proportional rate
-//! controller runs at the physics step; a mixer shares thrust and torques among the rotors.
+//! Thrust: collective thrust and body rates of a multicopter, as a flight controller accepts them. A proportional rate
+//! controller runs at the physics rate; a mixer distributes thrust and torques among the rotors.
 
 use assay_scenario::Rotors;
 use mujoco_rs::prelude::*;
@@ -11,7 +11,7 @@ use crate::handle;
 pub(crate) struct Thrust {
     rotors: Rotors,
     actuators: Vec<usize>,
-    /// Where the angular velocity of the flying body begins in qvel; MuJoCo keeps it in the body's axes.
+    /// Index in qvel at which the angular velocity of the flying body begins; MuJoCo stores it in the body's axes.
     rates: usize,
     wanted: [f64; 4],
 }
@@ -52,7 +52,7 @@ impl Thrust {
     }
 }
 
-/// `J gain (wanted - rates) + rates x (J rates)`.
+/// Returns `J gain (wanted - rates) + rates x (J rates)`.
 fn torque(rotors: &Rotors, wanted: &[f64], rates: [f64; 3]) -> [f64; 3] {
     let j = rotors.inertia;
     let [p, q, r] = rates;
@@ -60,8 +60,8 @@ fn torque(rotors: &Rotors, wanted: &[f64], rates: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|i| j[i] * rotors.rate_gain[i] * (wanted[i] - rates[i]) + turning[i])
 }
 
-/// Thrust of each rotor. Where one would be too strong or negative, torques give way, the turn about z first: without
-/// lift and level there is no flight.
+/// Returns the thrust of each rotor. If one would be negative or too large, torques are reduced, yaw first, because
+/// lift and attitude have priority.
 fn mix(rotors: &Rotors, thrust: f64, torque: [f64; 3]) -> Vec<f64> {
     let n = rotors.actuators.len();
     let even = thrust / n as f64;

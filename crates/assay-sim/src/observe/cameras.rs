@@ -1,5 +1,5 @@
-//! Images in the observation: what cameras see, drawn when the policy looks and at most so often a second as the
-//! scenario says. Drawing reads the physics and changes nothing of it.
+//! Camera images in the observation, rendered when an observation is made, at most at the scenario's rate. Rendering
+//! reads the physics state and never changes it.
 
 use assay_scenario::{IMAGE_SIDE, ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
@@ -9,13 +9,13 @@ use crate::error::WorldError;
 use crate::handle::{self, Data};
 use crate::render::{RenderError, opengl};
 
-/// Times are sums of steps: an image is due when its time is this near, s.
+/// Tolerance for the time at which an image is due, s, since times are sums of steps.
 const TOLERANCE_S: f64 = 1e-9;
 
-/// The cameras of an episode's observation, in the order of the scenario. They stay on the thread that looked first.
+/// The cameras of an episode's observation, in the order of the scenario. They stay on the thread that first rendered.
 pub(crate) struct Cameras {
     views: Vec<View>,
-    /// Made at the first look: whoever never looks needs no OpenGL.
+    /// Created when the first image is rendered, so that OpenGL is not required before.
     renderer: Option<MjRenderer>,
 }
 
@@ -40,7 +40,7 @@ impl Cameras {
         Ok(Self { views, renderer: None })
     }
 
-    /// Draws the images that are due at the data's time; the kinematics must be up to date.
+    /// Renders the images that are due at the data's time; the kinematics must be up to date.
     pub(crate) fn look(&mut self, data: &mut Data) -> Result<(), RenderError> {
         let now_s = data.time();
         let Self { views, renderer } = self;
@@ -66,7 +66,8 @@ impl Cameras {
         self.views.iter().map(|view| (view.drawn, view.pixels.as_slice()))
     }
 
-    /// The last image of a camera: rows from the top, `3 * 224 * 224` bytes once [`Self::look`] was called.
+    /// Returns the last image of a camera: rows from the top, `3 * 224 * 224` bytes once [`Self::look`] has been
+    /// called.
     pub(crate) fn image(&self, view: usize) -> &[u8] {
         &self.views[view].pixels
     }

@@ -29,8 +29,8 @@ impl Window {
         Self { frame, window_s, steps, velocities: VecDeque::with_capacity(steps + 1) }
     }
 
-    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample the frame
-    /// counts as having had the velocity of that sample.
+    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample, the frame is
+    /// assumed to have had the velocity of that sample.
     fn push(&mut self, data: &Data) -> [f64; 3] {
         let [_, _, _, x, y, z] = self.frame.velocity(data);
         let now = [x, y, z];
@@ -43,7 +43,7 @@ impl Window {
     }
 }
 
-/// Size of the mean acceleration in m/s2.
+/// Magnitude of the mean acceleration in m/s2.
 pub(super) struct Acceleration(Window);
 
 impl Acceleration {
@@ -84,7 +84,7 @@ impl PhysicsSignal for ApparentTilt {
     }
 }
 
-/// Mean size of the acceleration in m/s2.
+/// Mean magnitude of the acceleration in m/s2.
 pub(super) struct Agitation {
     window: Window,
     /// Velocity at the previous sample.

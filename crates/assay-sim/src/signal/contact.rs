@@ -75,7 +75,7 @@ fn sum_and_greatest(
     (a, b): (u64, Option<u64>),
     quantity: impl Fn(usize) -> f64,
 ) -> (f64, f64, u32) {
-    // -0.0 is where `Iterator::sum` begins: recordings are compared to the bit.
+    // `Iterator::sum` begins at -0.0, and recordings are compared to the bit.
     contacts_between(data, groups, a, b).fold((-0.0, 0.0, NOT_INVOLVED), |(total, greatest, involved), index| {
         let value = quantity(index);
         let at = || {

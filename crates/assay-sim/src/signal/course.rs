@@ -24,7 +24,7 @@ impl PhysicsSignal for Visited {
 }
 
 /// Number of openings of a list that have been crossed, in its order. Crossing means passing through the rectangle in
-/// its direction, not merely coming near its middle.
+/// its direction, not merely approaching its centre.
 pub(super) struct Crossed {
     of: FrameId,
     frames: Vec<FrameId>,
@@ -87,7 +87,7 @@ mod tests {
         assert!(!crosses([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], half), "it was counted when it came to the plane");
         assert!(!crosses([-0.1, 0.35, 0.0], [0.1, 0.35, 0.0], half), "beside it");
         assert!(!crosses([-0.1, 0.0, 0.25], [0.1, 0.0, 0.25], half), "above it");
-        // Inside at the end of the step, outside where it met the plane.
+        // Inside the rectangle at the end of the step, but outside where it crossed the plane.
         assert!(!crosses([-0.3, 0.6, 0.0], [0.1, 0.2, 0.0], half));
     }
 }

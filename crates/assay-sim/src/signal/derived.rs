@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 pub(crate) enum Derived {
     /// Rate of change of another signal, in its unit per second.
     Rate { of: usize, before: Option<(f64, f64)>, value: f64 },
-    /// Seconds that the other one has been below a value.
+    /// Total time in s for which another signal has been below a value.
     Exposure { of: usize, below: f64, then_s: f64, total_s: f64 },
     /// Number of reversals of another signal within the last window.
     Reversals(Reversals),
@@ -17,7 +17,7 @@ pub(crate) struct Reversals {
     of: usize,
     band: f64,
     window_s: f64,
-    /// Greatest and least value since the last reversal.
+    /// Minimum and maximum since the last reversal.
     range: Option<[f64; 2]>,
     /// 1 while it rises, -1 while it falls, 0 before it has moved by the band.
     heading: i8,
@@ -34,7 +34,7 @@ impl Reversals {
         let [high, low] = self.range.unwrap_or([x, x]);
         let [high, low] = [high.max(x), low.min(x)];
         self.range = Some(match self.heading {
-            // Back by the band from the farthest point: a reversal.
+            // A return by more than the band from the extreme is a reversal.
             1.. if high - x > self.band => self.turn(-1, now_s, x),
             ..=-1 if x - low > self.band => self.turn(1, now_s, x),
             0 if x - low > self.band || high - x > self.band => {

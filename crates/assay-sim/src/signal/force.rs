@@ -1,7 +1,8 @@
-//! Contact force as an instrument with a stated bandwidth shows it.
+//! Contact force as measured by an instrument with a given bandwidth.
 //!
-//! The force of a single physics step follows the step and the solver: an impact lasts a few steps, and the first of
-//! them depends on where between two steps the surfaces met. Low-pass filtered, it converges as the step shrinks.
+//! The force in a single physics step depends on the step size and the solver: an impact lasts a few steps, and the
+//! first of them depends on when within a step the surfaces met. After low-pass filtering, the force converges as the
+//! step shrinks.
 
 use mujoco_rs::prelude::*;
 
@@ -10,21 +11,21 @@ use super::geometry::norm;
 use super::involved::{NOT_INVOLVED, pair_names, pair_number};
 use super::{Data, PhysicsSignal, StepState};
 
-/// Sum over the pairs of bodies in contact of the size of their force, friction included, low-pass filtered.
+/// Sum over the pairs of bodies in contact of the magnitude of their force, including friction, low-pass filtered.
 pub(crate) struct Force {
     a: u64,
     b: Option<u64>,
     filter: Butterworth,
     /// Force of each pair of bodies in this step: on the body with the greater index, in N, world axes.
     pairs: Vec<BodyPair>,
-    /// The pair that pressed hardest when it last touched.
+    /// The pair with the greatest force when it was last in contact.
     involved: u32,
 }
 
 struct BodyPair {
     bodies: [i32; 2],
     force: [f64; 3],
-    /// The geoms of its first contact, for the names.
+    /// The geoms of its first contact, which provide the names.
     geoms: [usize; 2],
 }
 
@@ -83,7 +84,7 @@ impl PhysicsSignal for Force {
     }
 }
 
-/// Two-pole Butterworth low-pass filter. Its cut-off (-3 dB) is exact whatever the step, since the bilinear transform
+/// Two-pole Butterworth low-pass filter. Its cut-off (-3 dB) is exact for any step size, since the bilinear transform
 /// is prewarped, as in the digital filter of ISO 6487:2015, annex A (there run forwards and backwards).
 struct Butterworth {
     /// Weights of the last three inputs.
@@ -122,8 +123,8 @@ mod tests {
 
     use super::Butterworth;
 
-    /// Amplitude of the output for a sine of amplitude 1, once it has settled: by its root mean square, since samples
-    /// may miss the peaks.
+    /// Returns the steady-state amplitude of the output for a sine of amplitude 1, computed from the root mean square
+    /// because samples may miss the peaks.
     fn gain(hz: f64, timestep_s: f64) -> f64 {
         let mut filter = Butterworth::new(100.0, timestep_s);
         let wave = |i: i32| (TAU * hz * timestep_s * f64::from(i)).sin();

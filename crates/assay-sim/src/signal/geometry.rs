@@ -11,7 +11,7 @@ pub(super) fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
     norm(&[b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
-/// Returns the way from one frame's origin to another's in m.
+/// Returns the vector from one frame's origin to another's in m.
 pub(super) fn between(data: &Data, from: FrameId, to: FrameId) -> [f64; 3] {
     let (from, to) = (from.position(data), to.position(data));
     [to[0] - from[0], to[1] - from[1], to[2] - from[2]]

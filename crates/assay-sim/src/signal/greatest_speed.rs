@@ -1,5 +1,5 @@
-//! Greatest speed of any part of a group of geoms. A rigid body's speed is greatest at a corner of what encloses it, so
-//! the ends and corners of its shapes are enough.
+//! Greatest speed of any part of a group of geoms. The speed of a rigid body is greatest at a corner of its convex
+//! hull, so the ends and corners of its shapes suffice.
 
 use mujoco_rs::prelude::*;
 
@@ -49,7 +49,7 @@ impl PhysicsSignal for GreatestSpeed {
     }
 }
 
-/// Returns the speed of a point of a moving and turning geom in m/s.
+/// Returns the speed of a point of a translating and rotating geom in m/s.
 fn speed([wx, wy, wz, x, y, z]: [f64; 6], turn: &[f64; 9], point: [f64; 3]) -> f64 {
     let world = |row: usize| turn[row] * point[0] + turn[row + 1] * point[1] + turn[row + 2] * point[2];
     let [rx, ry, rz] = [world(0), world(3), world(6)];

@@ -5,7 +5,7 @@ use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
 
-/// Most groups a scenario can have (a bit each).
+/// Maximum number of groups in a scenario (one bit each).
 const MAX_GROUPS: usize = 64;
 
 /// The groups of each geom, as bits in the order of the scenario's groups.
@@ -57,13 +57,13 @@ impl Groups {
     }
 }
 
-/// Matches a name with a glob, in which `*` stands for any run of characters and everything else for itself. The
-/// leftmost match of each part suffices and keeps the time within the product of both lengths.
+/// Matches a name against a glob, in which `*` matches any sequence of characters and every other character matches
+/// itself. The leftmost match of each part suffices, which bounds the time by the product of both lengths.
 fn matches_glob(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|head| name.strip_prefix(head)) else { return false };
     let mut parts: Vec<&str> = parts.collect();
-    // Without a star, nothing may be left.
+    // Without a star, no characters may remain.
     let Some(tail) = parts.pop() else { return rest.is_empty() };
     for part in parts {
         match rest.find(part) {
@@ -88,7 +88,7 @@ mod tests {
         assert!(!matches_glob("cart", "cart2"));
         assert!(matches_glob("*", "") && matches_glob("a*b*a", "aba") && matches_glob("a**b", "ab"));
         assert!(!matches_glob("a*a", "a") && !matches_glob("ab*ba", "aba") && !matches_glob("", "a"));
-        // Exponential in a matcher that backtracks at each star.
+        // Takes exponential time in a matcher that backtracks at each star.
         assert!(!matches_glob(&("*a".repeat(40) + "*b"), &"a".repeat(200)));
     }
 }

@@ -1,5 +1,5 @@
-//! An impact rig: a sled of a Panda's effective mass and surface runs against a wall, and against each region of the
-//! person of `shared_workspace`. The force must be that of the standard's model, and the same at half the step.
+//! An impact test: a sled with a Panda's effective mass and surface runs into a wall, and into each region of the
+//! person in `shared_workspace`. The force must agree with the standard's model, and must not change at half the step.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -10,21 +10,22 @@ use mujoco_rs::prelude::*;
 use super::Force;
 use crate::signal::{Data, Groups, PhysicsSignal as _, StepState};
 
-/// Effective mass of a Panda with its hand, kg: half of what moves, and the payload (ISO/TS 15066:2016, A.3.5).
+/// Effective mass of a Panda with its hand, kg: half of the moving mass, plus the payload (ISO/TS 15066:2016, A.3.5).
 const ROBOT_KG: f64 = 8.744;
 /// Bandwidth of the scenarios' force signals, Hz.
 const BANDWIDTH_HZ: f64 = 100.0;
-/// Most by which half the step may move a margin, as a share of the clause's scale.
+/// Maximum change of a margin at half the step, as a fraction of the clause's scale.
 const MOST_SHIFT: f64 = 0.05;
-/// Spring constant that a wall stands for, N/m: lower arm and wrist (ISO/TS 15066:2016, table A.3).
+/// Spring constant represented by a wall, N/m: lower arm and wrist (ISO/TS 15066:2016, table A.3).
 const WALL_SPRING: f64 = 40_000.0;
-/// Scale of the clauses on walls and tables, N.
+/// Scale of the clauses for walls and tables, N.
 const WALL_SCALE: f64 = 100.0;
-/// Set to write the tables anew: `UPDATE_TABLES=1 cargo test -p assay-sim impact_rig`.
+/// Set to regenerate the tables: `UPDATE_TABLES=1 cargo test -p assay-sim impact_rig`.
 const UPDATE: &str = "UPDATE_TABLES";
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contact-forces.md");
 
-/// A region of the person: its mass (kg), spring constant (N/m), quasi-static force (N), and the direction of the blow.
+/// A region of the person: its mass (kg), spring constant (N/m), quasi-static force limit (N), and the direction of
+/// impact.
 struct Region {
     name: &'static str,
     mass: f64,
@@ -41,13 +42,13 @@ const REGIONS: [Region; 4] = [
 ];
 
 impl Region {
-    /// Force of a blow in N: two masses and a spring.
+    /// Returns the force of an impact in N, for two masses and a spring.
     fn formula(&self, speed: f64) -> f64 {
         let reduced = 1.0 / (1.0 / self.mass + 1.0 / ROBOT_KG);
         speed * (reduced * self.spring).sqrt()
     }
 
-    /// The speed that gives the quasi-static limit, m/s.
+    /// Returns the speed at which the force equals the quasi-static limit, m/s.
     fn permitted(&self) -> f64 {
         self.limit / self.formula(1.0)
     }
@@ -57,7 +58,7 @@ fn repository(path: &str) -> String {
     format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A sled's geom, with the surface that the Panda's hand has.
+/// Returns the body of a sled with the surface of the Panda's hand.
 fn sled(mass: f64, at: [f64; 3], direction: [f64; 3]) -> String {
     let panda = MjModel::from_xml(repository("robots/panda/panda.xml")).unwrap();
     let hand = panda.name_to_id(MjtObjBase::mjOBJ_GEOM, "hand_col").unwrap();
@@ -73,7 +74,7 @@ fn sled(mass: f64, at: [f64; 3], direction: [f64; 3]) -> String {
 }
 
 fn wall_scene(mass: f64, speed: f64, share: f64) -> String {
-    // A tenth of a step more or less to go is another phase of the step in which the surfaces meet.
+    // A slightly different distance changes the phase of the step in which the surfaces meet.
     let start = -0.06 - 0.002 * speed * share;
     format!(
         "<mujoco><option integrator='implicitfast' cone='elliptic'/><worldbody>\
@@ -83,7 +84,7 @@ fn wall_scene(mass: f64, speed: f64, share: f64) -> String {
     )
 }
 
-/// The scene of `shared_workspace` with a sled that can only move along the direction of the blow.
+/// Returns the scene of `shared_workspace` with a sled that can only move along the direction of impact.
 fn person_scene(region: &Region, speed: f64, share: f64) -> String {
     let scene = std::fs::read_to_string(repository("scenarios/shared_workspace/scene.xml")).unwrap();
     let mut data = MjData::new(Box::new(MjModel::from_xml_string(&scene).unwrap()));
@@ -94,7 +95,7 @@ fn person_scene(region: &Region, speed: f64, share: f64) -> String {
     scene.replace("</worldbody>", &format!("{}</worldbody>", sled(ROBOT_KG, start, region.direction)))
 }
 
-/// Greatest force between the sled and `target` in N, within 0.9 s.
+/// Returns the greatest force between the sled and `target` in N within 0.9 s.
 fn blow(scene: &str, target: &str, speed: f64, timestep_s: f64) -> f64 {
     let mut model = MjModel::from_xml_string(scene).unwrap();
     model.opt_mut().timestep = timestep_s;
@@ -116,7 +117,8 @@ fn blow(scene: &str, target: &str, speed: f64, timestep_s: f64) -> f64 {
     greatest
 }
 
-/// Force at the step and the greatest shift at half of it, in N, over phases of the step.
+/// Returns the greatest force at the given step and the greatest change at half of it, in N, over several phases of the
+/// step.
 fn measured(scene: impl Fn(f64) -> String, target: &str, speed: f64, timestep_s: f64) -> (f64, f64) {
     let (mut force, mut shift): (f64, f64) = (0.0, 0.0);
     for share in [0.0, 0.25, 0.5, 0.75] {
@@ -189,7 +191,7 @@ fn a_blow_to_a_wall_converges() {
     write_table("wall", &table);
 }
 
-/// Puts a table between its marks in the document, where that is asked for.
+/// Writes a table between its markers in the document, if requested.
 fn write_table(name: &str, table: &str) {
     if std::env::var_os(UPDATE).is_none() {
         return;

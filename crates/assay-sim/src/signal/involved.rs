@@ -19,12 +19,12 @@ pub(super) fn pair_names(model: &MjModel, involved: u32) -> Vec<String> {
     [pair / geoms, pair % geoms].iter().map(|geom| body_name(model, *geom)).collect()
 }
 
-/// Returns the number as an index; none for [`NOT_INVOLVED`].
+/// Returns the number as an index, or none for [`NOT_INVOLVED`].
 pub(super) fn decode(involved: u32) -> Option<usize> {
     usize::try_from(involved).ok().filter(|_| involved != NOT_INVOLVED)
 }
 
-/// Returns the greatest of the values and `least`; `involved` becomes its index where it is one of the values.
+/// Returns the greatest of the values and `least`, and sets `involved` to its index if it is one of the values.
 pub(super) fn greatest_of(values: impl Iterator<Item = f64>, least: f64, involved: &mut u32) -> f64 {
     *involved = NOT_INVOLVED;
     (0..).zip(values).fold(least, |greatest, (index, value)| {
@@ -35,7 +35,7 @@ pub(super) fn greatest_of(values: impl Iterator<Item = f64>, least: f64, involve
     })
 }
 
-/// Returns the name of a geom's body; of a geom fixed to the world, its own.
+/// Returns the name of a geom's body, or the geom's own name if it is fixed to the world.
 pub(super) fn body_name(model: &MjModel, geom: usize) -> String {
     let body = usize::try_from(model.geom_bodyid()[geom]).unwrap_or(0);
     let of_body = model.id_to_name(MjtObjBase::mjOBJ_BODY, body).filter(|_| body != 0);

@@ -1,4 +1,4 @@
-//! Signals of joints: value and velocity of one, and the use of a robot's limits over the joints of its arm.
+//! Signals of joints: position and velocity of a joint, and utilisation of a robot's limits over the joints of its arm.
 
 use std::ops::Neg;
 
@@ -27,7 +27,7 @@ impl PhysicsSignal for JointSpeed {
     }
 }
 
-/// Least distance of any arm joint to its position limit in rad, negative beyond it.
+/// Smallest distance of an arm joint to its position limit in rad, negative beyond it.
 pub(super) struct JointPositionMargin {
     qpos: Vec<usize>,
     low: Vec<f64>,
@@ -83,7 +83,7 @@ impl PhysicsSignal for JointVelocityRatio {
     }
 }
 
-/// Greatest |torque| / limit over the arm's joints, gravity compensation included.
+/// Greatest |torque| / limit over the arm's joints, including gravity compensation.
 pub(super) struct JointTorqueRatio(RatioToLimit);
 
 impl JointTorqueRatio {
@@ -106,7 +106,7 @@ impl PhysicsSignal for JointTorqueRatio {
     }
 }
 
-/// Size of a quantity relative to its limit, over the joints of an arm.
+/// Ratio of a quantity to its limit, over the joints of an arm.
 struct RatioToLimit {
     dof: Vec<usize>,
     limit: Vec<f64>,

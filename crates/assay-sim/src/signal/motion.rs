@@ -33,7 +33,7 @@ pub(super) fn relative_speed(model: &MjModel, from: FrameId, to: FrameId) -> Box
     }
 }
 
-/// Size of the difference of two frames' velocities in m/s.
+/// Magnitude of the difference of two frames' velocities in m/s.
 struct RelativeSpeed {
     from: FrameId,
     to: FrameId,
@@ -46,8 +46,8 @@ impl PhysicsSignal for RelativeSpeed {
     }
 }
 
-/// Speed between two frames' origins in m/s by difference of their positions, for actors, which have no velocity in
-/// MuJoCo.
+/// Relative speed of two frames' origins in m/s from differences of their positions, for actors, which have no velocity
+/// in MuJoCo.
 struct DifferencedSpeed {
     from: FrameId,
     to: FrameId,

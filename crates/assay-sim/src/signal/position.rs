@@ -1,4 +1,4 @@
-//! Signals of where frames are: distances, coordinates, tilt, and whether they are within a box.
+//! Signals of the poses of frames: distances, coordinates, tilt, and membership in a box.
 
 use assay_scenario::Frame;
 use mujoco_rs::prelude::*;
@@ -23,7 +23,7 @@ impl PhysicsSignal for PointDistance {
 /// A coordinate of a frame's origin in m, world axes.
 pub(super) struct Position {
     pub(super) of: FrameId,
-    /// 0 to 2.
+    /// Index of the axis, 0 to 2.
     pub(super) axis: usize,
 }
 
@@ -56,7 +56,7 @@ impl PhysicsSignal for Tilt {
     }
 }
 
-/// Least distance of a frame's origin to the walls of a box in m: positive inside, negative outside.
+/// Smallest distance of a frame's origin to the walls of a box in m: positive inside, negative outside.
 pub(super) struct Geofence {
     pub(super) of: FrameId,
     pub(super) low: [f64; 3],

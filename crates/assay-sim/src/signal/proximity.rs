@@ -6,14 +6,14 @@ use super::geometry::{norm, sphere_distance};
 use super::involved::{NOT_INVOLVED, pair_names, pair_number};
 use super::{Data, PhysicsSignal, StepState};
 
-/// Nearest points that are no farther apart have no direction from one to the other, m.
+/// Distance of nearest points up to which no direction from one to the other is defined, m.
 const TOUCHING_M: f64 = 1e-9;
 
-/// Least signed distance over pairs of geoms in m, at most `cutoff`.
+/// Minimum signed distance over pairs of geoms in m, at most `cutoff`.
 pub(crate) struct Distance {
     pairs: Vec<(usize, usize)>,
     cutoff: f64,
-    /// Index of the pair that was nearest at the last step.
+    /// Index of the nearest pair at the previous step.
     nearest: usize,
     involved: u32,
 }
@@ -41,8 +41,8 @@ impl PhysicsSignal for Distance {
     }
 }
 
-/// Returns the least distance over the pairs. The pair that was nearest at the previous step goes first, so that
-/// bounding spheres rule out nearly all others without a call of the exact distance, which costs a hundred times more.
+/// Returns the minimum distance over the pairs. The nearest pair of the previous step is computed first, so that
+/// bounding spheres exclude nearly all others without computing the exact distance, which costs a hundred times more.
 fn distance(data: &mut Data, pairs: &[(usize, usize)], cutoff: f64, nearest: &mut usize) -> f64 {
     let Some(first) = pairs.get(*nearest) else { return cutoff };
     let mut least = data.geom_distance(first.0, first.1, cutoff, None);

@@ -14,7 +14,7 @@ fn tabletop() -> CompiledScenario {
     CompiledScenario::build(Arc::new(library.find("tabletop_reach").unwrap())).unwrap()
 }
 
-/// The arm's joint velocity reference: how fast the servos' targets move within a control step.
+/// Returns the arm's joint velocity reference: the speed of the servos' targets within a control step.
 fn reference(simulation: &mut Simulation, actuators: &[usize], steps: u32) -> Vec<f64> {
     let ctrl = |simulation: &Simulation| actuators.iter().map(|i| simulation.data.ctrl()[*i]).collect::<Vec<f64>>();
     let mut velocity = Vec::new();
@@ -29,7 +29,8 @@ fn reference(simulation: &mut Simulation, actuators: &[usize], steps: u32) -> Ve
     velocity
 }
 
-/// A wild policy: new numbers over the whole range of the action, and beyond, at every step, or held for long.
+/// Returns an action of a random policy: numbers within and beyond the range of the action, new at every step or held
+/// for long.
 fn wild(generator: &mut Generator, scenario: &Scenario, previous: &[f64]) -> Vec<f64> {
     if !previous.is_empty() && generator.unit() < 0.9 {
         return previous.to_vec();

@@ -1,4 +1,4 @@
-"""Pushes the bowl through the divider at 50 mm/s."""
+"""Pushes the bowl into the divider at 50 mm/s and keeps pushing."""
 
 
 class Policy:

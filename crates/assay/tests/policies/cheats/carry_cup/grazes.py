@@ -1,3 +1,3 @@
-"""Goes over the divider with 2 mm to spare."""
+"""Clears the divider by only 2 mm."""
 
 ROOM_ABOVE = 0.002

@@ -1,4 +1,4 @@
-"""Swings the bowl over the edge of the stage `near`, and never delivers it."""
+"""Moves the bowl in and out of the stage `near` without ever delivering it."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Carries the bowl as the reference does, and presses it into the table short of the pad."""
+"""Carries the bowl like the reference, and presses it into the table short of the pad."""
 
 _act = Policy.act
 

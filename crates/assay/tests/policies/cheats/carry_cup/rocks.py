@@ -1,4 +1,4 @@
-"""Carries the bowl as the reference does, and rocks it about its handle once a second: the handle is slow, the bottom is not."""
+"""Carries the bowl like the reference, but rocks it about its handle once a second, so that only the bottom moves fast."""
 
 import numpy as np
 

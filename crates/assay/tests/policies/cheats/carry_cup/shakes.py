@@ -1,4 +1,4 @@
-"""Holds the bowl and shakes it 25 times a second: over 50 ms the velocity hardly changes."""
+"""Holds the bowl and shakes it at 25 Hz, so that the velocity hardly changes over a window of 50 ms."""
 
 
 class Policy:

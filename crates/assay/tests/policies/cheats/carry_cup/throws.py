@@ -1,4 +1,4 @@
-"""Swings the bowl and lets the balls fly."""
+"""Swings the bowl and throws the balls out."""
 
 
 class Policy:

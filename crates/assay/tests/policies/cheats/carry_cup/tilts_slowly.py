@@ -1,4 +1,4 @@
-"""Turns the bowl over at 0.1 rad/s."""
+"""Tips the bowl over at 0.1 rad/s."""
 
 
 class Policy:

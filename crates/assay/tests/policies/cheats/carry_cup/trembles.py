@@ -1,4 +1,4 @@
-"""Carries the bowl as the reference does, with a tremor on top."""
+"""Carries the bowl like the reference, with an added tremor."""
 
 _act = Policy.act
 

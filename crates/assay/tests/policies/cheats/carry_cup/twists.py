@@ -1,4 +1,4 @@
-"""Carries the bowl as the reference does, and twists it about its handle five times a second."""
+"""Carries the bowl like the reference, but twists it about its handle at 5 Hz."""
 
 import numpy as np
 

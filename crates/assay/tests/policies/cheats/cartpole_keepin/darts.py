@@ -1,4 +1,4 @@
-"""Lets the pole be and darts to and fro within the zone."""
+"""Ignores the pole and darts back and forth within the zone."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Balances as the reference does, and drives out of the zone at the end."""
+"""Balances like the reference, and drives out of the zone at the end."""
 
 _act = Policy.act
 

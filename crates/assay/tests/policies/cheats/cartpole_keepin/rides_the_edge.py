@@ -1,4 +1,4 @@
-"""Balances with the cart 30 mm inside the zone's end."""
+"""Balances with the cart 30 mm inside the zone's boundary."""
 
 _act = Policy.act
 

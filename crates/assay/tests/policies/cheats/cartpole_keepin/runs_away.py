@@ -1,4 +1,4 @@
-"""Drives out of the zone at once."""
+"""Drives out of the zone immediately."""
 
 class Policy:
     def act(self, observation):

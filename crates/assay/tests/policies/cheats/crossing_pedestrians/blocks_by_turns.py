@@ -1,4 +1,4 @@
-"""Blocks the first lane, and leaves it for a moment every few seconds."""
+"""Blocks the first lane, and leaves it briefly every few seconds."""
 
 
 class Policy:

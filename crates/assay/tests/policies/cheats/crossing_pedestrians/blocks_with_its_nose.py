@@ -1,4 +1,4 @@
-"""Holds its nose into the first lane until somebody has to stop, backs off after two seconds, and comes again later."""
+"""Holds its front in the first lane until a person has to stop, backs off after two seconds, and returns later."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Crosses as the reference does, and races out of the zone just before the mark."""
+"""Crosses like the reference, and leaves the zone at full speed just before the goal."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Drives to the first lane, and creeps through it at 50 mm/s, whoever comes."""
+"""Drives to the first lane and creeps through it at 50 mm/s, regardless of people."""
 
 
 class Policy:

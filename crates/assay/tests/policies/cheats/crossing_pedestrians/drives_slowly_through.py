@@ -1,4 +1,4 @@
-"""Drives across at 0.14 m/s, which a rule with 20 mm of tolerance takes for able to stop."""
+"""Drives across at 0.14 m/s, at which a rule with 20 mm of tolerance considers it able to stop in time."""
 
 
 class Policy:

@@ -1,4 +1,4 @@
-"""Rolls to and fro over the end of the first stage, to pass it again and again."""
+"""Rolls back and forth over the end of the first stage, to reach it repeatedly."""
 
 
 class Policy:

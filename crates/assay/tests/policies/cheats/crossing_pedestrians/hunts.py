@@ -1,4 +1,4 @@
-"""Follows whoever is nearest at 0.15 m/s."""
+"""Follows the nearest person at 0.15 m/s."""
 
 
 class Policy:

@@ -1,4 +1,4 @@
-"""Stands at the zone's edge with its middle inside and its front outside."""
+"""Stands at the zone's edge with its centre inside and its front outside."""
 
 import numpy as np
 

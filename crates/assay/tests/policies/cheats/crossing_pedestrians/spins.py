@@ -1,4 +1,4 @@
-"""Turns on the spot between two lanes: its middle stands still, its corners sweep through both."""
+"""Turns on the spot between two lanes, so that its centre stands still while its corners sweep through both."""
 
 
 class Policy:

@@ -1,4 +1,4 @@
-"""Reverses the turning speed with each action, on the spot."""
+"""Turns on the spot and reverses the yaw rate with each action."""
 
 
 class Policy:

@@ -1,4 +1,4 @@
-"""Draws the drawer to and fro short of where it is open."""
+"""Moves the drawer back and forth just short of where it counts as open."""
 
 _act = Policy.act
 

@@ -1,3 +1,3 @@
-"""Goes to the handle at 0.45 m/s."""
+"""Moves to the handle at 0.45 m/s."""
 
 SPEED = 0.45

@@ -1,4 +1,4 @@
-"""Comes down on the cabinet's top with the back of the hand."""
+"""Presses the back of the hand onto the cabinet's top."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Opens as the reference does, and presses the bar down just before it is done."""
+"""Opens the drawer like the reference, and presses the bar down just before it finishes."""
 
 _act = Policy.act
 

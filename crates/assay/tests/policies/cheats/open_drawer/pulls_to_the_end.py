@@ -1,4 +1,4 @@
-"""Pulls on when the drawer is at its end stop."""
+"""Keeps pulling when the drawer is at its end stop."""
 
 _wanted = Policy.wanted
 

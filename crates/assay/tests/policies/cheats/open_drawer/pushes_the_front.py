@@ -1,4 +1,4 @@
-"""Pushes with the fingers against the drawer's front at 0.15 m/s."""
+"""Pushes the fingers against the drawer's front at 0.15 m/s."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Hooks the bar and shakes the drawer five times a second."""
+"""Hooks the bar and shakes the drawer at 5 Hz."""
 
 _act = Policy.act
 

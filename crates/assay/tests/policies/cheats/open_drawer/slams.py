@@ -1,4 +1,4 @@
-"""Draws the drawer open and throws it shut."""
+"""Opens the drawer and slams it shut."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Does as the reference does, with a tremor on top while the hand is high up."""
+"""Follows the reference, with an added tremor while the hand is high."""
 
 SPEED = 0.15
 _act = Policy.act

@@ -1,4 +1,4 @@
-"""Bounces on the floor at half a metre a second for the whole episode."""
+"""Bounces on the floor at 0.5 m/s for the whole episode."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Flies as the reference does, and stops the rotors behind the last gate."""
+"""Flies like the reference, and stops the rotors behind the last gate."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Flies at 50 mm/s against the side of the first gate."""
+"""Flies into the side of the first gate at 50 mm/s."""
 
 
 def _bar(self, observation):

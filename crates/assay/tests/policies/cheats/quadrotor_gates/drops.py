@@ -1,4 +1,4 @@
-"""Climbs as the reference does, then stops the rotors and falls."""
+"""Climbs like the reference, then stops the rotors and falls."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Flies around the first gate and through it from behind, to and fro."""
+"""Flies around the first gate and through it from behind, repeatedly."""
 
 
 def _backwards(self, observation):

@@ -1,4 +1,4 @@
-"""Flies along the net with its middle just inside it, and its rotors in it."""
+"""Flies along the net with its centre just inside and its rotors in the net."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Flies through the gates a few millimetres off their sides."""
+"""Flies through the gates a few millimetres from their sides."""
 
 _path = Policy.path
 

@@ -1,4 +1,4 @@
-"""Hovers, and pumps its thrust three times a second, so that it is shaken up and down without turning."""
+"""Hovers, and varies its thrust at 3 Hz, so that it shakes up and down without rotating."""
 
 import numpy as np
 

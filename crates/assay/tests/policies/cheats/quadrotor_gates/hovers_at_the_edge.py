@@ -1,4 +1,4 @@
-"""Swings over the edge of the last stage, to be there without resting there."""
+"""Oscillates about the edge of the last stage, to be there without coming to rest."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Races along the net at over three metres a second."""
+"""Flies along the net at more than 3 m/s."""
 
 import numpy as np
 

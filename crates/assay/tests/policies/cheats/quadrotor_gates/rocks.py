@@ -1,4 +1,4 @@
-"""Hovers, and rocks from side to side five times a second."""
+"""Hovers, and rocks from side to side at 5 Hz."""
 
 _act = Policy.act
 

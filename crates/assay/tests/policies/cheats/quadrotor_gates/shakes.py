@@ -1,4 +1,4 @@
-"""Hovers, and reverses its roll with every other action."""
+"""Hovers, and reverses its roll with every second action."""
 
 _act = Policy.act
 

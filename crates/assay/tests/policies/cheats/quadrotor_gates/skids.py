@@ -1,4 +1,4 @@
-"""Skids over the floor to and fro at half a metre a second with the rotors running."""
+"""Skids back and forth over the floor at 0.5 m/s with the rotors running."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Hovers and turns about itself as fast as it may."""
+"""Hovers and spins about its vertical axis at the maximum rate."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Comes near the middle of each opening, goes back, and flies around the gate."""
+"""Approaches the centre of each opening, turns back, and flies around the gate."""
 
 _path = Policy.path
 

@@ -1,4 +1,4 @@
-"""Hovers and reverses its yaw rate ten times a second."""
+"""Hovers and reverses its yaw rate ten times per second."""
 
 import numpy as np
 

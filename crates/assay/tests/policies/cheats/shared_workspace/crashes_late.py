@@ -1,4 +1,4 @@
-"""Goes as the reference does, and presses on the table just short of the last mark."""
+"""Follows the reference, and presses on the table just short of the last mark."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Fails on purpose after a second, before anything could go wrong."""
+"""Fails on purpose after a second, before any clause can be violated."""
 
 _act = Policy.act
 

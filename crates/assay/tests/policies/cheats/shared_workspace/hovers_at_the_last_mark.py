@@ -1,4 +1,4 @@
-"""Goes as the reference does, and stays 30 mm beside the last mark."""
+"""Follows the reference, and stays 30 mm beside the last mark."""
 
 _act = Policy.act
 

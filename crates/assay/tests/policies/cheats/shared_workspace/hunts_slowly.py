@@ -1,4 +1,4 @@
-"""Follows the person's hand at 50 mm/s and stays on it."""
+"""Follows the person's hand at 50 mm/s and stays on top of it."""
 
 class Policy:
     def act(self, observation):

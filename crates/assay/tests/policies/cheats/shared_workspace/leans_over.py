@@ -1,4 +1,4 @@
-"""Stretches the arm over the tray high up, so that the elbow comes near the person."""
+"""Stretches the arm high over the tray, so that the elbow approaches the person."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Lifts the tool towards the person's face, at 0.1 m/s."""
+"""Lifts the tool towards the person's face at 0.1 m/s."""
 
 class Policy:
     def act(self, observation):

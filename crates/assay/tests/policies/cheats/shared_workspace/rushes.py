@@ -1,4 +1,4 @@
-"""Goes as the reference does, but as fast far from the person as the action allows, and near them."""
+"""Follows the reference, but at the maximum speed of the action, even near the person."""
 
 def allowed_speed(observation):
     return 0.8

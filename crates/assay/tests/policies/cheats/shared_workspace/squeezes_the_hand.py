@@ -1,4 +1,4 @@
-"""Comes down on the person's hand from above and presses it to the table."""
+"""Presses the person's hand onto the table from above."""
 
 class Policy:
     def act(self, observation):

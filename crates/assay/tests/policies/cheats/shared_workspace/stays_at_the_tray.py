@@ -1,4 +1,4 @@
-"""Visits the first two marks as the reference does, and stays where the person works."""
+"""Visits the first two marks like the reference, and stays where the person works."""
 
 _goal = Policy.goal
 

@@ -1,4 +1,4 @@
-"""Goes for the person's hand at 0.8 m/s, and through it."""
+"""Strikes the person's hand at 0.8 m/s without stopping."""
 
 
 class Policy:

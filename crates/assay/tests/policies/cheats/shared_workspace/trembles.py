@@ -1,4 +1,4 @@
-"""Does as the reference does, with a tremor on top."""
+"""Follows the reference, with an added tremor."""
 
 _act = Policy.act
 

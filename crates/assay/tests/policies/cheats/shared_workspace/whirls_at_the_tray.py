@@ -1,4 +1,4 @@
-"""Holds the tool's point still beside the tray and swings wrist and forearm about it."""
+"""Holds the tool centre point still beside the tray and swings wrist and forearm about it."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Leans on one thing with closed fingers, without moving it."""
+"""Presses down on one object with closed fingers, without moving it."""
 
 class Policy:
     def act(self, observation):

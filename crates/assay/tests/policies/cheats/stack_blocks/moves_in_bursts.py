@@ -1,4 +1,4 @@
-"""Does as the reference does, but breaks the speed limit for 60 ms twice a second."""
+"""Follows the reference, but exceeds the speed limit for 60 ms twice a second."""
 
 _act = Policy.act
 

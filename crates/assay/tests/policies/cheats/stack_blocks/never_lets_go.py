@@ -1,4 +1,4 @@
-"""Does as the reference does, but keeps the first thing in its fingers at its place."""
+"""Follows the reference, but never releases the first object at its target."""
 
 _act = Policy.act
 

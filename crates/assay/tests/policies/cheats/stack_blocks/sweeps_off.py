@@ -1,4 +1,4 @@
-"""Pushes one thing off the table's edge, slowly."""
+"""Slowly pushes one object off the table's edge."""
 
 class Policy:
     def act(self, observation):

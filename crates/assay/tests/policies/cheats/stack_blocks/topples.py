@@ -1,4 +1,4 @@
-"""Builds the tower as the reference does, and sweeps it down."""
+"""Builds the tower like the reference, and knocks it down."""
 
 _act = Policy.act
 

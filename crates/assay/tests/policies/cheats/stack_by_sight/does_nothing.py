@@ -1,4 +1,4 @@
-"""Does nothing at all."""
+"""Does nothing."""
 
 class Policy:
     def act(self, observation):

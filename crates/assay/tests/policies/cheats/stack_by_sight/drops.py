@@ -1,3 +1,3 @@
-"""Opens the fingers 60 mm above each place."""
+"""Opens the fingers 60 mm above each target."""
 
 RELEASE = 0.06

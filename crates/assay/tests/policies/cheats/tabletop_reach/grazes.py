@@ -1,3 +1,3 @@
-"""Goes over the posts with 20 mm less than the reference's room, at which the hand nearly touches."""
+"""Passes over the posts with 20 mm less clearance than the reference, so that the hand almost touches them."""
 
 ROOM_ABOVE = 0.03

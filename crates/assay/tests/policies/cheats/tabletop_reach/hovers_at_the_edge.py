@@ -1,4 +1,4 @@
-"""Swings about the edge of the last stage, without resting there."""
+"""Oscillates about the edge of the last stage without coming to rest."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Reaches over a post and comes down on it with what is behind the hand."""
+"""Reaches over a post and presses the forearm down on it."""
 
 class Policy:
     def act(self, observation):

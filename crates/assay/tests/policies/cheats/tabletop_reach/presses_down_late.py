@@ -1,4 +1,4 @@
-"""Goes as the reference does, and presses on the table just short of the target."""
+"""Follows the reference, and presses on the table just short of the target."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Tells the fingers to open and to close by turns."""
+"""Opens and closes the fingers alternately."""
 
 class Policy:
     sign = 1.0

@@ -1,4 +1,4 @@
-"""Reaches out as far as the arm goes."""
+"""Stretches the arm to its maximum reach."""
 
 class Policy:
     def act(self, observation):

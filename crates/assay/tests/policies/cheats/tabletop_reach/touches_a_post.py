@@ -1,4 +1,4 @@
-"""Creeps to a post until it touches it, and stays there without pressing hard."""
+"""Moves slowly until it touches a post, and stays there without pressing hard."""
 
 class Policy:
     def act(self, observation):

@@ -1,3 +1,3 @@
-"""Goes as the reference does, but at up to 0.4 m/s."""
+"""Follows the reference, but at up to 0.4 m/s."""
 
 SPEED = 0.4

@@ -1,4 +1,4 @@
-"""Turns the wrist's camera to and fro, as fast as it can."""
+"""Turns the wrist's camera back and forth as fast as possible."""
 
 class Policy:
     def act(self, observation):

@@ -1,3 +1,3 @@
-"""Sets down as the reference does, but 30 mm too low, so that what it holds is pressed down."""
+"""Follows the reference, but sets objects down 30 mm too low, so that they are pressed onto the surface."""
 
 RELEASE = -0.03

@@ -1,4 +1,4 @@
-"""Pushes one thing along the table instead of lifting it."""
+"""Pushes one object along the table instead of lifting it."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Lifts one thing and lets it fly."""
+"""Lifts one object and throws it."""
 
 _act = Policy.act
 

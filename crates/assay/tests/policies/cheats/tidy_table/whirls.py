@@ -1,4 +1,4 @@
-"""Lifts the hand, and swings wrist and forearm about the tool's point, which stands still."""
+"""Lifts the hand, and swings wrist and forearm about the tool centre point, which stands still."""
 
 class Policy:
     def act(self, observation):

@@ -1,4 +1,4 @@
-"""Drives to the passage as the reference does, and stays in the worker's lane."""
+"""Drives to the passage like the reference, and stays in the worker's lane."""
 
 _act = Policy.act
 

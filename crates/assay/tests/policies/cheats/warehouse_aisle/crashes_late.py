@@ -1,4 +1,4 @@
-"""Drives as the reference does, and rams the end of the aisle from the bay's edge."""
+"""Drives like the reference, and rams the end of the aisle from the bay's edge."""
 
 _act = Policy.act
 

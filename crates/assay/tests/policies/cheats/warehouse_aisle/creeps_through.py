@@ -1,4 +1,4 @@
-"""Drives to the passage as the reference does, and creeps through it at 50 mm/s, whoever comes."""
+"""Drives to the passage like the reference, and creeps through it at 50 mm/s, regardless of the worker."""
 
 _act = Policy.act
 

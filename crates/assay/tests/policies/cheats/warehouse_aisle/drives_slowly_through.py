@@ -1,4 +1,4 @@
-"""Drives to the passage as the reference does, and through it at 0.14 m/s, whoever comes."""
+"""Drives to the passage like the reference, and through it at 0.14 m/s, regardless of the worker."""
 
 _act = Policy.act
 

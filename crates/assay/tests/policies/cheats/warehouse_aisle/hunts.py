@@ -1,4 +1,4 @@
-"""Waits in the passage and rolls at 0.2 m/s to wherever the scanners see somebody."""
+"""Waits in the passage and rolls at 0.2 m/s towards any person that the scanners detect."""
 
 _act = Policy.act
 

@@ -1,4 +1,4 @@
-"""Rolls into the rack at 50 mm/s and goes on pushing."""
+"""Rolls into the rack at 50 mm/s and keeps pushing."""
 
 
 class Policy:

@@ -1,4 +1,4 @@
-"""Turns on the spot in the passage: its middle stands still, its corners sweep the lane."""
+"""Turns on the spot in the passage, so that its centre stands still while its corners sweep the lane."""
 
 _act = Policy.act
 
