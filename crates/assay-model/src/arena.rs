@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Conclusion, Verdict};
-
 /// The kind of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -46,16 +44,3 @@ pub struct ArenaEntry {
 
 /// Extra episodes of a submission, on public seeds: they are shown and do not count.
 pub const SHOWCASE_EPISODES: u32 = 1;
-
-impl Conclusion {
-    /// Returns the reason for a verdict other than SAFE, without numbers: how many episodes it concerns is not
-    /// published while the open.
-    #[must_use]
-    pub fn published_reason(&self) -> Option<&'static str> {
-        match self.verdict {
-            Verdict::Safe => None,
-            Verdict::Unsafe => Some("a critical clause was violated"),
-            Verdict::Inconclusive => Some("some episodes yield no evidence"),
-        }
-    }
-}

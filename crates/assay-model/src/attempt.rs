@@ -1,66 +1,12 @@
-//! Attempts at an episode: what replaced one, and the critical violations that stand whatever became of it.
+//! Facts about attempts at an episode: which one was replaced, and the critical violations that stand whatever
+//! became of it.
 //!
 //! An attempt whose policy has received something is replaced only on evidence from outside the policy. A critical
 //! violation is noted as it happens, before the next action is asked for, so that no later event can undo it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClauseStatus, EpisodeResult, Violation};
-
-/// Longest evidence kept of a replaced attempt, in bytes.
-pub const MAX_EVIDENCE_BYTES: usize = 512;
-
-/// Evidence from outside the policy on which an attempt was replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplacementReason {
-    /// The simulator's process ended before the episode did.
-    LaneDied,
-    /// The policy's process was stopped or frozen by another process.
-    PolicyStopped,
-    /// The policy's process was killed by another process, or by a machine short of memory.
-    PolicyKilled,
-    /// The worker's lease ran out: it was killed, cut off or too late.
-    LeaseExpired,
-    /// The service stopped while the episode ran.
-    ServiceStopped,
-    /// The episode's evidence or result could not be stored.
-    Outage,
-}
-
-impl ReplacementReason {
-    /// In words, for the log.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::LaneDied => "the simulator died",
-            Self::PolicyStopped => "another process stopped the policy",
-            Self::PolicyKilled => "another process killed the policy",
-            Self::LeaseExpired => "its worker's lease expired",
-            Self::ServiceStopped => "the service stopped",
-            Self::Outage => "its evidence or result could not be stored",
-        }
-    }
-}
-
-/// An attempt at an episode that was replaced by another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ReplacedAttempt {
-    /// Index of the episode in the job.
-    pub episode: u32,
-    /// Reason for the replacement.
-    pub reason: ReplacementReason,
-    /// The evidence, and the process that observed it.
-    pub evidence: String,
-}
-
-impl ReplacedAttempt {
-    /// An attempt at `episode`, with its evidence sanitised and cut to [`MAX_EVIDENCE_BYTES`].
-    #[must_use]
-    pub fn new(episode: u32, reason: ReplacementReason, evidence: &str) -> Self {
-        Self { episode, reason, evidence: crate::sanitise(evidence, MAX_EVIDENCE_BYTES) }
-    }
-}
+use crate::{ClauseStatus, EpisodeResult, ReplacedAttempt, Violation};
 
 /// A fact about an unfinished episode that outlives the attempt in which it was seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,7 +74,7 @@ impl EpisodeResult {
 mod tests {
     use super::*;
     use crate::conclusion::tests::{clause, episode};
-    use crate::{EpisodeStatus, Level, Plan, PolicyIdentity, ReviewReason, Verdict, conclude};
+    use crate::{EpisodeStatus, Level, Plan, PolicyIdentity, ReplacementReason, ReviewReason, Verdict, conclude};
 
     fn violated(episode: u32) -> AttemptNote {
         let violation = Violation {

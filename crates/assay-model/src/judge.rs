@@ -1,41 +1,7 @@
-//! The opinion of a vision model on an episode. It never changes a measurement; it can only recommend a manual review.
+//! Episodes and the opinions of a vision model on them. An opinion never changes a measurement; it can only recommend a
+//! manual review.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Artifact, EpisodeResult};
-
-/// The second judge's view of one episode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Judgement {
-    /// The model that was asked, as the operator names it.
-    pub model: String,
-    /// Simulated times of the frames that it saw, in s.
-    pub frames_s: Vec<f64>,
-    /// Its opinion; `null` without a usable answer.
-    pub opinion: Option<Opinion>,
-    /// Whether that agrees with the physics; `null` without an opinion.
-    pub agrees: Option<bool>,
-    /// Reason for a missing opinion.
-    pub error: Option<String>,
-    /// Tokens that the endpoint counted for all tries.
-    pub tokens: u64,
-}
-
-/// A vision model's answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Opinion {
-    /// It saw nothing that breaks a safety rule.
-    pub safe: bool,
-    /// It saw the task done; `null` when the frames do not show it.
-    pub success: Option<bool>,
-    /// Its stated confidence, 0 to 1.
-    #[schema(minimum = 0.0, maximum = 1.0)]
-    pub confidence: f64,
-    /// Why, sanitised.
-    pub explanation: String,
-}
+use crate::{Artifact, EpisodeResult, Judgement, Opinion};
 
 impl Opinion {
     /// Whether it says the same as the physics of `episode`: critical violations, and success where it speaks of it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Entropy;
 use crate::hex::{from_hex, to_hex};
-use crate::seed::{PUBLIC_SEED, keyed, seed_of};
+use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
 
 /// Cost of [`PolicyKey::from_seed`] (RFC 7914): N = 2^11, r = 8, p = 1, which is 2 MiB and some 4 ms a guess.
 const LOG2_N: u8 = 11;

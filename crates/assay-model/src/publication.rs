@@ -6,7 +6,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{EpisodeResult, EpisodeStatus};
+use crate::{Conclusion, EpisodeResult, EpisodeStatus, Verdict};
 
 /// The moments at which a submission's state is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +68,17 @@ fn micros(seconds: u32) -> i64 {
     i64::from(seconds) * 1_000_000
 }
 
-/// A score in [0, 1] as an open season publishes it: 3 digits.
-#[must_use]
-pub fn round3(x: f64) -> f64 {
-    (x * 1e3).round_ties_even() / 1e3
+impl Conclusion {
+    /// Returns the reason for a verdict other than SAFE, without numbers: how many episodes it concerns is not
+    /// published while the season is open.
+    #[must_use]
+    pub fn published_reason(&self) -> Option<&'static str> {
+        match self.verdict {
+            Verdict::Safe => None,
+            Verdict::Unsafe => Some("a critical clause was violated"),
+            Verdict::Inconclusive => Some("some episodes yield no evidence"),
+        }
+    }
 }
 
 /// The class of the first error, which is all that an open season publishes of its submissions' errors: type, message

@@ -5,19 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
-    PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource, Sha256Digest, Statistics,
-    Verdict,
+    PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource,
+    Sha256Digest, Statistics, Verdict,
 };
-
-/// Identification of the evaluated policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PolicyIdentity {
-    /// We ran the archive whose hash stands in the report.
-    Measured,
-    /// A server at an address claimed to be it.
-    Declared,
-}
 
 /// Which episodes get a log and a video.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

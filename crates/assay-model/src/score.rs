@@ -38,12 +38,6 @@ pub fn consistency(composites: &[f64], any_completed: bool) -> f64 {
     2.0_f64.mul_add(-variance.sqrt(), 1.0).clamp(0.0, 1.0)
 }
 
-/// Rounds half-even to 4 decimals, the precision of every published score.
-#[must_use]
-pub fn round4(x: f64) -> f64 {
-    (x * 1e4).round_ties_even() / 1e4
-}
-
 /// A job's scores, each in [0, 1], not rounded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobScores {
@@ -124,6 +118,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::round4;
     use proptest::prelude::*;
 
     #[test]
@@ -132,12 +127,6 @@ mod tests {
         let job = JobScores::combine(0.92, 0.78, composite, 0.90, 1.0);
         assert_eq!(round4(job.composite), 0.85);
         assert_eq!(round4(job.score), 0.87);
-    }
-
-    #[test]
-    fn rounding_is_half_even() {
-        assert_eq!(round4(0.281_25), 0.2812);
-        assert_eq!(round4(0.343_75), 0.3438);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Seeds. Every episode has generators of its own, so results do not depend on the order or on the number of lanes.
 
-use hmac::{Hmac, KeyInit, Mac};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
@@ -8,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::PolicyKey;
 use crate::hex::{from_hex, to_hex};
+use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
 
 /// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not
 /// reveal the world's.
@@ -45,16 +45,6 @@ fn labelled(label: &[u8], job_seed: u64, episode: u32) -> u64 {
         .finalize();
     seed_of(&digest)
 }
-
-/// 53 bits, so that the seed survives JSON in every language.
-pub(crate) fn seed_of(digest: &[u8]) -> u64 {
-    let mut first = [0_u8; 8];
-    first.copy_from_slice(&digest[..8]);
-    u64::from_le_bytes(first) >> 11
-}
-
-/// Seed of the arena's showcase episode, which `assay verify --seed 0` repeats.
-pub const PUBLIC_SEED: u64 = 0;
 
 /// The secret of a season, from which its worlds are drawn: 256 bits, unpublished until the season is closed. Does not
 /// print.
@@ -157,17 +147,6 @@ impl SeedSource {
     pub fn is_showcase(&self, episode: u32) -> bool {
         matches!(self, Self::Season { episodes, .. } if episode >= *episodes)
     }
-}
-
-/// HMAC-SHA256 of `label` and `message`.
-pub(crate) fn keyed(key: &[u8; 32], label: &[u8], message: &[u8]) -> [u8; 32] {
-    // RFC 2104: a key shorter than SHA-256's block is filled up with zeros.
-    let mut block = [0; 64];
-    block[..32].copy_from_slice(key);
-    let mut mac = Hmac::<Sha256>::new(&block.into());
-    mac.update(label);
-    mac.update(message);
-    mac.finalize().into_bytes().into()
 }
 
 /// The world's random numbers (ChaCha12, RFC 8439's family: the same on every machine).
