@@ -19,6 +19,7 @@
 //! To start reading: [`Records`], then [`Claim`] and [`Fence`].
 
 mod blobs;
+mod caps;
 mod community;
 mod conclusions;
 mod disk_full;
@@ -54,6 +55,7 @@ pub mod testing;
 mod webhooks;
 
 pub use blobs::{BlobError, Blobs};
+pub use caps::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
     NewVersion, PublishOutcome, PublishingFailures,
@@ -77,7 +79,7 @@ pub use pack::PackError;
 pub use policy_server_credentials::{PolicyServerCredentials, PolicyServerCredentialsStore};
 pub use queue::{Queue, Work};
 pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
-pub use quotas::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota, QuotaRecords};
+pub use quotas::QuotaRecords;
 pub use records::Records;
 pub use recovery::{ReconcileSummary, RecoveryRecords};
 pub use removals::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};

@@ -1,6 +1,6 @@
 //! The activity formula, which is positive where the main formula was exercised at all (see
 //! `TraceEvaluation::vacuous`).
-use super::{Lowering, NodeForm, meaning};
+use super::lowering::{Lowering, NodeForm, meaning};
 use crate::error::BindError;
 use crate::fold::Fold;
 use crate::plan::{Op, OpId, Steps};

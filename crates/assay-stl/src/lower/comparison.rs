@@ -1,5 +1,5 @@
 //! Lowering of comparisons and arithmetic to flat programs.
-use super::{Lowering, NodeForm};
+use super::lowering::{Lowering, NodeForm};
 use crate::error::BindError;
 use crate::plan::{AggregateSource, DerivedColumn, Op, OpId};
 use crate::predicate::{Instruction, Predicate, Semantics};

@@ -1,5 +1,5 @@
 //! Conversion of time bounds in seconds to windows in samples.
-use super::Lowering;
+use super::lowering::Lowering;
 use crate::error::BindError;
 use crate::limits::{MAX_HORIZON_STEPS, STEP_TOLERANCE, STEP_TOLERANCE_STEPS};
 use crate::plan::Steps;

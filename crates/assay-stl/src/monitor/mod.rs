@@ -8,6 +8,7 @@
 //! it at the end.
 mod nest;
 mod outer;
+mod running_bounds;
 mod sliding;
 mod stream;
 
@@ -19,19 +20,7 @@ use crate::fold::Fold;
 use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 use crate::predicate::Predicate;
 use outer::OuterMonitor;
-
-/// The bounds on the robustness that the samples so far imply.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunningBounds {
-    /// Lower bound over all continuations; at least 0 means certainly satisfied.
-    pub lower: f64,
-    /// Upper bound over all continuations; below 0 means certainly violated.
-    pub upper: f64,
-}
-
-impl RunningBounds {
-    pub(crate) const OPEN: Self = Self { lower: f64::NEG_INFINITY, upper: f64::INFINITY };
-}
+pub use running_bounds::RunningBounds;
 
 /// A streaming evaluator of a formula. Clone it to try a continuation.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 //! emits.
 use std::collections::HashMap;
 
-use super::RunningBounds;
 use super::nest::Nest;
+use super::running_bounds::RunningBounds;
 use super::stream::{NodeId, StepInput, Stream};
 use crate::evaluation::{TraceEnd, TraceEvaluation};
 use crate::fold::Fold;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::failure::SqlResult;
 use super::row::{change, first, micros, value};
 use super::{SqliteRecords, publication};
-use crate::quotas::day;
+use crate::caps::day;
 use crate::{AccountUsage, JobDemand, NewJob, QuotaRecords, StoreError};
 
 #[async_trait]
