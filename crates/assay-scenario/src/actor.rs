@@ -6,7 +6,7 @@ use assay_model::Generator;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::draw::evaluate;
+use crate::expression::evaluate;
 use crate::{DrawError, Scalar};
 
 /// Most legs of a drawn track.

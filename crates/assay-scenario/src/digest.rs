@@ -1,6 +1,5 @@
 //! The digest of a scenario: what exactly was run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use assay_model::{Sha256Digest, Sha256Writer};
 
 use crate::Robot;
+use crate::scenario::robot_folders;
 
 /// Deepest folder that is followed.
 const MAX_DEPTH: usize = 8;
@@ -28,11 +28,6 @@ pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<Sha256Digest> {
         add_folder(&mut hash, &format!("robots/{id}"), folder)?;
     }
     Ok(hash.finish())
-}
-
-/// The folder of each model that the robots are of, by its id.
-pub(crate) fn robot_folders(robots: &[Robot]) -> BTreeMap<&str, &Path> {
-    robots.iter().map(|robot| (robot.model.id.as_str(), robot.folder.as_path())).collect()
 }
 
 /// The files of a scenario's or robot's folder, sorted, relative to it.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::draw::is_range;
+use crate::range::is_range;
 
 /// Something that happens to the world and that the policy has to stand. The closed list.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

@@ -1,12 +1,10 @@
 //! The random draws of an episode: a pure function of the scenario and the world's seed.
 
 use assay_model::Generator;
-use assay_stl::{BoundFormula, Formula};
 
-use crate::{Distribution, Placement, Push, Scalar, Scenario, Target, Track};
-
-/// Tries for a placement before it is called impossible.
-const MAX_TRIES: usize = 10_000;
+use crate::draw_error::MAX_TRIES;
+use crate::expression::evaluate;
+use crate::{Distribution, DrawError, Placement, Push, Scenario, Target, Track};
 
 /// An episode's parameters and what they set.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,40 +26,6 @@ pub struct Setting {
     pub target: Target,
     /// The number.
     pub value: f64,
-}
-
-/// A draw that can't be made.
-#[derive(Debug, thiserror::Error)]
-pub enum DrawError {
-    /// The region is too small for its bodies.
-    #[error("placement: no free place for {body:?} after {MAX_TRIES} tries; widen x and y or lower spacing")]
-    Crowded {
-        /// The body that found no place.
-        body: String,
-    },
-    /// An actor that would have to move backwards in time.
-    #[error("actor: {body}: its {what} came out as {value}; draw it from a range above 0")]
-    Motion {
-        /// Its body.
-        body: String,
-        /// The number that is wrong.
-        what: &'static str,
-        /// The drawn value.
-        value: f64,
-    },
-    /// A `[[set]]` value that is no number.
-    #[error("set: {expression:?}: {problem}")]
-    Expression {
-        /// As written.
-        expression: String,
-        /// The problem.
-        problem: String,
-    },
-}
-
-/// Whether numbers can be drawn evenly from `low` to `high`: both are numbers, in order, and so is their difference.
-pub(crate) fn is_range([low, high]: [f64; 2]) -> bool {
-    low <= high && (high - low).is_finite()
 }
 
 /// Draws the world of an episode.
@@ -133,33 +97,4 @@ fn place(
         }
     }
     Ok(())
-}
-
-pub(crate) fn evaluate(value: &Scalar, parameters: &[(String, f64)]) -> Result<f64, DrawError> {
-    let expression = match value {
-        Scalar::Number(number) => return Ok(*number),
-        Scalar::Expression(expression) => expression,
-    };
-    let fail = |problem: String| DrawError::Expression { expression: expression.clone(), problem };
-    let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let values: Vec<f64> = parameters.iter().map(|(_, value)| *value).collect();
-    let number = arithmetic(expression, &names).map_err(&fail)?.at(&values).unwrap_or(f64::NAN);
-    if number.is_finite() { Ok(number) } else { Err(fail(format!("gives {number}"))) }
-}
-
-/// Arithmetic over the parameters `names`: the robustness of `expression >= 0` is the expression's value.
-///
-/// # Errors
-/// What is wrong with the expression, in words.
-pub(crate) fn arithmetic(expression: &str, names: &[&str]) -> Result<BoundFormula, String> {
-    // Bare, for columns that count from the author's first character; in parentheses, so that nothing but arithmetic
-    // fits. Only arithmetic is right in both.
-    Formula::parse(&format!("{expression} >= 0"), &[]).map_err(|e| e.to_string())?;
-    let formula = Formula::parse(&format!("({expression}) >= 0"), &[])
-        .map_err(|_| "must be arithmetic over parameters".to_owned())?;
-    if let Some(unknown) = formula.signals().iter().find(|signal| !names.contains(&signal.as_str())) {
-        return Err(format!("there is no parameter {unknown:?}; add it to [parameters] or correct the name"));
-    }
-    let bound = formula.bind(names, 1.0).map_err(|e| e.to_string())?;
-    if bound.is_instant() { Ok(bound) } else { Err("must be arithmetic over parameters".to_owned()) }
 }

@@ -10,19 +10,24 @@ mod community;
 mod digest;
 mod disturbance;
 mod draw;
+mod draw_error;
 mod error;
+mod expression;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod json_schema;
 mod library;
 mod load;
 mod markdown;
+mod range;
 mod reference;
 mod robot;
+mod scenario;
 mod schema;
 mod spec;
 mod suggest;
 mod tables;
+mod whole;
 
 pub use actor::{Actor, Motion, Pose, Repeat, StopsFor, Track};
 pub use community::{
@@ -30,13 +35,14 @@ pub use community::{
 };
 pub use digest::{digest, files};
 pub use disturbance::{Disturbance, Push};
-pub use draw::{Draw, DrawError, Setting, draw};
+pub use draw::{Draw, Setting, draw};
+pub use draw_error::DrawError;
 pub use error::ScenarioError;
 pub use json_schema::{robot_schema, scenario_schema};
 pub use library::{Collection, Library, LibraryError};
-pub use load::{Clause, Robot, Scenario, Stage, Success};
 pub use reference::{Frame, Target};
 pub use robot::{Drive, Gripper, Ik, Lidar, Limits, RobotModel, Rotors, Servo};
+pub use scenario::{Clause, Robot, Scenario, Stage, Success};
 pub use schema::{
     ActionSpec, Arena, Avoid, Budget, Camera, Control, Distribution, Mode, Observation, ObservationKind, Placement,
     Scalar, Signal, World,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::draw::is_range;
+use crate::range::is_range;
 use crate::schema::Document;
 use crate::{MAX_ITEMS, Motion, ScenarioError};
 

@@ -7,7 +7,7 @@ use assay_stl::{BoundFormula, Formula};
 use crate::schema::{ClauseEntry, Document, StageEntry, SuccessAt};
 use crate::{Clause, ScenarioError, Stage, Success};
 
-use super::files::is_name;
+use super::identifiers::is_name;
 
 fn formula(key: &str, text: &str, constants: &[(&str, f64)]) -> Result<Formula, ScenarioError> {
     Formula::parse(text, constants).map_err(|e| ScenarioError::value(key, e.to_string()))

@@ -1,10 +1,11 @@
 //! Checks of what an episode draws: distributions, placements and what is set from them.
 
-use crate::draw::{arithmetic, is_range};
+use crate::expression::arithmetic;
+use crate::range::is_range;
 use crate::schema::Document;
 use crate::{Distribution, MAX_ITEMS, Placement, Scalar, ScenarioError, Target};
 
-use super::names::is_identifier;
+use super::identifiers::is_identifier;
 
 pub(super) fn parameters(table: &toml::Table) -> Result<Vec<(String, Distribution)>, ScenarioError> {
     let remedy = "write { uniform = [low, high] }, { normal = [mean, sd], clip = [low, high] } or { choice = [...] }";

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use assay_model::MAX_REPLAN_STEPS;
 
 use crate::schema::{Control, Document};
+use crate::whole::whole;
 use crate::{
     Budget, FORMAT, MAX_ITEMS, MAX_LATENCY_STEPS, MAX_PHYSICS_STEPS, MAX_TIME_LIMIT_S, Mode, Robot, ScenarioError,
 };
-
-use super::whole;
 
 pub(super) fn check_facts(document: &Document) -> Result<(), ScenarioError> {
     let fail = |key: &str, problem: String| Err(ScenarioError::value(key, problem));

@@ -9,6 +9,8 @@ use assay_model::plain_complaint;
 use crate::schema::RobotEntry;
 use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError, closest};
 
+use super::identifiers::is_name;
+
 /// The text of a file that must be there, because of its `purpose`.
 pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, ScenarioError> {
     let read = |source: io::Error| match source.kind() {
@@ -95,10 +97,4 @@ pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Res
         }
     }
     Ok(Robot { name: entry.name.clone(), mount: entry.mount.clone(), qpos: entry.qpos.clone(), model, folder })
-}
-
-/// A name that is safe as a folder's name and as a prefix in MJCF.
-pub(super) fn is_name(text: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-    !text.is_empty() && text.bytes().all(allowed)
 }

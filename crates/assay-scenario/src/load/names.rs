@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use assay_stl::Formula;
-
 use crate::schema::Document;
 use crate::{IMAGE_PREFIX, MAX_CAMERAS, MAX_IMAGE_HZ, Observation, ObservationKind, Robot, ScenarioError};
 
-use super::files::is_name;
+use super::identifiers::{check_robot, is_name};
 use super::signals::check_signals;
 
 /// Checks that names are unique and that references to groups, robots and signals resolve.
@@ -20,14 +18,6 @@ pub(super) fn check_names(document: &Document, robots: &[Robot]) -> Result<(), S
     }
     check_signals(document, robots)?;
     check_observations(document, robots)
-}
-
-/// Refuses the name of a robot that the scenario does not have.
-pub(super) fn check_robot(robots: &[Robot], key: String, name: &str) -> Result<(), ScenarioError> {
-    if robots.iter().any(|robot| robot.name == name) {
-        return Ok(());
-    }
-    Err(ScenarioError::value(key, format!("there is no [[robot]] named {name:?}")))
 }
 
 fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), ScenarioError> {
@@ -98,13 +88,4 @@ fn check_image(observation: &Observation, rate_hz: f64) -> Result<(), (&'static 
         return Err(("noise", "is for numbers, not for images; remove it".to_owned()));
     }
     Ok(())
-}
-
-/// Words with a meaning of their own in a formula, which no signal can have as its name.
-const RESERVED: [&str; 2] = ["time", "limit"];
-
-/// Returns whether a formula reads `name` as the name of a signal or parameter.
-pub(super) fn is_identifier(name: &str) -> bool {
-    let reads = Formula::parse(&format!("{name} >= 0"), &[]).is_ok_and(|formula| formula.signals() == [name]);
-    reads && !RESERVED.contains(&name)
 }

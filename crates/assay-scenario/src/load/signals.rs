@@ -1,10 +1,10 @@
 //! Checks of signals: their names, the things that they refer to, and their numbers.
 
 use crate::schema::Document;
+use crate::whole::whole;
 use crate::{Frame, MAX_BANDWIDTH, MAX_ITEMS, Robot, ScenarioError, Signal};
 
-use super::names::{check_robot, is_identifier};
-use super::whole;
+use super::identifiers::{check_robot, is_identifier};
 
 /// Longest window of a signal in physics steps.
 const MAX_WINDOW_STEPS: u32 = 1000;

@@ -1,0 +1,210 @@
+//! A scenario as it was loaded: what an episode is built from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use assay_model::{Level, ScenarioCard, ScenarioId, Sha256Digest};
+use assay_stl::{BoundFormula, Formula};
+
+use crate::whole::whole;
+use crate::{
+    Actor, Arena, Budget, Camera, Control, Distribution, Disturbance, Observation, ObservationKind, Placement,
+    RobotModel, Scalar, Signal, Target, World,
+};
+
+/// A scenario that is consistent in itself.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Id, unique in a library.
+    pub id: ScenarioId,
+    /// Version of its content.
+    pub version: String,
+    /// Name in words.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// `README.md`: what a policy author works from.
+    pub long_description: String,
+    /// The task that the policy receives, in words.
+    pub instruction: Option<String>,
+    /// 1 (easy) to 5.
+    pub difficulty: u8,
+    /// Score of a perfect submission.
+    pub max_score: u32,
+    /// Whole simulated seconds of an episode.
+    pub time_limit_s: u32,
+    /// For searching.
+    pub tags: Vec<String>,
+    /// Physics and rates.
+    pub world: World,
+    /// Robots and where they stand.
+    pub robots: Vec<Robot>,
+    /// Named globs over geoms and bodies.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// The control mode and its actions.
+    pub control: Control,
+    /// Parameters drawn for each episode, in order.
+    pub parameters: Vec<(String, Distribution)>,
+    /// Bodies placed without overlap.
+    pub placements: Vec<Placement>,
+    /// Settings computed from the draws.
+    pub sets: Vec<(Target, Scalar)>,
+    /// Disturbances of the world during an episode.
+    pub disturbances: Vec<Disturbance>,
+    /// Bodies that move by themselves.
+    pub actors: Vec<Actor>,
+    /// Terms of the observation, in wire order.
+    pub observations: Vec<Observation>,
+    /// Signals by name; `time` comes on top of them.
+    pub signals: Vec<(String, Signal)>,
+    /// Stages of the task.
+    pub stages: Vec<Stage>,
+    /// When the task is done.
+    pub success: Success,
+    /// The safety clauses.
+    pub clauses: Vec<Clause>,
+    /// CPU time of the policy.
+    pub budget: Budget,
+    /// For arena and statistics.
+    pub arena: Arena,
+    /// Camera of the video.
+    pub camera: Option<Camera>,
+    /// SHA-256 over the scenario's and its robots' files.
+    pub digest: Sha256Digest,
+    /// The folder it was read from.
+    pub folder: PathBuf,
+    /// The folder that its robots' folders were read from.
+    pub robots_folder: PathBuf,
+}
+
+/// A robot in the world.
+#[derive(Debug, Clone)]
+pub struct Robot {
+    /// Its name; every MJCF name of it gets the prefix `NAME/`.
+    pub name: String,
+    /// Site of the scene where it stands.
+    pub mount: String,
+    /// Start posture, rad per arm joint.
+    pub qpos: Vec<f64>,
+    /// The robot model.
+    pub model: RobotModel,
+    /// Folder of the model.
+    pub folder: PathBuf,
+}
+
+/// A part of the task.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Points for reaching it.
+    pub points: f64,
+    /// The condition over signals (no temporal operators).
+    pub when: BoundFormula,
+    /// Time for which the condition must hold, in s.
+    pub hold_s: f64,
+}
+
+/// When the task is done.
+#[derive(Debug, Clone)]
+pub struct Success {
+    /// The condition over signals.
+    pub when: BoundFormula,
+    /// Time for which the condition must hold, in s.
+    pub hold_s: f64,
+    /// Judged at the time limit only; otherwise the first success ends the episode.
+    pub at_end: bool,
+}
+
+/// A safety clause.
+#[derive(Debug, Clone)]
+pub struct Clause {
+    /// Its id.
+    pub id: String,
+    /// In words.
+    pub title: String,
+    /// Level of the clause.
+    pub level: Level,
+    /// Weight in the safety score, (0, 1].
+    pub weight: f64,
+    /// Where the limit comes from.
+    pub standard: String,
+    /// Unit of limit and robustness.
+    pub unit: String,
+    /// The limit.
+    pub limit: f64,
+    /// Robustness of -scale is the gravest violation.
+    pub scale: f64,
+    /// A violation ends the episode.
+    pub terminal: bool,
+    /// A premise that never fires makes the clause `not_applicable`.
+    pub must_activate: bool,
+    /// As written, with `limit` replaced by its number.
+    pub formula: Formula,
+    /// Bound to [`Scenario::signal_names`] at the physics step.
+    pub bound: BoundFormula,
+}
+
+impl Scenario {
+    /// The folders that its digest covers beside its own: of each robot model, by its id.
+    #[must_use]
+    pub fn robot_folders(&self) -> BTreeMap<&str, &Path> {
+        robot_folders(&self.robots)
+    }
+
+    /// Returns the description for clients.
+    #[must_use]
+    pub fn card(&self) -> ScenarioCard {
+        ScenarioCard {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+            difficulty: self.difficulty,
+            time_limit: self.time_limit_s,
+            max_score: self.max_score,
+            long_description: self.description_for_people(),
+            version: self.version.clone(),
+            digest: self.digest,
+            max_violation_probability: self.arena.max_violation_probability,
+            arena_episodes: self.arena.episodes,
+            idle_progress: self.arena.idle_progress,
+            replan_steps: self.control.replan_steps,
+            archive_mib: self.budget.archive_mib,
+        }
+    }
+
+    /// Names of the sample's columns: `time`, then the signals in order.
+    #[must_use]
+    pub fn signal_names(&self) -> Vec<&str> {
+        std::iter::once("time").chain(self.signals.iter().map(|(name, _)| name.as_str())).collect()
+    }
+
+    /// Physics steps between two actions.
+    #[must_use]
+    pub fn decimation(&self) -> u32 {
+        whole(1.0 / (self.world.control_hz * self.world.timestep_s)).unwrap_or(1)
+    }
+
+    /// Control steps of a whole episode.
+    #[must_use]
+    pub fn control_steps(&self) -> u32 {
+        whole(f64::from(self.time_limit_s) * self.world.control_hz).unwrap_or(1)
+    }
+
+    /// Whether a policy sees through cameras, which needs OpenGL.
+    #[must_use]
+    pub fn has_images(&self) -> bool {
+        self.observations.iter().any(|observation| matches!(observation.kind, ObservationKind::Image { .. }))
+    }
+
+    /// The robot of that name.
+    #[must_use]
+    pub fn robot(&self, name: &str) -> Option<&Robot> {
+        self.robots.iter().find(|robot| robot.name == name)
+    }
+}
+
+/// The folder of each model that the robots are of, by its id.
+pub(crate) fn robot_folders(robots: &[Robot]) -> BTreeMap<&str, &Path> {
+    robots.iter().map(|robot| (robot.model.id.as_str(), robot.folder.as_path())).collect()
+}
