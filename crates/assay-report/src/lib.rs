@@ -20,6 +20,7 @@ pub mod junit;
 pub mod markdown;
 mod outcome;
 mod replay;
+mod run_again;
 pub mod sarif;
 pub mod schema;
 mod statistics;
@@ -28,3 +29,4 @@ mod words;
 
 pub use clauses::{ClauseSummary, WorstMargin};
 pub use replay::ReplayReport;
+pub use run_again::RunAgain;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use assay_model::{JobReport, sanitise};
 
-use crate::{ClauseSummary, outcome, statistics, words};
+use crate::{ClauseSummary, outcome, run_again, statistics, words};
 
 /// Longest text of a policy or scenario, in bytes.
 const MAX_TEXT_BYTES: usize = 2048;
@@ -32,7 +32,7 @@ pub fn render(report: &JobReport) -> String {
     }
     clauses(&mut out, report);
     episodes(&mut out, report);
-    let _ = writeln!(out, "## How to reproduce\n\n```\n{}\n```\n", outcome::reproduce(report));
+    let _ = writeln!(out, "## How to reproduce\n\n```\n{}\n```\n", run_again::reproduce(report));
     let _ = writeln!(out, "Policy {}; scenario sha256 {}.\n", text(&outcome::identity(report)), report.scenario_digest);
     let _ = writeln!(out, "A result of simulation: evidence, never conformity with a standard.");
     out

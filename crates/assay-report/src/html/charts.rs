@@ -2,7 +2,7 @@
 
 use assay_model::{EpisodeResult, Statistics, violation_upper_bound};
 
-use super::page::{clean, tone_of};
+use super::display::{clean, tone_of};
 use crate::statistics::reference;
 use crate::words::{percent, percent_up, seconds};
 

@@ -3,7 +3,7 @@
 use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, Level, Violation};
 
 use super::charts::Timeline;
-use super::page::{clean, tone_of};
+use super::display::{clean, status_word, tone_of};
 use super::plot::PlotView;
 use crate::{outcome, words};
 
@@ -179,16 +179,6 @@ impl ViolationView {
             // A media fragment (W3C Media Fragments URI 1.0): the player opens there, without a script.
             video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
         }
-    }
-}
-
-/// The status in a word.
-pub(super) fn status_word(status: ClauseStatus) -> &'static str {
-    match status {
-        ClauseStatus::Satisfied => "satisfied",
-        ClauseStatus::Violated => "violated",
-        ClauseStatus::Undetermined => "undetermined",
-        ClauseStatus::NotApplicable => "not applicable",
     }
 }
 

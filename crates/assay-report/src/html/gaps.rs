@@ -18,7 +18,7 @@ pub(super) fn gaps(report: &JobReport) -> Vec<String> {
         out.push(format!("Nothing is known of what would have followed in episodes that broke off: {}.", ranges(&cut)));
     }
     for summary in ClauseSummary::of(episodes) {
-        let id = super::page::clean(&summary.clause.id);
+        let id = super::display::clean(&summary.clause.id);
         for (indices, what) in [
             (&summary.undetermined, "could not be decided"),
             (&summary.not_applicable, "did not apply, although it must"),

@@ -3,25 +3,18 @@
 //! The template engine escapes every text; what a policy or scenario wrote is cleaned before. A content security policy
 //! in the page forbids scripts altogether. Charts are SVG in the page, their coordinates computed here.
 
+mod assets;
 mod charts;
+mod display;
 mod episode;
 mod gaps;
 mod page;
 mod plot;
 
 use askama::Template;
-use assay_model::{ClauseStatus, EpisodePlots, EpisodeStatus, JobReport, ScenarioCard};
+use assay_model::{ClauseStatus, EpisodeStatus, JobReport};
 
-/// Assets of a page besides the report.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Assets<'a> {
-    /// The scenario, for its name and description.
-    pub scenario: Option<&'a ScenarioCard>,
-    /// Plots of the episodes that [`drawn`] names.
-    pub plots: &'a [(u32, EpisodePlots)],
-    /// The program that wrote the page, such as `assay 0.1.0`.
-    pub generator: &'a str,
-}
+pub use assets::Assets;
 
 /// Most episodes with plots.
 const MAX_DRAWN: usize = 12;

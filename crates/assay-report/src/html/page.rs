@@ -1,16 +1,15 @@
 //! The view of a page's template: text and numbers, ready for display.
 
 use askama::Template;
-use assay_model::{JobReport, Level, PolicyIdentity, PolicyKey, Quadrants, Verdict, sanitise};
+use assay_model::{JobReport, PolicyIdentity, PolicyKey, Quadrants, Verdict};
 
+use super::assets::Assets;
 use super::charts::BoundChart;
+use super::display::{clean, tone_of};
 use super::episode::EpisodeView;
+use super::gaps;
 use super::plot::LatencyView;
-use super::{Assets, gaps};
-use crate::{ClauseSummary, outcome, statistics, words};
-
-/// Longest text that a report's name, reason or note may have on the page, in bytes.
-const MAX_TEXT_BYTES: usize = 4096;
+use crate::{ClauseSummary, outcome, run_again, statistics, words};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -135,17 +134,12 @@ impl<'a> ReportPage<'a> {
             latency: LatencyView::of(assets.plots.iter().map(|(_, plots)| plots)),
             signed_by: report.signed_by.as_deref().map(clean),
             gaps: gaps::gaps(report),
-            command: outcome::reproduce(report),
-            policy_word: outcome::policy_word(report),
+            command: run_again::reproduce(report),
+            policy_word: run_again::policy_word(report),
             measured: report.policy_identity == PolicyIdentity::Measured,
             generator: assets.generator,
         }
     }
-}
-
-/// Cleans a text of what could hide or fake something; the template escapes it.
-pub(super) fn clean(text: &str) -> String {
-    sanitise(text, MAX_TEXT_BYTES)
 }
 
 fn scores(report: &JobReport) -> Vec<ScoreBar> {
@@ -225,14 +219,5 @@ impl ClauseView {
             tone: tone_of(clause.level, summary.status()),
             standard: clean(&clause.standard),
         }
-    }
-}
-
-/// The CSS class of a clause's status.
-pub(super) fn tone_of(level: Level, status: assay_model::ClauseStatus) -> &'static str {
-    match (status, level) {
-        (assay_model::ClauseStatus::Satisfied, _) => "good",
-        (assay_model::ClauseStatus::Violated, Level::Critical) => "bad",
-        _ => "open",
     }
 }

@@ -2,7 +2,7 @@
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, SafeSide, safe_side};
 
-use super::page::{clean, tone_of};
+use super::display::{clean, tone_of};
 use crate::words;
 
 /// The plot's area in the drawing, in pixels: left, right, top, bottom.
@@ -96,7 +96,7 @@ impl PlotView {
         Some(Self {
             clause: clean(&clause.id),
             tone: tone_of(clause.level, clause.status),
-            status: super::episode::status_word(clause.status),
+            status: super::display::status_word(clause.status),
             bands: bands(&bins, &plots.time_s, plots.end_s, &x, &y),
             limit_y: y(limit),
             limit: side

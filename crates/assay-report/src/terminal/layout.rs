@@ -8,8 +8,9 @@ use unicode_width::UnicodeWidthStr;
 use super::paint::{Paint, Tone};
 use super::tables;
 use super::wrap::{NO_BREAK, longest_word, wrap};
-use super::{MIN_WIDTH, markdown};
 
+/// Narrowest width that is laid out, in columns.
+pub(super) const MIN_WIDTH: usize = 40;
 /// Columns between two columns.
 const GAP: usize = 2;
 /// Those of them that belong to the left one; a table draws the last.
@@ -59,12 +60,6 @@ impl Layout {
     #[must_use]
     pub fn paragraph(self, text: &str, indent: usize) -> String {
         hanging(&" ".repeat(indent), indent, text, self.width)
-    }
-
-    /// Markdown without its marks.
-    #[must_use]
-    pub fn markdown(self, text: &str) -> String {
-        markdown::render(text, self)
     }
 
     /// Labels, and beside each what there is to say, after `indent` spaces.

@@ -21,14 +21,18 @@ const LINK: Style = Style::new().underline();
 /// Pieces that stand together without a space. One without any ends its line.
 type Word = Vec<(Style, String)>;
 
-pub(super) fn render(text: &str, layout: Layout) -> String {
-    let mut page = MarkdownPage::of(layout);
-    let text = sanitise(text, usize::MAX);
-    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
-        page.event(event);
+impl Layout {
+    /// Markdown without its marks.
+    #[must_use]
+    pub fn markdown(self, text: &str) -> String {
+        let mut page = MarkdownPage::of(self);
+        let text = sanitise(text, usize::MAX);
+        for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+            page.event(event);
+        }
+        page.flush();
+        page.out
     }
-    page.flush();
-    page.out
 }
 
 /// The text as far as it is laid out.
@@ -291,17 +295,17 @@ mod tests {
         let plain = "Reach\n\n  Go there, past a < b, and stop. See\n  the page (https://example.org/x).\n\n  - one thing that takes \
                      more than a\n    line of it\n  - two\n    1. deep\n    2. deeper\n\n    assay  verify\n\n  name  meaning\n  \
                      ─────────────────\n  x     where it is\n\n  The end.\n";
-        let shown = render(TEXT, Layout::new(40, false));
+        let shown = Layout::new(40, false).markdown(TEXT);
         let rule = |text: &str| text.lines().filter(|line| !line.contains('─')).collect::<Vec<_>>().join("\n");
         assert_eq!(rule(&shown), rule(plain), "{shown}");
-        let coloured = render(TEXT, Layout::new(40, true));
+        let coloured = Layout::new(40, true).markdown(TEXT);
         assert!(coloured.contains("\u{1b}[1mReach\u{1b}[0m") && coloured.contains("\u{1b}[3mthere"), "{coloured:?}");
         assert_eq!(rule(&sanitise(&coloured, usize::MAX)), rule(&shown));
     }
 
     #[test]
     fn no_text_steers_the_terminal() {
-        let shown = render("a\u{1b}[31mb <b>c</b> <!-- d -->\n\n<div>\ne\n</div>", Layout::new(40, true));
+        let shown = Layout::new(40, true).markdown("a\u{1b}[31mb <b>c</b> <!-- d -->\n\n<div>\ne\n</div>");
         assert!(!shown.contains("\u{1b}[31m") && shown.contains("<b>c</b>") && !shown.contains("<!--"), "{shown:?}");
     }
 }

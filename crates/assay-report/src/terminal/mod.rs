@@ -10,7 +10,8 @@ mod wrap;
 use assay_model::{JobReport, sanitise};
 
 use crate::outcome::{self, PolicyErrorGroup};
-use crate::{ClauseSummary, statistics, words};
+use crate::{ClauseSummary, RunAgain, run_again, statistics, words};
+use layout::MIN_WIDTH;
 use paint::{Paint, Tone};
 use wrap::{NO_BREAK, wrap};
 
@@ -24,8 +25,6 @@ const MAX_LINE_BYTES: usize = 400;
 const MAX_MESSAGE_BYTES: usize = 4096;
 /// Different policy errors that are told in full.
 const MAX_FAILURES: usize = 5;
-/// Narrowest width that is laid out, in columns.
-const MIN_WIDTH: usize = 40;
 /// Spaces before what stands under a heading.
 const INDENT: usize = 2;
 
@@ -40,19 +39,6 @@ pub struct TerminalOptions {
     pub paths: Vec<(String, String)>,
     /// Details for running the same episodes again, if the caller has more than the report.
     pub again: Option<RunAgain>,
-}
-
-/// The parts of a command that runs the same episodes again from any folder. The report contains names only.
-#[derive(Debug, Clone)]
-pub struct RunAgain {
-    /// The words before the arguments: environment variables, and the program.
-    pub program: Vec<String>,
-    /// The policy's path; `None` leaves what the report has.
-    pub policy: Option<String>,
-    /// The scenario's id or path.
-    pub scenario: String,
-    /// Further options.
-    pub options: Vec<String>,
 }
 
 /// The whole report, lines ended by newlines.
@@ -251,8 +237,10 @@ impl Screen {
             }
         }
         self.heading("Run it again");
-        let command =
-            options.again.as_ref().map_or_else(|| outcome::reproduce(report), |again| outcome::again(report, again));
+        let command = options
+            .again
+            .as_ref()
+            .map_or_else(|| run_again::reproduce(report), |again| run_again::command(report, again));
         self.line(&format!("  {command}"));
         self.out
     }

@@ -3,7 +3,8 @@
 
 use crate::fixtures;
 use assay_model::JobReport;
-use assay_report::terminal::{RunAgain, TerminalOptions, render};
+use assay_report::RunAgain;
+use assay_report::terminal::{TerminalOptions, render};
 
 fn show(report: &JobReport, width: usize, colour: bool) -> String {
     let paths = [

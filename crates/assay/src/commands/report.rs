@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
-use assay_report::{html, json, junit, markdown, sarif, schema, terminal};
+use assay_report::{RunAgain, html, json, junit, markdown, sarif, schema, terminal};
 use assay_worker::drawn_in;
 use clap::Args;
 
@@ -101,11 +101,7 @@ fn read(path: &Path) -> anyhow::Result<JobReport> {
 
 /// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written, and what is
 /// known of the command.
-pub(crate) fn for_terminal(
-    report: &JobReport,
-    paths: Vec<(String, String)>,
-    again: Option<terminal::RunAgain>,
-) -> String {
+pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>, again: Option<RunAgain>) -> String {
     let (width, colour) = screen::width_and_colour();
     terminal::render(report, &terminal::TerminalOptions { width, colour, paths, again })
 }

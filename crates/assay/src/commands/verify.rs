@@ -15,8 +15,8 @@ use assay_model::{
     Clock, Entropy, EpisodeResult, JobHeader, JobId, JobReport, JobStatus, LogType, Plan, PolicyKey, Record,
     SystemClock, conclude, job_seeds, worth_judging,
 };
+use assay_report::RunAgain;
 use assay_report::json;
-use assay_report::terminal::RunAgain;
 use assay_scenario::{LibraryError, Scenario, files as scenario_files};
 use assay_worker::{
     Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, SessionError, WallBudget,

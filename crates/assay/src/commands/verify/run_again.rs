@@ -3,7 +3,7 @@
 use std::path::{Path, absolute};
 
 use assay_policy::remote::ServerEndpoint;
-use assay_report::terminal::RunAgain;
+use assay_report::RunAgain;
 use assay_scenario::Scenario;
 use assay_worker::Installation;
 

@@ -1,0 +1,70 @@
+//! The command that runs the episodes of a job again.
+
+use assay_model::{JobReport, sanitise};
+
+/// The parts of a command that runs the same episodes again from any folder. The report contains names only.
+#[derive(Debug, Clone)]
+pub struct RunAgain {
+    /// The words before the arguments: environment variables, and the program.
+    pub program: Vec<String>,
+    /// The policy's path; `None` leaves what the report has.
+    pub policy: Option<String>,
+    /// The scenario's id or path.
+    pub scenario: String,
+    /// Further options.
+    pub options: Vec<String>,
+}
+
+/// Returns the policy (an archive, a folder, a script, an address) as a word of a shell command. Unusual file names are
+/// replaced by a placeholder.
+pub(crate) fn policy_word(report: &JobReport) -> String {
+    let ordinary = |c: char| c.is_alphanumeric() || " ._-+,=@:/()~%?[]".contains(c);
+    let name = &report.policy_name;
+    let name = if name.chars().all(ordinary) { name.as_str() } else { "policy.zip" };
+    // What looks like an option is none behind a folder.
+    let name = if name.starts_with('-') { format!("./{name}") } else { name.to_owned() };
+    shlex::try_quote(&name).map_or_else(|_| "policy".to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// The command that runs the same episodes again, in the folder where the policy lies.
+pub(crate) fn reproduce(report: &JobReport) -> String {
+    verify(report, "assay", &policy_word(report), report.scenario.as_str())
+}
+
+/// The command that runs the same episodes again, from any folder.
+pub(crate) fn command(report: &JobReport, again: &RunAgain) -> String {
+    // What a terminal would not show as it is can't be copied from it, and quoting it would be no protection.
+    let shown = |text: &str| sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
+    let quoted = |text: &str| match shlex::try_quote(text) {
+        Ok(word) if shown(text) => word.into_owned(),
+        _ => "'(a name that can not be shown)'".to_owned(),
+    };
+    let words = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ");
+    let policy = again.policy.as_deref().map_or_else(|| policy_word(report), quoted);
+    let mut command = verify(report, &words(&again.program), &policy, &quoted(&again.scenario));
+    if !again.options.is_empty() {
+        command.push(' ');
+        command.push_str(&words(&again.options));
+    }
+    command
+}
+
+fn verify(report: &JobReport, program: &str, policy: &str, scenario: &str) -> String {
+    let mut command = format!(
+        "{program} verify {policy} --scenario {scenario} --episodes {} --seed {}",
+        report.num_episodes, report.seed
+    );
+    if let Some(key) = &report.policy_key {
+        command.push_str(&format!(" --policy-key {}", key.to_hex()));
+    }
+    if let Some(steps) = report.replan_steps {
+        command.push_str(&format!(" --replan-steps {steps}"));
+    }
+    if let Some(statistics) = &report.statistics
+        && let Some(target) = statistics.target
+    {
+        command
+            .push_str(&format!(" --max-violation-probability {target} --confidence {}", statistics.confidence_level));
+    }
+    command
+}
