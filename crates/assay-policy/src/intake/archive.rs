@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
-use super::Intake;
+use super::accepted::Intake;
 use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::Intake;
+use super::accepted::Intake;
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::IntakeLimits;
 use super::names::{Clashes, components, is_left_out, place};

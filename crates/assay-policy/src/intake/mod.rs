@@ -1,5 +1,6 @@
 //! Intake of an untrusted policy or scenario: every check precedes unpacking, and every unpacked byte is counted.
 
+mod accepted;
 mod archive;
 mod directory;
 mod error;
@@ -11,6 +12,7 @@ mod write;
 
 use std::path::Path;
 
+pub use accepted::Intake;
 pub use archive::check_archive;
 pub use error::{EntryProblem, IntakeError};
 pub use limits::{
@@ -19,18 +21,6 @@ pub use limits::{
 };
 
 use error::io;
-
-/// An accepted policy or scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Intake {
-    /// Its identity, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
-    /// its listing (for each file in the order of names: length of the name, name, length, content).
-    pub sha256: String,
-    /// Files unpacked.
-    pub files: usize,
-    /// Their bytes.
-    pub bytes: u64,
-}
 
 /// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`,
 /// which must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__`

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Child, SpawnError};
+use assay_jail::Child;
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
-use super::ProcessBudget;
+use super::config::ProcessBudget;
+use super::error::TakeError;
 use super::shared::{IdleMember, PoolShared};
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
@@ -41,41 +42,6 @@ pub enum LoadOutcome {
     Ready(Box<PolicyProcess>),
     /// The policy is at fault.
     Failed(Box<PolicyFailure>),
-}
-
-/// A policy that could not be tried: an internal error, a problem of the machine, or the caller's request.
-#[derive(Debug, thiserror::Error)]
-pub enum TakeError {
-    /// No interpreter could be started.
-    #[error("no warm interpreter can be started")]
-    Spawn(#[from] SpawnError),
-    /// Interpreters died while starting.
-    #[error("the policy runner does not start: {log}")]
-    Runner {
-        /// Its output.
-        log: String,
-    },
-    /// The policy's files could not be copied.
-    #[error("can't put the policy's files into the jail")]
-    Files(#[source] std::io::Error),
-    /// Another process stopped or killed it before it was loaded; loading should be retried.
-    #[error("the import was disturbed from outside: {0}")]
-    Disturbed(String),
-    /// It was still being imported when the order's patience ended.
-    #[error("the import was given up")]
-    GivenUp {
-        /// CPU time of the import until then.
-        cpu: Duration,
-    },
-    /// The pool was dropped.
-    #[error("the pool of interpreters is closed")]
-    Closed,
-    /// The caller cancelled the request.
-    #[error("loading the policy was cancelled")]
-    Cancelled,
-    /// The system provides no random numbers.
-    #[error("the system has no random numbers")]
-    Random(#[source] std::io::Error),
 }
 
 /// See [`super::Pool::take`]. Stops when `is_cancelled` returns true.

@@ -7,6 +7,7 @@
 //! policy once.
 
 mod config;
+mod error;
 mod filler;
 mod load;
 mod member;
@@ -18,30 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use assay_jail::{Jail, JailError, MemoryError, SpawnError};
+use assay_jail::{Jail, MemoryError};
 
 pub use config::{LoadLimits, PoolConfig, ProcessBudget};
-pub use load::{LoadOutcome, LoadRequest, TakeError};
+pub use error::{PoolError, TakeError};
+pub use load::{LoadOutcome, LoadRequest};
 pub use preparing::PreparingPolicy;
 pub(crate) use shared::Member;
 use shared::PoolShared;
-
-/// A failure to create a pool.
-#[derive(Debug, thiserror::Error)]
-pub enum PoolError {
-    /// Jails are not available.
-    #[error("no jail can be started")]
-    Jail(#[from] JailError),
-    /// A jail did not start.
-    #[error("no warm interpreter can be started")]
-    Spawn(#[from] SpawnError),
-    /// The runner can't be placed.
-    #[error("can't prepare the pool's folder")]
-    Folder(#[source] std::io::Error),
-    /// No thread.
-    #[error("can't start the pool's thread")]
-    Thread(#[source] std::io::Error),
-}
 
 /// A pool of warm interpreters. Dropping it ends the idle ones; those taken live on until they are finished.
 #[derive(Debug)]

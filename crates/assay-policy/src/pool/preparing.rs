@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use super::load::{LoadOutcome, LoadRequest, TakeError, take};
+use super::error::TakeError;
+use super::load::{LoadOutcome, LoadRequest, take};
 use super::shared::PoolShared;
 
 /// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.

@@ -7,8 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use assay_jail::{Child, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
 
+use super::config::PoolConfig;
+use super::error::{PoolError, TakeError};
 use super::slot::{Slot, make_root};
-use super::{PoolConfig, PoolError, TakeError};
 use crate::stream::PolicyStream;
 
 /// State that the pool, its thread and its members share.
