@@ -10,7 +10,7 @@ use assay_sim::{CompiledScenario, Simulation, WorldError};
 
 use crate::Places;
 use crate::cpu_clock::CpuClock;
-use crate::step::{LoadError, load};
+use crate::load::{LoadError, load};
 
 /// Number of worlds drawn.
 const WORLDS: u32 = 20;

@@ -5,27 +5,21 @@ use std::time::Duration;
 
 use assay_model::frame::{Dtype, Init};
 use assay_model::lane::{Done, Probe, Probed, RunEpisode};
-use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination, Violation};
+use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
 use assay_scenario::Scenario;
 use assay_sim::{CompiledScenario, Simulation, TraceHash, Unstable};
 use assay_stl::TraceEnd;
 
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
+use crate::episode_events::EpisodeEvents;
 use crate::inputs::InputRecorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
-use crate::policy_link::{LinkError, PolicyLink, PolicyReply, PolicyTermination, WaitEvents};
-use crate::step::StepError;
+use crate::policy_link::{LinkError, PolicyLink, PolicyReply, PolicyTermination};
+use crate::rollout::Rollout;
+use crate::step_error::StepError;
 use crate::watch::ClauseWatch;
-
-/// Receives the events of a running episode.
-pub(crate) trait EpisodeEvents: WaitEvents {
-    /// That many control steps are done.
-    fn progress(&mut self, steps: u32) -> io::Result<()>;
-    /// A critical clause was violated for the first time; returns once the violation is recorded.
-    fn violated(&mut self, violation: Violation) -> io::Result<()>;
-}
 
 /// The end of an episode.
 #[derive(Debug)]
@@ -35,16 +29,6 @@ enum Ending {
     TerminalClause,
     Policy(PolicyTermination),
     Unstable(Unstable),
-}
-
-/// A completed episode with its recording.
-#[derive(Debug)]
-pub(crate) struct Rollout {
-    pub(crate) done: Done,
-    pub(crate) trace: Trace,
-    /// The simulator's integration state before the first step, and its model.
-    pub(crate) start_state: Vec<f64>,
-    pub(crate) simulation: Simulation,
 }
 
 /// The mutable state of a running episode.

@@ -9,10 +9,10 @@ use assay_model::lane::files;
 use assay_scenario::Scenario;
 
 use crate::TraceFileError;
-use crate::episode::Rollout;
 use crate::inputs::Changes;
 use crate::npy::{self, NpyArray};
 use crate::plots::plots;
+use crate::rollout::Rollout;
 
 /// Maximum size of a trace written uncompressed, in bytes of its doubles: files over 64 MiB are not packed, and would
 /// stay large.

@@ -4,10 +4,9 @@
 use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
 use assay_sim::CompiledScenario;
 
-use crate::Trace;
-use crate::render::EpisodeRenderError;
+use crate::png_image::encode_png;
 use crate::rerun::Rerun;
-use crate::sheet::encode_png;
+use crate::{EpisodeRenderError, Trace};
 
 /// An image.
 #[derive(Debug)]

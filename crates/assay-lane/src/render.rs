@@ -7,54 +7,16 @@ use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_sim::{CompiledScenario, Simulation};
 
 use crate::caption::caption;
+use crate::load::{load, load_to_draw};
 use crate::log::{EpisodeLog, ImageLog};
 use crate::observed_images::ObservedImages;
 use crate::rerun::Rerun;
-use crate::step::{LoadError, load, load_to_draw};
-use crate::{LogError, Places, RerunError, Trace, TraceFileError, VideoError, VideoWriter};
+use crate::{EpisodeRenderError, Places, Trace, VideoWriter};
 
 /// Maximum side of a frame in pixels.
 const MAX_SIDE: u32 = 1920;
 /// Maximum number of frames per simulated second.
 const MAX_FPS: u32 = 100;
-
-/// The reason why an episode cannot be rendered.
-#[derive(Debug, thiserror::Error)]
-pub enum EpisodeRenderError {
-    /// The job's file cannot be read, or the answer cannot be written.
-    #[error("the order or the answer")]
-    Job(#[source] std::io::Error),
-    /// The job is invalid.
-    #[error("an order that makes no sense: {0}")]
-    Senseless(String),
-    /// The trace cannot be read.
-    #[error(transparent)]
-    Trace(#[from] TraceFileError),
-    /// The scenario cannot be loaded.
-    #[error("the scenario: {0}")]
-    Scenario(String),
-    /// Rendering failed.
-    #[error(transparent)]
-    Draw(#[from] assay_sim::RenderError),
-    /// OpenGL rendered an empty picture.
-    #[error("OpenGL drew an empty picture")]
-    Blank,
-    /// The recording could not be replayed.
-    #[error(transparent)]
-    Rerun(#[from] RerunError),
-    /// The log could not be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// Encoding failed.
-    #[error(transparent)]
-    Video(#[from] VideoError),
-}
-
-impl From<LoadError> for EpisodeRenderError {
-    fn from(error: LoadError) -> Self {
-        Self::Scenario(error.to_string())
-    }
-}
 
 /// Renders a part of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `log.mcap`, or
 /// `video.mp4` and `images.mcap`, and then `rendered.json`.

@@ -5,9 +5,9 @@ use std::io;
 
 use assay_model::lane::{SheetJob, files};
 
-use crate::Places;
-use crate::render::EpisodeRenderError;
-use crate::step::load_to_draw;
+use crate::load::load_to_draw;
+use crate::png_image::write_png;
+use crate::{EpisodeRenderError, Places};
 
 /// Maximum side of one picture in pixels.
 const MAX_SIDE: u32 = 1920;
@@ -45,23 +45,4 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     let file = fs::File::create(places.scratch.join(files::SHEET)).map_err(EpisodeRenderError::Job)?;
     write_png(file, columns * job.width, rows * job.height, &picture)
         .map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))
-}
-
-/// Encodes a picture in memory, optimised for speed rather than size.
-pub(crate) fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, EpisodeRenderError> {
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fast);
-    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(rgb));
-    written.map_err(|e| EpisodeRenderError::Job(io::Error::other(e)))?;
-    Ok(bytes)
-}
-
-pub(crate) fn write_png(file: fs::File, width: u32, height: u32, rgb: &[u8]) -> Result<(), png::EncodingError> {
-    let mut encoder = png::Encoder::new(io::BufWriter::new(file), width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.write_header()?.write_image_data(rgb)
 }

@@ -2,53 +2,26 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_model::Violation;
 use assay_model::lane::{LaneCommand, Reply, RunEpisode};
-use assay_scenario::{Scenario, ScenarioError};
-use assay_sim::{CompiledScenario, WorldError};
+use assay_sim::CompiledScenario;
 
 use crate::Places;
 use crate::control_socket::ControlSocket;
 use crate::cpu_clock::CpuClock;
-use crate::episode::{self, EpisodeEvents, Rollout};
-use crate::evidence::{self, EvidenceError};
+use crate::episode;
+use crate::episode_events::EpisodeEvents;
+use crate::evidence;
+use crate::load::load;
 use crate::meter::{Meter, Part, ms};
 use crate::policy_link::{PolicyLink, WaitEvents};
+use crate::rollout::Rollout;
+use crate::step_error::StepError;
 
 /// Minimum interval between two progress messages.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The reason why a lane ends early: an internal error, never the policy's fault.
-#[derive(Debug, thiserror::Error)]
-pub enum StepError {
-    /// The control socket failed.
-    #[error("the control socket")]
-    Control(#[from] io::Error),
-    /// A run command without a policy's stream.
-    #[error("a run command that makes no sense: {0}")]
-    Command(&'static str),
-    /// The evidence could not be written.
-    #[error(transparent)]
-    Evidence(#[from] EvidenceError),
-    /// The world could not be rebuilt.
-    #[error(transparent)]
-    World(#[from] WorldError),
-    /// An image of the observation could not be rendered.
-    #[error(transparent)]
-    Draw(#[from] assay_sim::RenderError),
-}
-
-/// A scenario that cannot be run: its author's fault.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoadError {
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    #[error(transparent)]
-    World(#[from] WorldError),
-}
 
 /// Serves the worker on descriptor 0 until it quits or closes the connection. First reports whether the process is
 /// `sealed`.
@@ -81,18 +54,6 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
         link.close();
     }
     Ok(())
-}
-
-/// Reads and compiles the scenario for stepping.
-pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
-    let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(CompiledScenario::build(Arc::new(scenario))?)
-}
-
-/// Reads and compiles the scenario for rendering frames of that many pixels.
-pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
-    let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)
 }
 
 fn stdin_socket() -> io::Result<UnixStream> {

@@ -5,11 +5,10 @@ use std::io;
 
 use assay_model::lane::{StillsJob, files};
 
-use crate::render::EpisodeRenderError;
+use crate::load::load_to_draw;
+use crate::png_image::write_png;
 use crate::rerun::Rerun;
-use crate::sheet::write_png;
-use crate::step::load_to_draw;
-use crate::{Places, Trace};
+use crate::{EpisodeRenderError, Places, Trace};
 
 /// Maximum number of pictures.
 const MAX_STILLS: usize = 64;

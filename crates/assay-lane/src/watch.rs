@@ -7,7 +7,7 @@ use assay_model::{Level, Violation};
 use assay_scenario::{Clause, Scenario};
 use assay_stl::Monitor;
 
-use crate::episode::EpisodeEvents;
+use crate::episode_events::EpisodeEvents;
 
 /// A clause that is not violated so far.
 #[derive(Debug)]

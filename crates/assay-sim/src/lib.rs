@@ -15,6 +15,7 @@ mod guard;
 mod handle;
 mod inputs;
 mod observe;
+mod opengl;
 mod push;
 mod randomise;
 mod render;
@@ -25,7 +26,8 @@ mod trace_hash;
 mod world;
 
 pub use error::{Unstable, WorldError};
-pub use render::{RenderError, Renderer, RgbImage};
+pub use opengl::RenderError;
+pub use render::{Renderer, RgbImage};
 pub use scene::{Body, BodyPose, Contact, Form, Joint, Shape};
 pub use simulation::Simulation;
 pub use trace_hash::TraceHash;

@@ -3,22 +3,11 @@
 use mujoco_rs::prelude::*;
 use mujoco_rs::renderer::MjRenderer;
 
-use crate::Simulation;
-use crate::handle;
+use crate::opengl::opengl;
+use crate::{RenderError, Simulation, handle};
 
 /// A rendered frame: RGB, rows from the top, `3 * width * height` bytes.
 pub type RgbImage = Vec<u8>;
-
-/// Rendering is not possible.
-#[derive(Debug, thiserror::Error)]
-pub enum RenderError {
-    /// No OpenGL context (EGL) could be created, or rendering failed.
-    #[error("OpenGL: {0}; install libegl1, libegl-mesa0 and libgl1-mesa-dri")]
-    Gl(String),
-    /// The scenario's camera does not exist.
-    #[error("{0}")]
-    Camera(String),
-}
 
 /// Renders one scenario's worlds with one OpenGL context; stays on the thread that created it.
 #[derive(Debug)]
@@ -52,9 +41,4 @@ impl Renderer {
         self.0.render().map_err(|e| opengl(&e))?;
         self.0.rgb_flat().map(<[u8]>::to_vec).ok_or_else(|| RenderError::Gl("no colour buffer".to_owned()))
     }
-}
-
-/// Converts an error of OpenGL.
-pub(crate) fn opengl(problem: &dyn std::fmt::Display) -> RenderError {
-    RenderError::Gl(problem.to_string())
 }

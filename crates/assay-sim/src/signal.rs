@@ -15,6 +15,7 @@ mod groups;
 mod involved;
 mod joint;
 mod motion;
+mod physics_signal;
 mod position;
 mod proximity;
 
@@ -22,7 +23,7 @@ use assay_scenario::{Frame, Robot, Scenario, Signal};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
-use crate::handle::{self, Data, FrameId, RobotIds};
+use crate::handle::{self, FrameId, RobotIds};
 use acceleration::{Acceleration, Agitation, ApparentTilt};
 use action::ActionSignal;
 use contact::{ContactForce, Penetration};
@@ -35,41 +36,10 @@ pub(crate) use groups::Groups;
 use involved::NOT_INVOLVED;
 use joint::{JointPositionMargin, JointSpeed, JointTorqueRatio, JointValue, JointVelocityRatio};
 use motion::{AngularSpeed, Speed, relative_speed};
+use physics_signal::PhysicsSignal;
+pub(crate) use physics_signal::StepState;
 use position::{Displacement, Geofence, Inside, PointDistance, Position, Tilt};
 use proximity::{ApproachSpeed, Distance};
-
-/// The state from which signals are computed: that of the start of a physics step.
-pub(crate) struct StepState<'a> {
-    /// MuJoCo's data after the step: positions and forces in it belong to the step's start.
-    pub(crate) data: &'a mut Data,
-    pub(crate) groups: &'a Groups,
-    /// Positions at the step's start.
-    pub(crate) qpos: &'a [f64],
-    /// Velocities at the step's start.
-    pub(crate) qvel: &'a [f64],
-    /// The action in effect, clipped.
-    pub(crate) action: &'a [f64],
-    /// Simulated time of the step's start.
-    pub(crate) time_s: f64,
-}
-
-/// A signal computed from the physics.
-pub(crate) trait PhysicsSignal: Send + Sync {
-    /// Computes the value, in the unit of [`Signal::unit`].
-    fn value(&mut self, step: &mut StepState<'_>) -> f64;
-
-    /// Returns a number for the bodies or the joint that decided the last value, which [`Self::involved_names`]
-    /// decodes.
-    fn involved(&self) -> u32 {
-        NOT_INVOLVED
-    }
-
-    /// Returns the names of the bodies or of the joint behind a number of [`Self::involved`]; none for
-    /// [`NOT_INVOLVED`].
-    fn involved_names(&self, _model: &MjModel, _involved: u32) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 /// One signal with its names resolved, ready to compute.
 pub(crate) enum Extractor {

@@ -15,9 +15,9 @@ use crate::control::Controller;
 use crate::error::{Unstable, WorldError};
 use crate::handle::{self, RobotIds};
 use crate::observe::{Cameras, Sources, Term, add_noise};
+use crate::opengl::RenderError;
 use crate::push::Pushes;
 use crate::randomise::{self, StartValue};
-use crate::render::RenderError;
 use crate::signal::{Extractor, Groups, StepState};
 use crate::trace_hash::TraceHash;
 

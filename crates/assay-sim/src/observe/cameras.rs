@@ -7,7 +7,7 @@ use mujoco_rs::renderer::MjRenderer;
 
 use crate::error::WorldError;
 use crate::handle::{self, Data};
-use crate::render::{RenderError, opengl};
+use crate::opengl::{RenderError, opengl};
 
 /// Tolerance for the time at which an image is due, s, since times are sums of steps.
 const TOLERANCE_S: f64 = 1e-9;

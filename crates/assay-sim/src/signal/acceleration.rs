@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use mujoco_rs::prelude::*;
 
 use super::geometry::norm;
-use super::{Data, PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
+use crate::handle::Data;
 use crate::handle::FrameId;
 
 /// A frame's velocities over the last window.

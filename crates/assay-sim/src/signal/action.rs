@@ -2,7 +2,7 @@
 
 use assay_scenario::Scenario;
 
-use super::{PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
 
 /// A number of the action in effect, clipped, by its index.
 pub(super) struct ActionSignal(usize);

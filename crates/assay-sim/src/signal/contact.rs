@@ -2,8 +2,10 @@
 
 use mujoco_rs::prelude::*;
 
+use super::groups::Groups;
 use super::involved::{NOT_INVOLVED, pair_names, pair_number};
-use super::{Data, Groups, PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
+use crate::handle::Data;
 
 /// Sum of the normal forces in N.
 pub(super) struct ContactForce {

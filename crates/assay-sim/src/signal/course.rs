@@ -1,7 +1,8 @@
 //! Signals of progress along a course: waypoints reached and openings crossed.
 
 use super::geometry::{between, norm};
-use super::{Data, PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
+use crate::handle::Data;
 use crate::handle::FrameId;
 
 /// Number of frames of a list that have been reached, in its order.

@@ -9,7 +9,8 @@ use mujoco_rs::prelude::*;
 use super::contact::contacts_between;
 use super::geometry::norm;
 use super::involved::{NOT_INVOLVED, pair_names, pair_number};
-use super::{Data, PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
+use crate::handle::Data;
 
 /// Sum over the pairs of bodies in contact of the magnitude of their force, including friction, low-pass filtered.
 pub(crate) struct Force {

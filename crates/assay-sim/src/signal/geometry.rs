@@ -1,6 +1,6 @@
 //! Vectors and distances.
 
-use super::Data;
+use crate::handle::Data;
 use crate::handle::FrameId;
 
 pub(super) fn norm(vector: &[f64]) -> f64 {

@@ -5,7 +5,7 @@ use mujoco_rs::prelude::*;
 
 use super::geometry::norm;
 use super::involved::{NOT_INVOLVED, body_name, decode, greatest_of};
-use super::{PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
 
 /// Greatest speed in m/s over points of a group's geoms.
 pub(super) struct GreatestSpeed {

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use mujoco_rs::prelude::*;
 
 use super::Force;
-use crate::signal::{Data, Groups, PhysicsSignal as _, StepState};
+use crate::handle::Data;
+use crate::signal::groups::Groups;
+use crate::signal::physics_signal::{PhysicsSignal as _, StepState};
 
 /// Effective mass of a Panda with its hand, kg: half of the moving mass, plus the payload (ISO/TS 15066:2016, A.3.5).
 const ROBOT_KG: f64 = 8.744;

@@ -2,7 +2,7 @@
 
 use mujoco_rs::prelude::*;
 
-use super::Groups;
+use super::groups::Groups;
 
 /// The value was decided by no body or joint in particular.
 pub(super) const NOT_INVOLVED: u32 = u32::MAX;

@@ -6,7 +6,7 @@ use assay_scenario::Robot;
 use mujoco_rs::prelude::*;
 
 use super::involved::{NOT_INVOLVED, greatest_of, joint_name};
-use super::{PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
 use crate::handle::RobotIds;
 
 /// A joint's value in rad or m, by its index in qpos.

@@ -3,7 +3,7 @@
 use mujoco_rs::prelude::*;
 
 use super::geometry::{between, norm};
-use super::{PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
 use crate::handle::FrameId;
 
 /// A frame's linear speed in m/s.

@@ -4,7 +4,7 @@ use assay_scenario::Frame;
 use mujoco_rs::prelude::*;
 
 use super::geometry::apart;
-use super::{PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
 use crate::error::WorldError;
 use crate::handle::{self, FrameId};
 

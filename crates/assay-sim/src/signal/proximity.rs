@@ -4,7 +4,8 @@ use mujoco_rs::prelude::*;
 
 use super::geometry::{norm, sphere_distance};
 use super::involved::{NOT_INVOLVED, pair_names, pair_number};
-use super::{Data, PhysicsSignal, StepState};
+use super::physics_signal::{PhysicsSignal, StepState};
+use crate::handle::Data;
 
 /// Distance of nearest points up to which no direction from one to the other is defined, m.
 const TOUCHING_M: f64 = 1e-9;

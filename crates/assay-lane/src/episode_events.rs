@@ -1,0 +1,15 @@
+//! The events of a running episode.
+
+use std::io;
+
+use assay_model::Violation;
+
+use crate::policy_link::WaitEvents;
+
+/// Receives the events of a running episode.
+pub(crate) trait EpisodeEvents: WaitEvents {
+    /// That many control steps are done.
+    fn progress(&mut self, steps: u32) -> io::Result<()>;
+    /// A critical clause was violated for the first time; returns once the violation is recorded.
+    fn violated(&mut self, violation: Violation) -> io::Result<()>;
+}

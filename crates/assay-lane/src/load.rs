@@ -1,0 +1,29 @@
+//! Reading and compiling the scenario that a lane was started for.
+
+use std::sync::Arc;
+
+use assay_scenario::{Scenario, ScenarioError};
+use assay_sim::{CompiledScenario, WorldError};
+
+use crate::Places;
+
+/// A scenario that cannot be run: its author's fault.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+/// Reads and compiles the scenario for stepping.
+pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
+    let scenario = Scenario::load(&places.scenario, &places.robots)?;
+    Ok(CompiledScenario::build(Arc::new(scenario))?)
+}
+
+/// Reads and compiles the scenario for rendering frames of that many pixels.
+pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
+    let scenario = Scenario::load(&places.scenario, &places.robots)?;
+    Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)
+}

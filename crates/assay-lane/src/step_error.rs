@@ -1,0 +1,27 @@
+//! Failures of the stepping process.
+
+use std::io;
+
+use assay_sim::WorldError;
+
+use crate::evidence::EvidenceError;
+
+/// The reason why a lane ends early: an internal error, never the policy's fault.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The control socket failed.
+    #[error("the control socket")]
+    Control(#[from] io::Error),
+    /// A run command without a policy's stream.
+    #[error("a run command that makes no sense: {0}")]
+    Command(&'static str),
+    /// The evidence could not be written.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+    /// The world could not be rebuilt.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// An image of the observation could not be rendered.
+    #[error(transparent)]
+    Draw(#[from] assay_sim::RenderError),
+}
