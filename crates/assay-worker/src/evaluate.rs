@@ -10,7 +10,9 @@ use assay_model::{EpisodeResult, Plan};
 use crate::engine::core_of;
 use crate::episode::evidence;
 use crate::episode::host::EpisodeHost;
-use crate::episode::session::{LaneSession, SessionEvents, platform};
+use crate::episode::lane_session::LaneSession;
+use crate::episode::session_error::platform;
+use crate::episode::session_events::SessionEvents;
 use crate::{Cancel, Engine, Job, SessionError};
 
 /// Receives the events of an evaluation; called from several threads.

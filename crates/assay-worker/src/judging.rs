@@ -10,7 +10,7 @@ use assay_model::{Artifact, EpisodeResult, Judgement, SeedSource, moments};
 use assay_scenario::Scenario;
 
 use crate::episode::evidence;
-use crate::episode::session::platform;
+use crate::episode::session_error::platform;
 use crate::rendering::video;
 use crate::{Cancel, Engine};
 

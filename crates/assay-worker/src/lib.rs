@@ -8,6 +8,7 @@
 
 mod cancel;
 mod engine;
+mod engine_error;
 mod episode;
 mod evaluate;
 mod fingerprint;
@@ -24,10 +25,12 @@ mod service;
 mod signing;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineError, EngineOptions, NotIsolated, WallBudget};
+pub use engine::{Engine, EngineOptions, NotIsolated, WallBudget};
+pub use engine_error::EngineError;
 pub use episode::evidence::{DEFAULT_JOB_BYTES, episode_share};
+pub use episode::job::Job;
 pub use episode::policy::PolicySource;
-pub use episode::session::{Job, SessionError};
+pub use episode::session_error::SessionError;
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use installation::{Installation, InstallationError};
 pub use judging::Judging;

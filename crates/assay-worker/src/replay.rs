@@ -11,7 +11,9 @@ use assay_model::{Comparison, EpisodeResult, Record};
 
 use crate::engine::core_of;
 use crate::episode::evidence;
-use crate::episode::session::{LaneSession, SessionEvents, platform};
+use crate::episode::lane_session::LaneSession;
+use crate::episode::session_error::platform;
+use crate::episode::session_events::SessionEvents;
 use crate::rendering::video;
 use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 

@@ -18,9 +18,10 @@ use crate::episode::finalizer::{Finished, LaneOutput, PolicyState};
 use crate::episode::host::{EpisodeHost, PreparedPolicy};
 use crate::episode::lane::{LaneError, LaneEvents, TICK};
 use crate::episode::lane_process::nanos;
+use crate::episode::lane_session::LaneSession;
 use crate::episode::policy::PolicyStart;
 use crate::episode::results::not_started;
-use crate::episode::session::{LaneSession, SessionEvents};
+use crate::episode::session_events::SessionEvents;
 
 /// Maximum time for which a policy's process may be stopped from outside.
 const STOP_LIMIT: Duration = Duration::from_secs(20);

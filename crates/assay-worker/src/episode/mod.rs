@@ -8,10 +8,14 @@ pub(crate) mod attempt;
 pub(crate) mod evidence;
 pub(crate) mod finalizer;
 pub(crate) mod host;
+pub(crate) mod job;
 pub(crate) mod lane;
 pub(crate) mod lane_process;
+pub(crate) mod lane_session;
 pub(crate) mod policy;
 pub(crate) mod results;
 pub(crate) mod session;
+pub(crate) mod session_error;
+pub(crate) mod session_events;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -10,7 +10,7 @@ use assay_policy::{
 use assay_scenario::Scenario;
 
 use crate::Engine;
-use crate::episode::session::{SessionError, platform};
+use crate::episode::session_error::{SessionError, platform};
 
 /// The location of a job's policy.
 #[derive(Debug, Clone)]

@@ -1,162 +1,31 @@
 //! A job's episodes on one lane: the next policy is imported while the current episode runs, and evidence is collected
 //! and rendered while the next ones run.
 
-use std::error::Error;
-use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use assay_model::{Artifact, AttemptNote, EpisodeResult, Record, ReplacedAttempt, ReplacementReason, SeedSource};
-use assay_scenario::Scenario;
-use assay_store::is_disk_full;
-use rustix::io::Errno;
+use assay_model::{AttemptNote, ReplacedAttempt, ReplacementReason};
 
-use crate::Cancel;
-use crate::engine::Staged;
+use crate::SessionError;
 use crate::episode::attempt::Attempted;
 use crate::episode::finalizer::{EpisodeFinalizer, Finished, PolicyState};
-use crate::episode::host::{EpisodeHost, PreparedPolicy};
-use crate::episode::lane::{Lane, LaneError};
+use crate::episode::host::PreparedPolicy;
+use crate::episode::lane::LaneError;
+use crate::episode::lane_session::LaneSession;
 use crate::episode::policy::PolicySource;
 use crate::episode::results::{self, Loss};
+use crate::episode::session_error::platform;
+use crate::episode::session_events::SessionEvents;
 
 /// Maximum number of times an episode is restarted on evidence from outside the policy.
 const MAX_RETRIES: u32 = 3;
 /// Maximum number of episodes that wait to be completed; a faster lane waits.
 const MAX_WAITING: usize = 4;
 
-/// System errors that are resolved when space is freed or storage is available again.
-const SHORTAGES: [Errno; 9] = [
-    Errno::IO,
-    Errno::NOSPC,
-    Errno::DQUOT,
-    Errno::ROFS,
-    Errno::STALE,
-    Errno::NFILE,
-    Errno::MFILE,
-    Errno::AGAIN,
-    Errno::NOMEM,
-];
-
-/// A job as its lanes see it.
-#[derive(Debug)]
-pub struct Job {
-    /// The scenario that the policy is evaluated on.
-    pub scenario: Arc<Scenario>,
-    /// The policy under test.
-    pub policy: PolicySource,
-    /// The source of the episodes' seeds.
-    pub seeds: SeedSource,
-    /// The episodes that get a video.
-    pub record: Record,
-    /// Destination of the evidence, in `episodes/NNN/...`; `None` keeps none.
-    pub folder: Option<PathBuf>,
-    /// Maximum size of an episode's evidence in bytes; beyond it images are left out ([`crate::episode_share`]).
-    pub max_episode_bytes: u64,
-}
-
-/// An error that prevents a job's episodes from running. Never the policy's fault.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The job was cancelled.
-    #[error("cancelled")]
-    Cancelled,
-    /// The scenario cannot be run; its author's fault.
-    #[error("the scenario can't be run: {0}")]
-    Scenario(String),
-    /// Storage is unavailable or full; try again later.
-    #[error("{0}")]
-    Outage(String),
-    /// The lane or a jail does not work.
-    #[error("{0}")]
-    Platform(String),
-    /// The receiver of results failed.
-    #[error("{0}")]
-    Rejected(String),
-}
-
-/// Receives a session's events.
-pub(crate) trait SessionEvents: Sync {
-    /// `step` of `of` control steps are done.
-    fn progress(&self, episode: u32, step: u32, of: u32);
-    /// True if an episode is still wanted; called before it begins. If not, the lane's later episodes are not wanted
-    /// either.
-    fn wanted(&self, _episode: u32) -> bool {
-        true
-    }
-    /// True if [`Self::keep`] packs files, so that the trace should be written uncompressed.
-    fn packs(&self) -> bool {
-        false
-    }
-    /// A file of an episode's evidence is at its destination, under its plain name. An error stops the session.
-    fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), String> {
-        Ok(())
-    }
-    /// Records a fact about an episode that outlives the attempt in which it was observed. An error stops the session.
-    fn note(&self, _note: &AttemptNote) -> Result<(), String> {
-        Ok(())
-    }
-    /// The policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
-    fn sleeping(&self, _episode: u32, _asleep: bool) {}
-    /// An episode is complete, with its video if it gets one. An error stops the session.
-    fn finished(&self, result: EpisodeResult) -> Result<(), String>;
-}
-
 /// An episode and its policy, which is being prepared.
 type UpcomingEpisode<'a> = (u32, Box<dyn PreparedPolicy + 'a>);
 
-/// One lane's work on a job.
-pub(crate) struct LaneSession<'a> {
-    pub(crate) host: &'a dyn EpisodeHost,
-    pub(crate) job: &'a Job,
-    pub(crate) core: usize,
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) staged: Staged,
-    pub(crate) lane: Option<Box<dyn Lane>>,
-    /// Facts that outlive the attempts at episodes without a result.
-    pub(crate) notes: Vec<AttemptNote>,
-    /// An attempt is under way, and its policy may have received something.
-    pub(crate) begun: bool,
-    /// No other worker will retry its episodes.
-    is_last_try: bool,
-    /// Set when no further episode should begin.
-    stopping: Cancel,
-}
-
 impl<'a> LaneSession<'a> {
-    pub(crate) fn new(
-        host: &'a dyn EpisodeHost,
-        job: &'a Job,
-        core: usize,
-        cancel: &'a Cancel,
-    ) -> Result<Self, SessionError> {
-        let staged = host.staged(&job.scenario).map_err(|e| platform(&e))?;
-        let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
-        Ok(Self { host, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
-    }
-
-    /// Uses a lane that was started in advance.
-    pub(crate) fn with(self, lane: Option<Box<dyn Lane>>) -> Self {
-        Self { lane, ..self }
-    }
-
-    /// Adds the notes of earlier sessions on its episodes.
-    pub(crate) fn with_earlier_notes(self, notes: Vec<AttemptNote>) -> Self {
-        Self { notes, ..self }
-    }
-
-    /// Sets whether the job is given up if an episode cannot be run.
-    pub(crate) fn last_try(self, is_last_try: bool) -> Self {
-        Self { is_last_try, ..self }
-    }
-
-    /// Begins no further episode once `stopping` is raised.
-    pub(crate) fn stopping(self, stopping: Cancel) -> Self {
-        Self { stopping, ..self }
-    }
-
     /// Runs the episodes that `next` returns. The calling thread must outlive its lanes and policies.
     pub(crate) fn run(
         &mut self,
@@ -173,11 +42,6 @@ impl<'a> LaneSession<'a> {
             let panicked = || Err(SessionError::Platform("the finishing thread panicked".to_owned()));
             outcome.and(finishing.join().unwrap_or_else(|_| panicked()))
         })
-    }
-
-    /// Returns the lane, which the caller can end at a convenient time.
-    pub(crate) fn into_lane(self) -> Option<Box<dyn Lane>> {
-        self.lane
     }
 
     fn run_all(
@@ -319,58 +183,5 @@ impl<'a> LaneSession<'a> {
         let seeds = self.job.seeds.episode(episode);
         let result = results::without_end(&self.job.scenario, episode, seeds, (loss, message));
         self.with_notes(Finished { result, world_seed: seeds.world, written: None, policy: PolicyState::None })
-    }
-}
-
-/// Returns an error with all its causes as an internal error, or as an outage if storage is the cause.
-pub(crate) fn platform(error: &(dyn Error + 'static)) -> SessionError {
-    if is_storage(error) { outage(error) } else { SessionError::Platform(with_causes(error)) }
-}
-
-/// Returns an error with all its causes as an outage of storage.
-pub(crate) fn outage(error: &dyn Error) -> SessionError {
-    SessionError::Outage(with_causes(error))
-}
-
-/// True if the file system, or another shared resource in short supply, is the root of an error.
-pub(crate) fn is_storage(error: &(dyn Error + 'static)) -> bool {
-    if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
-        return true;
-    }
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let code = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-        if code.is_some_and(|code| SHORTAGES.iter().any(|errno| errno.raw_os_error() == code)) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_or_broken_disk_is_an_outage_and_a_missing_file_is_not() {
-        for errno in [Errno::NOSPC, Errno::IO, Errno::ROFS, Errno::NOMEM] {
-            let lane = LaneError::Io(io::Error::from_raw_os_error(errno.raw_os_error()));
-            assert!(matches!(platform(&lane), SessionError::Outage(text) if text.contains("os error")), "{errno}");
-        }
-        assert!(matches!(platform(&LaneError::DiskFull("no room".into())), SessionError::Outage(_)));
-        let missing = LaneError::Io(io::Error::from_raw_os_error(Errno::NOENT.raw_os_error()));
-        assert!(matches!(platform(&missing), SessionError::Platform(_)));
     }
 }

@@ -4,20 +4,20 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::frame::Dtype;
-use assay_model::lane::{Probe, Probed, RunEpisode};
-use assay_model::{EpisodeError, EpisodeSeeds, PUBLIC_SEED, PolicyKey};
-use assay_policy::remote::AnswerCounts;
+use assay_model::lane::{Probe, RunEpisode};
+use assay_model::{EpisodeSeeds, PUBLIC_SEED, PolicyKey};
 
 use super::facts::is_deterministic;
-use super::{PreflightJob, watch};
+use super::job::PreflightJob;
+use super::tries::{Tried, Tries};
+use super::watch::watch;
 use crate::engine::core_of;
 use crate::episode::finalizer::end_policy;
 use crate::episode::lane::{IgnoredEvents, Lane, LaneError};
 use crate::episode::lane_process::{LaneProcess, nanos};
 use crate::episode::policy::{PendingPolicy, PolicyStart};
 use crate::episode::results::not_started_error;
-use crate::episode::session::{SessionError, platform};
+use crate::episode::session_error::{SessionError, platform};
 use crate::{Cancel, Engine};
 
 /// Number of control steps of a try.
@@ -42,47 +42,6 @@ const TICK: Duration = Duration::from_millis(1);
 struct Patience {
     import: Duration,
     answer: Duration,
-}
-
-/// The observations of one try.
-#[derive(Debug, Default)]
-pub(super) struct Tried {
-    pub(super) speaks: Option<String>,
-    pub(super) import_cpu: Option<Duration>,
-    /// The import was given up after this much CPU time.
-    pub(super) given_up: Option<Duration>,
-    /// An answer, or a server's first message, took too long.
-    pub(super) silent: bool,
-    pub(super) probed: Probed,
-    pub(super) answers: Option<AnswerCounts>,
-    pub(super) error: Option<EpisodeError>,
-}
-
-impl Tried {
-    /// True if the try was completed.
-    fn is_whole(&self) -> bool {
-        self.error.is_none() && self.given_up.is_none() && !self.silent
-    }
-
-    fn sees_images(&self) -> bool {
-        self.probed.observation.iter().any(|spec| spec.dtype == Dtype::U8)
-    }
-}
-
-/// The observations of all tries.
-#[derive(Debug)]
-pub(super) struct Tries {
-    pub(super) first: Tried,
-    /// A repetition; omitted if the first try failed or the import takes long.
-    pub(super) second: Option<Tried>,
-    /// A try with black images; omitted if there are no images or the result would prove nothing.
-    pub(super) blind: Option<Tried>,
-}
-
-impl Tries {
-    pub(super) fn failed(error: EpisodeError) -> Self {
-        Self { first: Tried { error: Some(error), ..Tried::default() }, second: None, blind: None }
-    }
 }
 
 pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {

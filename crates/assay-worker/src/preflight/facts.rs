@@ -5,8 +5,8 @@ use std::time::Duration;
 use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
 use assay_scenario::Scenario;
 
-use super::PreflightJob;
-use super::attempt::{Tried, Tries};
+use super::job::PreflightJob;
+use super::tries::{Tried, Tries};
 
 pub(super) fn preflight(job: &PreflightJob, tries: &Tries, findings: Vec<Finding>, took: Duration) -> Preflight {
     let Tries { first, second, .. } = tries;

@@ -3,10 +3,11 @@
 use assay_model::{Finding, FindingLevel};
 use assay_scenario::Scenario;
 
-use super::PreflightJob;
-use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE, Tried, Tries};
+use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE};
 use super::facts::{budget, is_deterministic, percentiles};
+use super::job::PreflightJob;
 use super::remedy;
+use super::tries::{Tried, Tries};
 
 /// Share of a budget above which the author is warned.
 const NEAR: f64 = 0.7;

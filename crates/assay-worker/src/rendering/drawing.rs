@@ -72,7 +72,7 @@ pub enum RenderingError {
 
 impl From<RendererError> for RenderingError {
     fn from(error: RendererError) -> Self {
-        Self::Render(crate::episode::session::platform(&error).to_string())
+        Self::Render(crate::episode::session_error::platform(&error).to_string())
     }
 }
 

@@ -10,7 +10,7 @@ use assay_model::{Artifact, EpisodeResult};
 
 use crate::engine::Staged;
 use crate::episode::evidence;
-use crate::scenario_check::examine::ExamineLimits;
+use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Cancel, Engine};
 
 /// Frames per simulated second.

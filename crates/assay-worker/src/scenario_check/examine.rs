@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Exit, ExitReason, JailSpec, SpawnError, StageError, give_to_jail};
+use assay_jail::{Exit, ExitReason, SpawnError, StageError, give_to_jail};
 use assay_model::EpisodeSeeds;
 use assay_model::lane::{ScenarioCheck, ScenarioFault, SheetJob, files};
 use assay_scenario::Scenario;
@@ -14,12 +14,11 @@ use crate::engine::Staged;
 use crate::episode::evidence;
 use crate::episode::lane_process::stepping;
 use crate::rendering::video::{RendererError, finish, finish_within};
+use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Cancel, Engine};
 
 /// Limits of compiling and trying a scenario; one that needs more is rejected.
 const LIMITS: ExamineLimits = ExamineLimits { wall: Duration::from_secs(18), cpu_s: 15 };
-/// Address space of a process that examines a scenario.
-const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
 /// Time for a killed process to exit.
 const TICK: Duration = Duration::from_millis(20);
 /// Maximum size of an answer in bytes.
@@ -30,22 +29,6 @@ const PICTURE_BYTES: u64 = 64 * 1024 * 1024;
 const WHOLE_WORLD: &str = "scene";
 /// Maximum length of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
-
-/// Limits of one examination. All have a memory limit of 2 GiB.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ExamineLimits {
-    /// Wall-clock time.
-    pub(crate) wall: Duration,
-    /// CPU time in s.
-    pub(crate) cpu_s: u64,
-}
-
-impl ExamineLimits {
-    pub(crate) fn put(self, spec: &mut JailSpec) {
-        spec.limits.cpu_s = self.cpu_s;
-        spec.limits.address_space_bytes = spec.limits.address_space_bytes.min(ADDRESS_SPACE_BYTES);
-    }
-}
 
 /// The reason why a scenario could not be examined. Never the scenario's fault.
 #[derive(Debug, thiserror::Error)]
@@ -179,7 +162,7 @@ fn picture(
     give_to_jail(scratch.path())?;
     finish(&staged, scratch.path()).map_err(|error| match error {
         RendererError::TooLong(_) => ExamineError::Busy,
-        other => ExamineError::Draw(crate::episode::session::platform(&other).to_string()),
+        other => ExamineError::Draw(crate::episode::session_error::platform(&other).to_string()),
     })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)
 }

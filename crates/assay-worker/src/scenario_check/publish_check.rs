@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use assay_model::lane::{ScenarioCheck, ScenarioFault};
 use assay_scenario::Scenario;
 
-use crate::scenario_check::examine::{ExamineLimits, check_worlds, thumbnail};
+use crate::scenario_check::examine::{check_worlds, thumbnail};
+use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Engine, ExamineError, check_rendering};
 
 /// Limits of compiling, sampling worlds, and the smoke episode.

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::claims::Held;
-use super::{LEASE, WorkerShared};
-use crate::episode::session::platform;
+use super::intervals::LEASE;
+use super::shared::WorkerShared;
+use crate::episode::session_error::platform;
 use crate::signing::statement::{STATEMENT_FILE, hex, state};
 use crate::{Cancel, SessionError};
 

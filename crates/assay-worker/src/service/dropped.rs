@@ -4,7 +4,7 @@
 
 use assay_model::{EpisodeResult, JobHeader};
 
-use super::WorkerShared;
+use super::shared::WorkerShared;
 
 impl WorkerShared {
     /// Removes evidence that `recorded`, the job's results, do not refer to, once they are complete: before that,

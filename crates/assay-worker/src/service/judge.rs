@@ -6,8 +6,8 @@ use assay_model::lane::files;
 use assay_model::{Artifact, EpisodeResult, JobId, worth_judging};
 use assay_store::{BlobError, ConclusionClaim, StoreError};
 
-use super::WorkerShared;
-use crate::episode::session::platform;
+use super::shared::WorkerShared;
+use crate::episode::session_error::platform;
 use crate::{Cancel, Judging};
 
 impl WorkerShared {

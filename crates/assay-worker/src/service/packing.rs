@@ -3,9 +3,9 @@
 
 use assay_model::{EpisodeResult, JobId};
 
-use super::WorkerShared;
+use super::shared::WorkerShared;
 use crate::SessionError;
-use crate::episode::session::platform;
+use crate::episode::session_error::platform;
 
 impl WorkerShared {
     /// Packs the evidence of recorded episodes. Evidence that is already packed or gone is skipped.

@@ -1,30 +1,14 @@
-//! Rendering after the verdict, on separate threads, one per lane, each with a renderer that has the lowest priority on
-//! the machine: a shard that arrives meanwhile finds its lane free. None starts while a lane has work: there are never
-//! more renderers than idle lanes.
+//! The number of renderers that may run: never more than there are idle lanes.
 
-use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
-use assay_model::lane::files;
-use assay_model::{Artifact, JobId};
-use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
-use sha2::{Digest, Sha256};
-
-use super::claims::Held;
-use super::{LEASE, POLL, WorkerShared};
-use crate::episode::evidence;
-use crate::episode::session::platform;
-use crate::rendering::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
-use crate::rendering::video::Urgency;
-use crate::signing::statement::hex;
-use crate::{Cancel, SessionError, episode_share};
+use super::intervals::POLL;
 
 /// State shared by the rendering threads.
 #[derive(Debug, Default)]
 pub(super) struct Renderers {
     /// Lets one thread at a time look for work.
-    turn: Mutex<()>,
+    pub(super) turn: Mutex<()>,
     count: Mutex<Count>,
     changed: Condvar,
 }
@@ -43,20 +27,10 @@ struct Count {
 pub(super) struct IdleLane<'a>(&'a Renderers);
 
 /// Counts a renderer as running until dropped.
-struct RunningRenderer<'a> {
+pub(super) struct RunningRenderer<'a> {
     renderers: &'a Renderers,
     /// True if there may be more to render after it.
-    hint: bool,
-}
-
-/// The reason why nothing was rendered.
-enum Undrawn {
-    /// Files cannot be stored, or the records are unavailable. Does not count as a failure.
-    Outage(String),
-    /// An internal error in the records, the blobs, or a folder. Does not count as a failure.
-    Ours(String),
-    /// The part could not be rendered.
-    Failed(String),
+    pub(super) hint: bool,
 }
 
 impl Renderers {
@@ -70,7 +44,7 @@ impl Renderers {
     }
 
     /// Counts a renderer, if there is a lane that does not need its processor.
-    fn start(&self) -> Option<RunningRenderer<'_>> {
+    pub(super) fn start(&self) -> Option<RunningRenderer<'_>> {
         let mut count = lock(&self.count);
         (count.running < count.idle_lanes).then(|| {
             count.running += 1;
@@ -78,7 +52,7 @@ impl Renderers {
         })
     }
 
-    fn wait_for_hint(&self) {
+    pub(super) fn wait_for_hint(&self) {
         let waited = self.changed.wait_timeout_while(lock(&self.count), POLL, |count| !count.hint);
         waited.unwrap_or_else(PoisonError::into_inner).0.hint = false;
     }
@@ -101,160 +75,7 @@ impl Drop for RunningRenderer<'_> {
     }
 }
 
-impl WorkerShared {
-    /// Renders until the service stops.
-    pub(super) fn draw(&self) {
-        while !self.stopping.is_cancelled() {
-            let Some((claim, running)) = self.next_render() else { continue };
-            let held = Held::Render(claim.fence);
-            let cancel = self.claims.add(held);
-            // The service may have stopped between the check and the claim.
-            if self.stopping.is_cancelled() {
-                cancel.cancel();
-            }
-            let span = tracing::info_span!("render", job.id = %claim.fence.job_id, episode = claim.fence.episode);
-            let failed = span.in_scope(|| self.render(&claim, &cancel));
-            if let Err(error) = failed {
-                error.log("what was drawn could not be recorded");
-            }
-            self.claims.remove(&held);
-            drop(running);
-        }
-    }
-
-    fn next_render(&self) -> Option<(RenderClaim, RunningRenderer<'_>)> {
-        let _turn = lock(&self.renderers.turn);
-        if self.stopping.is_cancelled() {
-            return None;
-        }
-        if let Some(mut running) = self.renderers.start() {
-            let (records, now) = (&self.options.records, self.options.clock.now());
-            match self.wait(records.claim_render(&self.name, None, now, LEASE)) {
-                Ok(Some(claim)) => return Some((claim, running)),
-                Ok(None) => {}
-                Err(error) => error.log("what is to be drawn could not be claimed"),
-            }
-            running.hint = false;
-        }
-        self.renderers.wait_for_hint();
-        None
-    }
-
-    /// Renders the claimed part, and records the outcome.
-    fn render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), StoreError> {
-        let (records, fence) = (&self.options.records, claim.fence);
-        let note = match self.try_render(claim, cancel) {
-            Ok(()) => {
-                self.options.health.files_work();
-                return Ok(());
-            }
-            Err(_) if cancel.is_cancelled() => None,
-            Err(Undrawn::Outage(why)) => {
-                self.options.health.files_failed(&why);
-                None
-            }
-            Err(Undrawn::Ours(why)) => {
-                tracing::error!(why, "drawing is put off");
-                None
-            }
-            Err(Undrawn::Failed(why)) => {
-                // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(part = claim.part.as_str(), why, "not drawn");
-                Some(drawing::missing(claim.part))
-            }
-        };
-        let returned = self.wait(records.return_render(fence, note))?;
-        if returned == RenderReturnOutcome::GivenUp {
-            tracing::error!(part = claim.part.as_str(), "given up");
-        }
-        if note.is_none() && !cancel.is_cancelled() {
-            thread::sleep(POLL);
-        }
-        Ok(())
-    }
-
-    fn try_render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), Undrawn> {
-        let (job, result) = (claim.fence.job_id, &claim.result);
-        let header = &claim.header;
-        let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
-        let scenario = scenario.map_err(|error| Undrawn::Failed(error.to_string()))?;
-        let seeds = self.seeds(header).map_err(|error| match error {
-            SessionError::Scenario(why) => Undrawn::Failed(why),
-            other => Undrawn::Ours(other.to_string()),
-        })?;
-        let statement =
-            self.wait(self.options.records.signed_document(job, SignedDocument::Statement)).map_err(|e| ours(&e))?;
-        let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".to_owned()))?;
-        let desk = self.options.blobs.incoming().map_err(|e| ours(&e))?;
-        let folder = desk.path().join(evidence::folder_of(result.episode));
-        std::fs::create_dir_all(&folder).map_err(|e| ours(&e))?;
-        self.fetch(job, &result.evidence, &folder)?;
-        let order = DrawJob {
-            job_id: job,
-            scenario: &scenario,
-            seeds,
-            statement_sha256: &hex(&Sha256::digest(&statement)),
-            max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
-        };
-        let options = &self.options;
-        let tools = DrawTools { engine: &options.engine, keyring: &options.keyring };
-        let bytes = claim.drawn.iter().map(|file| file.size_bytes).sum();
-        let what = (result, claim.part, bytes);
-        let drawn = drawing::draw(tools, &order, what, &folder, (Urgency::Background, cancel, &|_| ()));
-        let drawn = drawn.map_err(|error| match error {
-            RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => ours(&error),
-            RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.to_string()),
-        })?;
-        self.keep(claim, drawn, desk.path())
-    }
-
-    /// Copies the recording into `folder`.
-    fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
-        let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
-        let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".to_owned()))?;
-        let copied = self.wait(self.options.blobs.copy_to(job, &recording.sha256, &folder.join(files::TRACE)));
-        copied.map_err(|error| match error {
-            BlobError::Missing => Undrawn::Failed("the recording is gone".to_owned()),
-            // Another try would read the same bytes.
-            BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".to_owned()),
-            other => ours(&other),
-        })
-    }
-
-    /// Stores the files, and adds them to the records.
-    fn keep(&self, claim: &RenderClaim, drawn: Drawn, desk: &Path) -> Result<(), Undrawn> {
-        let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
-        let put = || {
-            for file in &drawn.files {
-                self.wait(blobs.put(job, &file.sha256, &desk.join(&file.name))).map_err(|e| ours(&e))?;
-            }
-            if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(|e| ours(&e)) }
-        };
-        put()?;
-        let record = self.options.records.record_render(claim.fence, drawn.files.clone(), drawn.notes.clone());
-        if self.wait(record).map_err(|e| ours(&e))? {
-            // The job's clean-up may not have known of the files a moment ago.
-            return put();
-        }
-        // The job is erased, its evidence is gone, or another renderer has the episode: files without a record are
-        // removed.
-        let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
-        let is_known = |sha256: &str| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
-        for file in drawn.files.iter().filter(|file| !is_known(&file.sha256)) {
-            self.wait(blobs.remove(job, &file.sha256)).map_err(|e| ours(&e))?;
-        }
-        Ok(())
-    }
-}
-
-fn ours(error: &(dyn std::error::Error + 'static)) -> Undrawn {
-    match platform(error) {
-        SessionError::Outage(why) => Undrawn::Outage(why),
-        other => Undrawn::Ours(other.to_string()),
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,9 +9,9 @@ use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource
 use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries};
 use jiff::Timestamp;
 
-use super::WorkerShared;
+use super::shared::WorkerShared;
 use crate::SessionError;
-use crate::episode::session::platform;
+use crate::episode::session_error::platform;
 
 /// Maximum number of episodes of a shard of a rerun.
 const SHARD_EPISODES: u32 = 4;

@@ -1,34 +1,17 @@
-//! Jobs whose policy is a server. Their lanes mostly wait for it, so they have separate threads and delay no job whose
-//! policy runs here. Several lanes work on a job's only shard, as many as the server allows connections.
+//! The lanes that jobs of policy servers may run, and the hints that there is work for them.
 
-use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::SystemTime;
 
-use assay_model::{JobHeader, JobId, JobStatus};
-use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_store::{Claim, MAX_RETRIES};
+use super::intervals::POLL;
 
-use super::busy::Busy;
-use super::shard::{ShardEnd, ShardRecorder, ShardWorkspace};
-use super::{LEASE, POLL, WorkerShared};
-use crate::engine::core_of;
-use crate::episode::session::{LaneSession, platform};
-use crate::{Cancel, PolicySource, SessionError};
-
-/// Maximum number of policy server jobs that run at the same time.
-pub(super) const MAX_JOBS: usize = 4;
-/// Maximum number of their lanes in total, in addition to the first of each.
+/// Maximum number of lanes of policy server jobs in total, in addition to the first of each.
 const MAX_LANES: usize = 32;
-/// Maximum number of episodes of a lane before the job is handed back, so that other jobs get their turn.
-const TURN_EPISODES: usize = 16;
 
 /// State shared by the threads for policy servers.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
     /// Lets one thread at a time look for work.
-    turn: Mutex<()>,
+    pub(super) turn: Mutex<()>,
     /// True if there may be work.
     hint: Mutex<bool>,
     hinted: Condvar,
@@ -37,9 +20,9 @@ pub(super) struct Servers {
 }
 
 /// Lanes that a job may run; released when dropped.
-struct Lanes<'a> {
+pub(super) struct Lanes<'a> {
     servers: &'a Servers,
-    more: usize,
+    pub(super) more: usize,
 }
 
 impl Servers {
@@ -49,13 +32,13 @@ impl Servers {
         self.hinted.notify_one();
     }
 
-    fn wait_for_hint(&self) {
+    pub(super) fn wait_for_hint(&self) {
         let waited = self.hinted.wait_timeout_while(lock(&self.hint), POLL, |hint| !*hint);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
     /// Returns one lane, plus as many of `wanted` as are free.
-    fn lanes(&self, wanted: usize) -> Lanes<'_> {
+    pub(super) fn lanes(&self, wanted: usize) -> Lanes<'_> {
         let mut running = lock(&self.lanes);
         let more = wanted.saturating_sub(1).min(MAX_LANES.saturating_sub(*running));
         *running += more;
@@ -69,104 +52,7 @@ impl Drop for Lanes<'_> {
     }
 }
 
-impl WorkerShared {
-    /// Runs jobs of policy servers until the service stops.
-    pub(super) fn serve_servers(&self) {
-        while !self.stopping.is_cancelled() {
-            if let Some(claim) = self.server_shard() {
-                self.shard(&claim, |desk, cancel| self.run_server(&claim, desk, cancel));
-                // Shards that were handed back are available to any worker, including this one.
-                self.servers.wake();
-            }
-        }
-    }
-
-    fn server_shard(&self) -> Option<Claim> {
-        let _turn = lock(&self.servers.turn);
-        if self.stopping.is_cancelled() {
-            return None;
-        }
-        match self.wait(self.options.records.claim_server_shard(&self.name, self.options.clock.now(), LEASE)) {
-            Ok(Some(claim)) => return Some(claim),
-            Ok(None) => {}
-            Err(error) => error.log("shards of policy servers could not be claimed"),
-        }
-        self.servers.wait_for_hint();
-        None
-    }
-
-    /// Runs a turn of a shard on several lanes. Returns an error only if the preparations fail.
-    fn run_server(&self, claim: &Claim, desk: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
-        let job = self.job(claim, desk)?;
-        let recorder = ShardRecorder::new(self, claim, desk);
-        let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
-        let count = lanes.more + 1;
-        let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));
-        let turn: VecDeque<u32> = claim.episodes.iter().copied().take(count * TURN_EPISODES).collect();
-        let is_last = turn.len() == claim.episodes.len();
-        let episodes = Mutex::new(turn);
-        let failed = Cancel::new();
-        let next = || if failed.is_cancelled() { None } else { lock(&episodes).pop_front() };
-        let run = |lane: usize| {
-            let session = LaneSession::new(&*self.host, &job, core_of(lane), cancel)?;
-            let session = session.with_earlier_notes(claim.notes.clone());
-            let session = session.last_try(claim.failures >= MAX_RETRIES);
-            session.stopping(self.stopping.clone()).run(next, &recorder)
-        };
-        let outcome = thread::scope(|scope| {
-            // An error of one lane would affect the others too.
-            let run = |lane| run(lane).inspect_err(|_| failed.cancel());
-            let threads: Vec<_> = (1..count).map(|lane| scope.spawn(move || run(lane))).collect();
-            let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
-            let first = run(0);
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(first, Result::and)
-        });
-        Ok(match recorder.ended(outcome) {
-            ShardEnd::Done if !is_last => ShardEnd::HandBack,
-            ended => ended,
-        })
-    }
-
-    /// Returns the policy server of a job.
-    pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
-        let call = self.options.servers.get(header.job_id).map_err(|e| platform(&e))?;
-        let gone = || SessionError::Platform("the address of the policy server is gone".to_owned());
-        let call = call.ok_or_else(gone)?;
-        let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(|e| platform(&e))?;
-        let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
-        Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
-    }
-
-    /// Removes the credentials of a job's policy server, including the key: they are no longer needed.
-    pub(super) fn forget_server(&self, job: JobId) {
-        if let Err(error) = self.options.servers.remove(job) {
-            tracing::error!(job.id = %job, %error, "how its policy server is called could not be removed");
-        }
-    }
-
-    /// Removes them for all jobs that have ended, and for requests from before `start` that became no job.
-    pub(super) fn forget_servers(&self, start: SystemTime) {
-        let kept = self.options.servers.list().unwrap_or_else(|error| {
-            tracing::error!(%error, "the calls of policy servers could not be listed");
-            Vec::new()
-        });
-        for (job, since) in kept {
-            match self.wait(self.options.records.job(None, job)) {
-                Ok(Some(record)) if !is_needed(record.state.status()) => self.forget_server(job),
-                Ok(None) if since < start => self.forget_server(job),
-                Ok(_) => {}
-                Err(error) => error.log("the records could not be read"),
-            }
-        }
-    }
-}
-
-/// True if episodes may still have to be run.
-fn is_needed(status: JobStatus) -> bool {
-    matches!(status, JobStatus::Queued | JobStatus::Running)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

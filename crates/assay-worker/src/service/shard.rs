@@ -18,11 +18,14 @@ use tempfile::TempDir;
 
 use super::busy::Busy;
 use super::claims::Held;
+use super::intervals::LEASE;
 use super::quiet::Quiet;
+use super::shared::WorkerShared;
 use super::warm_lane::WarmLane;
-use super::{LEASE, WorkerShared};
 use crate::episode::evidence;
-use crate::episode::session::{LaneSession, SessionEvents, is_storage, outage, platform};
+use crate::episode::lane_session::LaneSession;
+use crate::episode::session_error::{is_storage, outage, platform};
+use crate::episode::session_events::SessionEvents;
 use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share};
 
 /// Number of tries to record a result.

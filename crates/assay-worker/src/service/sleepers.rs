@@ -1,19 +1,11 @@
-//! Relief of lanes whose policies sleep: such a lane needs no processor, so another account's shard runs in its place.
-//!
-//! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays reserved, and is charged to its
-//! account in the fair shares; for each such lane one more may work for accounts none of whose policies sleep.
+//! The policies that sleep, and the lanes that work in their place.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use assay_model::{AccountId, JobId};
 
-use super::busy::Busy;
-use super::warm_lane::WarmLane;
-use super::{LEASE, POLL, WorkerShared};
-
-/// Number of relief threads per lane.
-pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
+use super::intervals::POLL;
 
 /// Episodes whose policies sleep, and the lanes that work in their place.
 #[derive(Debug, Default)]
@@ -49,7 +41,7 @@ impl Sleepers {
     }
 
     /// Waits briefly for a sleeping policy whose lane has no relief.
-    fn relief(&self) -> Option<Relief<'_>> {
+    pub(super) fn relief(&self) -> Option<Relief<'_>> {
         let none = |state: &mut SleeperState| state.asleep.len() <= state.reliefs;
         let waited = self.changed.wait_timeout_while(self.lock(), POLL, none);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -69,29 +61,6 @@ impl Sleepers {
 impl Drop for Relief<'_> {
     fn drop(&mut self) {
         self.sleepers.lock().reliefs -= 1;
-    }
-}
-
-impl WorkerShared {
-    /// Runs shards on processor `core` while lanes sleep, until the service stops.
-    pub(super) fn relieve(&self, core: usize) {
-        while !self.stopping.is_cancelled() {
-            let Some(relief) = self.sleepers.relief() else { continue };
-            let now = self.options.clock.now();
-            let claim = self.options.records.claim_shard_of_others(&self.name, &relief.but, now, LEASE);
-            match self.wait(claim) {
-                Ok(Some(claim)) => {
-                    let _busy = Busy::lanes(1);
-                    let mut spare = WarmLane::new(core);
-                    self.shard(&claim, |desk, cancel| self.run(&claim, &mut spare, desk, cancel));
-                }
-                Ok(None) => self.sleep(POLL),
-                Err(error) => {
-                    error.log("shards could not be claimed");
-                    self.sleep(POLL);
-                }
-            }
-        }
     }
 }
 

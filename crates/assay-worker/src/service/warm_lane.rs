@@ -9,7 +9,7 @@ use assay_scenario::Scenario;
 
 use crate::episode::host::EpisodeHost;
 use crate::episode::lane::Lane;
-use crate::episode::session::platform;
+use crate::episode::session_error::platform;
 
 /// The lane that a worker thread keeps ready. It dies with the thread.
 #[derive(Debug)]

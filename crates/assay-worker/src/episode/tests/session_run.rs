@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use assay_model::{Artifact, AttemptNote, EpisodeResult, Record, ReplacementReason, SeedSource};
 
 use super::script::{Attempt, ScriptedHost, scenario};
-use crate::episode::session::{LaneSession, SessionEvents};
+use crate::episode::lane_session::LaneSession;
+use crate::episode::session_events::SessionEvents;
 use crate::{Cancel, Job, PolicySource, SessionError};
 
 /// The events of a session.

@@ -15,9 +15,11 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::episode::tests::script::{ScriptedHost, scenario};
+use crate::service::ServiceOptions;
+use crate::service::intervals::LEASE;
 use crate::service::quiet::Quiet;
+use crate::service::shared::WorkerShared;
 use crate::service::warm_lane::WarmLane;
-use crate::service::{LEASE, ServiceOptions, WorkerShared};
 use crate::{Engine, Keyring};
 
 const EVIDENCE: &str = "evidence";

@@ -1,0 +1,26 @@
+//! A job, as its lanes see it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use assay_model::{Record, SeedSource};
+use assay_scenario::Scenario;
+
+use crate::episode::policy::PolicySource;
+
+/// A job as its lanes see it.
+#[derive(Debug)]
+pub struct Job {
+    /// The scenario that the policy is evaluated on.
+    pub scenario: Arc<Scenario>,
+    /// The policy under test.
+    pub policy: PolicySource,
+    /// The source of the episodes' seeds.
+    pub seeds: SeedSource,
+    /// The episodes that get a video.
+    pub record: Record,
+    /// Destination of the evidence, in `episodes/NNN/...`; `None` keeps none.
+    pub folder: Option<PathBuf>,
+    /// Maximum size of an episode's evidence in bytes; beyond it images are left out ([`crate::episode_share`]).
+    pub max_episode_bytes: u64,
+}

@@ -1,0 +1,50 @@
+//! The course of a preflight, within its limit.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assay_model::{EpisodeError, Preflight};
+
+use super::attempt::try_out;
+use super::job::PreflightJob;
+use super::tries::Tries;
+use super::watch::watch;
+use super::{facts, findings};
+use crate::episode::session_error::SessionError;
+use crate::{Cancel, Engine};
+
+/// Maximum wall-clock time of a preflight.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Tries the policy; its failures are in the result. Takes well under 3 s on an idle machine, however long the policy's
+/// import and its answers take; never much longer than 10 s.
+///
+/// # Errors
+/// [`SessionError`]: cancelled, or a scenario error or an internal error.
+pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result<Preflight, SessionError> {
+    let began = Instant::now();
+    let limit = Cancel::new();
+    let tries = thread::scope(|scope| {
+        let (ended, running) = channel::<()>();
+        scope.spawn(|| watch(running, LIMIT, cancel, &limit));
+        let tries = try_out(engine, job, &limit);
+        drop(ended);
+        tries
+    });
+    let tries = match tries {
+        Err(SessionError::Cancelled) if !cancel.is_cancelled() => Tries::failed(too_long()),
+        other => other?,
+    };
+    let findings = findings::of(job, &tries);
+    Ok(facts::preflight(job, &tries, findings, began.elapsed()))
+}
+
+fn too_long() -> EpisodeError {
+    let message = format!(
+        "the preflight was given up after {} s of wall-clock time: the policy was not imported, or gave no answer, or the \
+         machine is too busy",
+        LIMIT.as_secs()
+    );
+    EpisodeError { code: "timeout".to_owned(), message, log_tail: String::new() }
+}

@@ -1,0 +1,37 @@
+//! The thread that renews leases.
+
+use std::time::Duration;
+
+use super::claims::Held;
+use super::intervals::LEASE;
+use super::shared::WorkerShared;
+
+/// Interval for renewing leases. A heartbeat also reports cancelled jobs, so it determines how long their owners wait.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+impl WorkerShared {
+    pub(super) fn beat(&self) {
+        // Leases are renewed until the last claim is released, also while the service drains.
+        while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
+            self.sleep(HEARTBEAT);
+            self.renew_leases();
+        }
+    }
+
+    /// Renews the leases of all claims, and stops work on those whose lease is lost.
+    pub(super) fn renew_leases(&self) {
+        for (held, cancel) in self.claims.all() {
+            let (records, now) = (&self.options.records, self.options.clock.now());
+            let lease = match held {
+                Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
+                Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
+                Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
+            };
+            match lease {
+                Ok(assay_store::Lease::Held) => {}
+                Ok(assay_store::Lease::Lost) => cancel.cancel(),
+                Err(error) => error.log("a lease could not be prolonged"),
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The dependencies and settings of a worker.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use assay_judge::Judge;
+use assay_model::Clock;
+use assay_store::{Blobs, LiveProgress, PolicyServerCredentialsStore, Queue, Records, StorageHealth};
+use tokio::runtime::Handle;
+
+use crate::{Engine, Keyring};
+
+/// The dependencies and settings of a service.
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// Runs episodes.
+    pub engine: Arc<Engine>,
+    /// The durable source of truth.
+    pub records: Arc<dyn Records>,
+    /// Wakes lanes.
+    pub queue: Arc<dyn Queue>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The data folder: `policies/` is read.
+    pub data: PathBuf,
+    /// Signs the results.
+    pub keyring: Keyring,
+    /// Storage for evidence.
+    pub blobs: Blobs,
+    /// Reviews episodes before a job is concluded, if configured.
+    pub judge: Option<Judge>,
+    /// Maximum size of a job's evidence in bytes; beyond it images are left out.
+    pub max_job_bytes: u64,
+    /// Receives the progress of episodes.
+    pub live: Arc<dyn LiveProgress>,
+    /// Credentials for the policy servers of jobs.
+    pub servers: PolicyServerCredentialsStore,
+    /// Health of storage, told when files cannot be stored.
+    pub health: StorageHealth,
+    /// The records' runtime.
+    pub runtime: Handle,
+}

@@ -1,0 +1,38 @@
+//! The thread that requeues the work of dead workers, and tidies up.
+
+use std::time::{Duration, SystemTime};
+
+use super::shared::WorkerShared;
+
+/// Interval of the reconciler.
+const RECONCILE: Duration = Duration::from_secs(3);
+/// Maximum number of hints published at the start for work left from before.
+const MAX_PRIMED: u32 = 4096;
+
+impl WorkerShared {
+    pub(super) fn reconcile(&self) {
+        let start = SystemTime::from(self.options.clock.now());
+        match self.wait(self.options.records.claimable(MAX_PRIMED)) {
+            Ok(work) => self.publish(work),
+            Err(error) => error.log("the records could not be read"),
+        }
+        while !self.stopping.is_cancelled() {
+            match self.wait(self.options.records.reconcile(self.options.clock.now())) {
+                Ok(done) => {
+                    for job in &done.failed {
+                        tracing::error!(job.id = %job, "given up: its leases ran out too often");
+                    }
+                    self.publish(done.requeued);
+                }
+                Err(error) => error.log("the records could not be put right"),
+            }
+            // A full disk, and its recovery, must appear in the log even if no request uses the disk.
+            if let Err(error) = self.options.health.free_bytes() {
+                tracing::debug!(%error, "the free space of the disk is not known");
+            }
+            self.forget_servers(start);
+            self.close_seasons();
+            self.sleep(RECONCILE);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The worker's threads: their start and their end.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::intervals::TICK;
+use super::options::ServiceOptions;
+use super::shared::WorkerShared;
+use super::{relief, server_jobs};
+use crate::engine::core_of;
+
+/// A running worker.
+#[derive(Debug)]
+pub struct WorkerService {
+    shared: Arc<WorkerShared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl WorkerService {
+    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for maintenance.
+    ///
+    /// # Errors
+    /// The system cannot create a thread.
+    pub fn start(options: ServiceOptions) -> std::io::Result<Self> {
+        let name = format!("worker-{}", std::process::id());
+        let (lanes, host) = (options.engine.lanes(), Arc::clone(&options.engine));
+        let shared = Arc::new(WorkerShared::new(options, host, name));
+        let mut service = Self { shared, threads: Vec::new() };
+        for lane in 0..lanes {
+            service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
+            service.spawn(format!("draw-{lane}"), WorkerShared::draw)?;
+        }
+        for number in 0..relief::MAX_RELIEFS_PER_LANE * lanes {
+            service.spawn(format!("relief-{number}"), move |shared| shared.relieve(core_of(number)))?;
+        }
+        for number in 0..server_jobs::MAX_JOBS {
+            service.spawn(format!("server-{number}"), WorkerShared::serve_servers)?;
+        }
+        service.spawn("heartbeat".to_owned(), |shared| shared.beat())?;
+        service.spawn("reconcile".to_owned(), |shared| shared.reconcile())?;
+        Ok(service)
+    }
+
+    /// Stops taking new work; running episodes may end within `limit`, then they are handed back. Returns when all
+    /// threads are idle.
+    pub fn drain(self, limit: Duration) {
+        self.shared.stopping.cancel();
+        // Rendering continues after the next start.
+        self.shared.claims.cancel_renders();
+        let until = Instant::now() + limit;
+        while !self.shared.claims.is_empty() && Instant::now() < until {
+            thread::sleep(TICK);
+        }
+        self.shared.claims.cancel_all();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a worker thread panicked");
+            }
+        }
+    }
+
+    fn spawn(&mut self, name: String, body: impl FnOnce(&WorkerShared) + Send + 'static) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        self.threads.push(thread::Builder::new().name(name).spawn(move || body(&shared))?);
+        Ok(())
+    }
+}
