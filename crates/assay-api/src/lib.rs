@@ -32,11 +32,11 @@ mod settings;
 mod signed_urls;
 mod state;
 mod upload;
+mod upload_space;
 mod webhooks;
 
 pub use account_slots::AccountSlots;
 pub use boards::Boards;
-pub use disk::UploadSpace;
 pub use events::EventHub;
 pub use forecast::QueueForecast;
 pub use http::{RateWindows, router};
@@ -55,4 +55,5 @@ pub use settings::{
 pub use signed_urls::{SignerError, UrlSigner};
 pub use state::{AppState, Readiness};
 pub use upload::{PolicyArchives, PrepareError, prepare_folders};
+pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;

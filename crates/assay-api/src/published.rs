@@ -8,8 +8,6 @@ use assay_model::{Grid, JobId, JobStatus};
 use assay_store::{JobFailure, JobRecord, JobState, Records, StoreError};
 use jiff::Timestamp;
 
-use crate::state::App;
-
 /// Most events of a submission: one per episode, and one per change of state.
 const MAX_EVENTS: u32 = 2000;
 /// The public message of a FAILED submission.
@@ -41,15 +39,10 @@ pub(crate) struct Change {
 }
 
 impl PublishedSubmission {
-    /// Returns the submission as it is published now.
+    /// Returns the submission as it is published at `now`.
     ///
     /// # Errors
     /// The records failed.
-    pub(crate) async fn of(app: &App, record: JobRecord) -> Result<Self, StoreError> {
-        Self::read(&*app.records, record, app.clock.now()).await
-    }
-
-    /// Returns the submission as it is published at `now`.
     pub(crate) async fn read(records: &dyn Records, record: JobRecord, now: Timestamp) -> Result<Self, StoreError> {
         let season = match &record.header.arena {
             Some(entry) => records.season(&record.header.scenario, Some(entry.season)).await?,

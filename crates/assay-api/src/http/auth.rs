@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use assay_model::{AccountId, Scope};
 use assay_store::{KeyRecord, SessionHash};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
@@ -10,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 
+use super::caller::Caller;
 use super::error::{ApiError, ErrorCode};
 use crate::keys::{KeyText, PresentedKey, hashes_equal};
 use crate::routes::{AccessRules, RateClass};
@@ -19,48 +19,11 @@ use crate::state::App;
 /// Shortest interval between two updates of a key's last use, so that reads cause few writes.
 const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// The authenticated caller. Handlers receive it as an `Extension`.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) key: Arc<KeyRecord>,
-    /// The session, if a browser is signed in with the key.
-    pub(crate) session: Option<SessionHash>,
-}
-
 impl Caller {
-    pub(crate) fn has(&self, scope: Scope) -> bool {
-        self.key.scopes.has(scope)
-    }
-
     /// Checks the key again: it may have been revoked, or have expired, while the request's body was received.
     pub(crate) async fn revalidate(&self, app: &App) -> Result<(), ApiError> {
         let key = app.records.key(&self.key.id).await?.ok_or_else(|| unauthorized("the API key is not known"))?;
         valid_caller(app, key, self.session, app.clock.now()).map(drop)
-    }
-
-    pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
-        if self.has(scope) {
-            return Ok(());
-        }
-        Err(ApiError::new(ErrorCode::Forbidden, format!("the key lacks the scope {scope}")))
-    }
-
-    /// Returns the account whose jobs the caller may read; `None` means all accounts.
-    pub(crate) fn read_scope(&self) -> Option<&AccountId> {
-        let all = self.key.scopes.has(Scope::Review) || self.key.scopes.has(Scope::Admin);
-        (!all).then_some(&self.key.account)
-    }
-
-    /// Returns the account whose jobs the caller may change; `None` means all accounts.
-    pub(crate) fn write_scope(&self) -> Option<&AccountId> {
-        (!self.key.scopes.has(Scope::Admin)).then_some(&self.key.account)
-    }
-
-    /// Logs that the caller accessed a job of another account.
-    pub(crate) fn audit(&self, owner: &AccountId, what: &str) {
-        if *owner != self.key.account {
-            tracing::info!(key.id = %self.key.id, account = %self.key.account, owner = %owner, "{what} of another account");
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::Paths;
 
-use super::auth::Caller;
+use super::caller::Caller;
 use super::error::ApiError;
 use super::{accept, cacheable, envelope, unknown_query};
 use crate::routes::{Endpoint, query_parameters};

@@ -17,7 +17,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
-use super::auth::Caller;
+use super::caller::Caller;
 use super::error::{ApiError, ErrorCode};
 use crate::signed_urls::ContentHasher;
 use crate::state::App;

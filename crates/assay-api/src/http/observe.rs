@@ -12,7 +12,7 @@ use axum::response::Response;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::auth::Caller;
+use super::caller::Caller;
 use super::drain::drain;
 use super::error::ApiError;
 use super::request_metrics::RequestMetrics;

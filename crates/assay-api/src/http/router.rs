@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use tower::ServiceBuilder;
 use tower::util::option_layer;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -31,7 +31,7 @@ const FORM_OVERHEAD: u64 = 1 << 20;
 /// Creates the router with every endpoint, at the base address and under `/v1`.
 pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
-    let (endpoints, declared) = (routes::list(), routes::declared_paths());
+    let (endpoints, declared) = (routes::list(), Arc::new(routes::declared_api()));
     let authentication = Authentication { app: app.clone(), rules: Arc::new(AccessRules::new(&endpoints)) };
     let routes = endpoints.into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
@@ -40,7 +40,9 @@ pub fn router(state: AppState) -> Router {
         } else {
             handler
         };
-        let policy = EndpointPolicy::of(&endpoint, &declared);
+        // The endpoints that serve the document are the only ones that it does not describe.
+        let handler = if endpoint.documented { handler } else { handler.layer(Extension(Arc::clone(&declared))) };
+        let policy = EndpointPolicy::of(&endpoint, &declared.document.paths);
         let handler = handler.route_layer(from_fn(move |request: Request, next: Next| {
             apply_endpoint_policy(policy.clone(), request, next)
         }));

@@ -3,7 +3,7 @@
 use assay_store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 
-use super::BATCH;
+use super::batch::BATCH;
 use crate::Retention;
 use crate::state::App;
 

@@ -3,7 +3,8 @@
 
 use axum::http::Method;
 
-use super::endpoint::{Endpoint, RateClass, default_rate};
+use super::endpoint::Endpoint;
+use super::rate_class::{RateClass, default_rate};
 
 /// The rules of all endpoints.
 #[derive(Debug)]

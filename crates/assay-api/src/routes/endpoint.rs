@@ -3,6 +3,7 @@
 use assay_model::Scope;
 use axum::routing::MethodRouter;
 
+use super::rate_class::{RateClass, default_rate};
 use crate::state::App;
 
 /// An endpoint as seen by documents and tests.
@@ -22,28 +23,6 @@ pub struct EndpointInfo {
     pub documented: bool,
     /// Whether responses have an `ETag`, and 304 is the response to a client that has the current one.
     pub cacheable: bool,
-}
-
-/// A group of requests that share a rate limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RateClass {
-    /// Not limited: endpoints without a key.
-    Free,
-    /// Reads.
-    Get,
-    /// `POST /verify`.
-    Verify,
-    /// `POST /submissions`.
-    Submit,
-    /// All other changes.
-    Write,
-    /// HTML pages with their scripts, styles and pictures. Counted only for requests with a key or a session.
-    Pages,
-}
-
-impl RateClass {
-    /// All classes.
-    pub(crate) const ALL: [Self; 6] = [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Write, Self::Pages];
 }
 
 /// An entry in the list of endpoints.
@@ -121,13 +100,5 @@ impl Endpoint {
     pub(crate) const fn info(&self) -> EndpointInfo {
         let Self { method, path, scope, needs_key, rate, documented, cacheable, .. } = *self;
         EndpointInfo { method, path, scope, needs_key, rate, documented, cacheable }
-    }
-}
-
-/// Returns the rate class of requests with this method, unless the list names another.
-pub(super) fn default_rate(method: &str) -> RateClass {
-    match method {
-        "GET" | "HEAD" | "OPTIONS" => RateClass::Get,
-        _ => RateClass::Write,
     }
 }

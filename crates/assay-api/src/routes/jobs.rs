@@ -78,7 +78,10 @@ impl<A: JobAccess> Submission<A> {
     /// Loads the submission with this id.
     pub(in crate::routes) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
         let record = load::<A>(app, caller, id, JobKind::Submission, "submission").await?;
-        Ok(Self { published: PublishedSubmission::of(app, record).await?, access: PhantomData })
+        Ok(Self {
+            published: PublishedSubmission::read(&*app.records, record, app.clock.now()).await?,
+            access: PhantomData,
+        })
     }
 }
 

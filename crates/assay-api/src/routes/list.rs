@@ -3,7 +3,9 @@
 use assay_model::Scope;
 use utoipa::OpenApi;
 
-use super::endpoint::{Endpoint, EndpointInfo, RateClass};
+use super::endpoint::{Endpoint, EndpointInfo};
+use super::openapi::document::DeclaredApi;
+use super::rate_class::RateClass;
 use super::{
     arena, collections, community, evidence, keys, openapi, scenarios, service, session, submissions, verify, webhooks,
 };
@@ -14,6 +16,11 @@ use crate::webhooks::WebhookMessage;
 #[must_use]
 pub fn endpoints() -> Vec<EndpointInfo> {
     list().iter().map(Endpoint::info).collect()
+}
+
+/// Returns the declarations of the documented handlers, and all endpoints.
+pub(crate) fn declared_api() -> DeclaredApi {
+    DeclaredApi { document: Declared::openapi(), endpoints: endpoints() }
 }
 
 /// Defines [`list`] and [`Declared`]. Each row has a method, a path, a handler, and what deviates from an endpoint that
@@ -46,7 +53,7 @@ macro_rules! endpoints {
             paths($($($handler)::+),*),
             components(schemas(ErrorResponse, WebhookMessage))
         )]
-        pub(super) struct Declared;
+        struct Declared;
     };
 }
 

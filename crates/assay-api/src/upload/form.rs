@@ -15,10 +15,11 @@ use tempfile::NamedTempFile;
 
 use super::body_timer::BodyTimer;
 use super::folders::UPLOADS;
-use crate::disk::{Reservation, disk_error};
+use crate::disk::{available_bytes, disk_error};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::signed_urls::ContentHasher;
 use crate::state::App;
+use crate::upload_space::Reservation;
 
 /// Longest text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
@@ -138,7 +139,7 @@ pub(crate) async fn receive(
     check_headers(app, request.headers(), parts)?;
     let announced = request.body().size_hint().exact();
     let reserved = announced.unwrap_or_else(|| max_form_bytes(app, parts));
-    let space = app.upload_space.reserve(app, &caller.key.account, reserved)?;
+    let space = app.upload_space.reserve(&app.settings, available_bytes(app)?, &caller.key.account, reserved)?;
     let (timer, request) = with_timer(app, announced, request);
     let limit = app.settings.uploads.total_s;
     let form = tokio::time::timeout(limit.get(), read(FormReader { app, parts, timer, space }, request)).await;
@@ -244,7 +245,7 @@ impl FormReader<'_> {
     }
 
     async fn flush(&mut self, sink: &mut FileSink) -> Result<NamedTempFile, ApiError> {
-        self.space.write(self.app, sink.buffer.len() as u64)?;
+        self.space.write(available_bytes(self.app)?, sink.buffer.len() as u64)?;
         sink.flush(self.app).await
     }
 

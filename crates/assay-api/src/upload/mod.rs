@@ -1,5 +1,5 @@
 //! Requests with a policy: streamed to the disk (`form`), parsed (`verification`, `submission`), checked and stored
-//! (`policy_archives`).
+//! (`stored_policy`).
 
 mod body_timer;
 mod callback;
@@ -7,6 +7,7 @@ mod folders;
 mod form;
 mod policy_archives;
 mod policy_server;
+mod stored_policy;
 mod submission;
 mod text_parts;
 mod verification;
@@ -16,7 +17,7 @@ pub(crate) use folders::POLICIES;
 pub use folders::{PrepareError, prepare_folders};
 pub(crate) use form::{SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
 pub use policy_archives::PolicyArchives;
-pub(crate) use policy_archives::{ArchiveRemovalError, StoredPolicy, accept, discard, intake_error, remove_archive};
 pub(crate) use policy_server::PolicyServerRequest;
+pub(crate) use stored_policy::{ArchiveRemovalError, StoredPolicy, accept, discard, intake_error, remove_archive};
 pub(crate) use submission::SubmissionRequest;
 pub(crate) use verification::{VerifyRequest, within_archive_budget};

@@ -1,20 +1,10 @@
-//! Policy archives on the disk: `uploads/` while they are received, `policies/<sha256>.zip` once accepted.
+//! Coordination of the acceptance and the removal of policy archives.
 
-use std::fs::File;
-use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::Arc;
 
-use assay_store::StoreError;
-use tempfile::NamedTempFile;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore, SemaphorePermit};
 
-use super::folders::POLICIES;
-use super::form::UploadForm;
-use crate::disk::disk_error;
-use crate::http::{ApiError, ErrorCode};
-use crate::state::App;
-use crate::{CheckedPolicy, IntakeFailure};
+use crate::http::ApiError;
 
 /// Archives that are checked at a time: each takes a processor.
 const MAX_CHECKS: usize = 4;
@@ -35,116 +25,18 @@ impl Default for PolicyArchives {
 }
 
 impl PolicyArchives {
+    /// Waits for the turn of an archive to be checked.
+    pub(super) async fn turn_to_check(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        self.checks.acquire().await.map_err(|e| ApiError::internal("the archive checks are closed", &e))
+    }
+
+    /// Holds off removals while the guard lives.
+    pub(super) async fn lock_for_acceptance(&self) -> OwnedRwLockReadGuard<()> {
+        Arc::clone(&self.in_use).read_owned().await
+    }
+
     /// Waits until no job with an archive is being accepted, and holds off others while the guard lives.
-    async fn lock_for_removal(&self) -> OwnedRwLockWriteGuard<()> {
+    pub(super) async fn lock_for_removal(&self) -> OwnedRwLockWriteGuard<()> {
         Arc::clone(&self.in_use).write_owned().await
-    }
-}
-
-/// A policy archive at its final path. It is protected from removal until this is dropped; by then a job must need it.
-#[derive(Debug)]
-pub(crate) struct StoredPolicy {
-    _in_use: OwnedRwLockReadGuard<()>,
-    /// Relative to the data folder.
-    pub(crate) path: String,
-    pub(crate) sha256: String,
-    pub(crate) size_bytes: u64,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// An error while removing a policy archive.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ArchiveRemovalError {
-    /// The records could not be read.
-    #[error("could not access the records")]
-    Records(#[from] StoreError),
-    /// The file could not be removed.
-    #[error("could not remove a policy archive")]
-    File(#[from] std::io::Error),
-}
-
-/// Checks the form's archive and stores it.
-pub(crate) async fn accept(app: &App, form: UploadForm) -> Result<StoredPolicy, ApiError> {
-    let Some(upload) = form.policy else {
-        return Err(ApiError::invalid("policy", None, "policy is missing"));
-    };
-    let archives = &app.policy_archives;
-    let _permit =
-        archives.checks.acquire().await.map_err(|e| ApiError::internal("the archive checks are closed", &e))?;
-    let in_use = Arc::clone(&archives.in_use).read_owned().await;
-    let app = app.clone();
-    let task = tokio::task::spawn_blocking(move || {
-        let checked = app.intake.check(upload.file.path()).map_err(|failure| intake_error(&app, failure))?;
-        store(&app, upload.file, checked, in_use)
-    });
-    task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
-}
-
-/// Maps a failed check of a policy to an API error.
-pub(crate) fn intake_error(app: &App, failure: IntakeFailure) -> ApiError {
-    match failure {
-        IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
-        IntakeFailure::NotRun(why) => ApiError::new(ErrorCode::Unavailable, why),
-        IntakeFailure::Broken(error) => disk_error(app, &error),
-    }
-}
-
-/// Validates the result of the check, and stores the file.
-fn store(
-    app: &App,
-    file: NamedTempFile,
-    checked: CheckedPolicy,
-    in_use: OwnedRwLockReadGuard<()>,
-) -> Result<StoredPolicy, ApiError> {
-    let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if checked.sha256.len() != 64 || !checked.sha256.bytes().all(hexadecimal) {
-        let error = std::io::Error::other("not a SHA-256 in hexadecimal");
-        return Err(ApiError::internal("the intake returned an invalid digest", &error));
-    }
-    let path = format!("{POLICIES}/{}.zip", checked.sha256);
-    let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
-    persist(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
-    Ok(StoredPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
-}
-
-/// Moves the file to `path` in `folder`, and syncs both to the disk. A new file gets its name first, so that the file
-/// system writes one change instead of two; a partial one that a power failure leaves has no job and is removed at the
-/// next start. A file of the same content may belong to another job: it is replaced by a file that is already synced.
-fn persist(file: NamedTempFile, path: &Path, folder: &Path) -> std::io::Result<()> {
-    match file.persist_noclobber(path) {
-        Ok(kept) => kept.sync_all()?,
-        Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => {
-            taken.file.as_file().sync_all()?;
-            taken.file.persist(path).map_err(|e| e.error)?;
-        }
-        Err(failed) => return Err(failed.error),
-    }
-    File::open(folder)?.sync_all()
-}
-
-/// Removes the archive of a job that was not accepted, unless another job needs it. To be called once the
-/// [`StoredPolicy`] is dropped; continues if its caller is cancelled.
-pub(crate) async fn discard(app: &App, path: Option<String>) {
-    let Some(path) = path else { return };
-    let app = app.clone();
-    let removal = tokio::spawn(async move {
-        if let Err(error) = remove_archive(&app, &path).await {
-            tracing::warn!(%error, path, "could not remove the archive of a job that was not accepted");
-        }
-    });
-    // The task logs its own errors.
-    let _ = removal.await;
-}
-
-/// Removes an archive unless a job needs it. Returns whether it was removed.
-pub(crate) async fn remove_archive(app: &App, path: &str) -> Result<bool, ArchiveRemovalError> {
-    // No job with this archive may be accepted between the check and the removal.
-    let _guard = app.policy_archives.lock_for_removal().await;
-    if app.records.is_policy_needed(path).await? {
-        return Ok(false);
-    }
-    match tokio::fs::remove_file(app.data.join(path)).await {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(true),
     }
 }

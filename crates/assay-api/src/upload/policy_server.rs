@@ -4,7 +4,7 @@ use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
 use assay_store::PolicyServerCredentials;
 
 use super::form::UploadForm;
-use super::policy_archives::intake_error;
+use super::stored_policy::intake_error;
 use super::text_parts::{MAX_NAME_CHARS, parse_count};
 use crate::http::ApiError;
 use crate::state::App;

@@ -40,7 +40,7 @@ impl WebhookMessage {
             let data = WebhookData::Verification(Box::new(job_object(app, &record, &[]).await?));
             return Ok(Some(Self { kind: format!("verification.{status}"), timestamp: ended_at, data }));
         }
-        let published = PublishedSubmission::of(app, record).await?;
+        let published = PublishedSubmission::read(&*app.records, record, app.clock.now()).await?;
         let (status, ended_at) = status_and_end(published.record());
         let data = WebhookData::Submission(Box::new(submission_object(app, &published).await?));
         Ok(Some(Self { kind: format!("submission.{status}"), timestamp: ended_at, data }))

@@ -11,11 +11,11 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 
 use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
-use crate::disk;
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
 use crate::state::App;
 use crate::upload::{self, SCENARIO_PARTS, UploadForm};
+use crate::upload_space;
 use crate::{Draft, DraftFailure};
 
 /// The part of the form that errors speak of.
@@ -184,7 +184,7 @@ fn failed(failure: DraftFailure) -> ApiError {
                            try again later (this try counts against failed_publications_per_day)";
             ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
         }
-        DraftFailure::Full => disk::full(),
+        DraftFailure::Full => upload_space::full(),
         DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
         DraftFailure::Fault(ScenarioFault { file, key, problem }) => {
             let place = key.as_ref().map_or_else(|| file.clone(), |key| format!("{file}: {key}"));

@@ -2,19 +2,19 @@
 //! for every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
-use utoipa::OpenApi;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{ParameterIn, Paths};
+use utoipa::openapi::{OpenApi, RefOr};
 
 use super::errors::ERRORS;
 use super::{examples, introduction, links, webhooks};
 use crate::ApiSettings;
 use crate::http::Json;
 use crate::routes::endpoint::{Endpoint, EndpointInfo};
-use crate::routes::list::{Declared, endpoints};
 use crate::state::App;
 
 /// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
@@ -24,13 +24,19 @@ const WITH_OPTIONAL_FIELDS: [&str; 7] =
 /// Forms whose parts are all named: others are refused.
 const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
 
-pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Value> {
-    Json(document(&app.settings))
+/// The declarations that the document is built from.
+pub(crate) struct DeclaredApi {
+    /// The declarations of the documented handlers.
+    pub(crate) document: OpenApi,
+    /// All endpoints, in the order of the document.
+    pub(crate) endpoints: Vec<EndpointInfo>,
 }
 
-/// Returns the declared paths of all documented endpoints.
-pub(crate) fn declared_paths() -> Paths {
-    Declared::openapi().paths
+pub(in crate::routes) async fn handle(
+    State(app): State<App>,
+    Extension(declared): Extension<Arc<DeclaredApi>>,
+) -> Json<Value> {
+    Json(document(&app.settings, &declared))
 }
 
 /// Returns the parameters that the query of an endpoint may have; `None` if it is not declared.
@@ -54,8 +60,8 @@ pub(crate) fn query_parameters(endpoint: &Endpoint, declared: &Paths) -> Option<
 }
 
 /// The whole document.
-fn document(settings: &ApiSettings) -> Value {
-    let mut document = serde_json::to_value(Declared::openapi()).unwrap_or_default();
+fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
+    let mut document = serde_json::to_value(&declared.document).unwrap_or_default();
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
     document["info"]["description"] = json!(introduction::description(settings));
     document["tags"] = introduction::tags();
@@ -86,11 +92,11 @@ fn document(settings: &ApiSettings) -> Value {
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
     document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
-    for (position, endpoint) in endpoints().into_iter().filter(|e| e.documented).enumerate() {
+    for (position, endpoint) in declared.endpoints.iter().filter(|e| e.documented).enumerate() {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
             operation["x-position"] = json!(position);
-            complete(operation, &endpoint);
+            complete(operation, endpoint);
             links::add(operation);
         }
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, ErrorCode, Json};
 use crate::state::App;
-use crate::{ApiSettings, disk};
+use crate::{ApiSettings, disk, upload_space};
 
 /// State of the service.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -48,7 +48,7 @@ pub(in crate::routes) async fn ready(State(app): State<App>) -> Result<Json<Read
         return Err(ApiError::new(ErrorCode::Unavailable, "not ready: the records do not answer"));
     }
     if disk::ensure_free_space(&app).is_err() {
-        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {}", disk::FULL)));
+        return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {}", upload_space::FULL)));
     }
     let ApiSettings { isolation, runs_uploads, .. } = app.settings;
     Ok(Json(Ready { status: "ready", isolation, runs_uploads }))

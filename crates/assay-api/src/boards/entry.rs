@@ -1,0 +1,124 @@
+//! The entries of a board.
+
+use assay_model::{AccountId, Grid, JobId, JobKind, Place, Verdict, Worlds, round4};
+use assay_store::{JobRecord, SeasonEntry};
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// Number of steps in [0, 1] to which a score's interval is rounded on the board of an open season.
+const STEPS: f64 = 20.0;
+
+/// An entry of a leaderboard.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub(crate) struct LeaderboardEntry {
+    /// Rank from 1; tied entries share it. `null` for entries no better than doing nothing, and on a board of several
+    /// scenarios for accounts without a SAFE entry.
+    pub(super) rank: Option<u32>,
+    /// 1 + the number of entries that are certainly ahead, by their lead in the worlds that both ran in and by the
+    /// order.
+    pub(super) rank_low: Option<u32>,
+    /// The number of entries less those that are certainly behind. Both ends hold with a confidence of 95 %.
+    pub(super) rank_high: Option<u32>,
+    /// `null` on a board of several scenarios.
+    pub(super) submission_id: Option<JobId>,
+    /// `null` on a board of several scenarios.
+    pub(super) policy_name: Option<String>,
+    pub(super) account: AccountId,
+    /// The worst verdict on a board of several scenarios.
+    pub(super) verdict: Verdict,
+    /// The worlds of the run that counts: `fresh` for the top entries of a closed season, `season` otherwise. Entries
+    /// with the same verdict are ordered by worlds, `fresh` first, and then by score. `null` on a board of several
+    /// scenarios, which uses the seasons' worlds.
+    pub(super) worlds: Option<Worlds>,
+    /// Out of the scenario's `max_score`; on a board of several scenarios, the mean share reached in [0, 1], where a
+    /// missing or not SAFE entry counts 0. While a season is open it is computed from 3 digits of the share reached.
+    #[schema(minimum = 0.0)]
+    pub(super) score: f64,
+    /// The score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
+    /// board of several scenarios.
+    #[schema(minimum = 0.0)]
+    pub(super) season_score: Option<f64>,
+    /// With `score_high`, an interval (by the board's `interval_method`) for the score over all worlds that the
+    /// scenario can draw. While a season is open both are rounded outward to twentieths of the perfect score.
+    #[schema(minimum = 0.0)]
+    pub(super) score_low: f64,
+    #[schema(minimum = 0.0)]
+    pub(super) score_high: f64,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    pub(super) success_rate: f64,
+    /// `null` while a season is open.
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    pub(super) safety_score: Option<f64>,
+    /// Episodes that counted.
+    pub(super) episodes: u32,
+    pub(super) created_at: Timestamp,
+    #[serde(skip)]
+    pub(super) completed_at: Timestamp,
+}
+
+impl LeaderboardEntry {
+    pub(crate) fn completed_at(&self) -> Timestamp {
+        self.completed_at
+    }
+}
+
+/// Creates the entry of a submission on the board of its scenario.
+pub(super) fn entry_line(entry: &SeasonEntry, place: Place, max_score: f64, is_open: bool) -> Option<LeaderboardEntry> {
+    let line = leaderboard_entry(entry, entry.run(), place, max_score, is_open)?;
+    let season_score = match entry.worlds() {
+        Worlds::Fresh => round4(max_score * round4(entry.submission.conclusion()?.0.score)),
+        Worlds::Season => line.score,
+    };
+    Some(LeaderboardEntry { worlds: Some(entry.worlds()), season_score: Some(season_score), ..line })
+}
+
+pub(super) fn leaderboard_entry(
+    entry: &SeasonEntry,
+    of: &JobRecord,
+    place: Place,
+    max_score: f64,
+    is_open: bool,
+) -> Option<LeaderboardEntry> {
+    let (header, (found, _)) = (&entry.submission.header, of.conclusion()?);
+    let run = of.report(&[]);
+    let completed_at = match of.header.kind() {
+        JobKind::Submission => Grid::of(run.created_at).published(run.completed_at?),
+        JobKind::Verify | JobKind::Rerun => run.completed_at?,
+    };
+    let (score_low, score_high) = match is_open {
+        true => round_outward(place.score_low, place.score_high),
+        false => (place.score_low, place.score_high),
+    };
+    Some(LeaderboardEntry {
+        rank: place.rank,
+        rank_low: place.rank_low,
+        rank_high: place.rank_high,
+        submission_id: Some(header.job_id),
+        policy_name: Some(header.policy_name.clone()),
+        account: entry.submission.account.clone(),
+        verdict: found.verdict,
+        worlds: None,
+        score: round4(max_score * place.score),
+        season_score: None,
+        score_low: round4(max_score * score_low),
+        score_high: round4(max_score * score_high),
+        success_rate: found.success_rate,
+        safety_score: (!is_open).then_some(found.safety_score),
+        episodes: found.statistics.episodes,
+        created_at: header.created_at,
+        completed_at,
+    })
+}
+
+/// Rounds an interval of scores in [0, 1] outward to coarse steps, which reveal little about single worlds.
+fn round_outward(low: f64, high: f64) -> (f64, f64) {
+    // Absorbs rounding errors, so that a value on a step stays there.
+    const SLACK: f64 = 1e-9;
+    ((low * STEPS + SLACK).floor() / STEPS, (high * STEPS - SLACK).ceil() / STEPS)
+}
+
+/// Sorts the best entries first and those without a rank last; tied entries by age.
+pub(super) fn sort_entries(mut entries: Vec<LeaderboardEntry>) -> Vec<LeaderboardEntry> {
+    entries.sort_by_key(|line| (line.rank.unwrap_or(u32::MAX), line.created_at, line.account.clone()));
+    entries
+}

@@ -1,0 +1,152 @@
+//! The disk space that uploads reserve: each its announced size, before its body is read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use assay_model::AccountId;
+
+use crate::ApiSettings;
+use crate::http::{ApiError, ErrorCode, OverLimit};
+
+/// Retry delay in seconds when the disk is full: space is freed by the operator, or by the removal of old evidence.
+const FULL_RETRY_S: u64 = 60;
+/// Retry delay in seconds when other uploads hold the space: about the duration of an upload.
+const BODIES_RETRY_S: u64 = 10;
+/// `frees_when` of an account at its limit of concurrent uploads.
+const UPLOAD_ENDS: &str = "when one of your account's uploads ends";
+const MIB: u64 = 1 << 20;
+
+/// The message to clients and orchestrators.
+pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected until space is freed";
+
+/// The space reserved for uploads in progress; shared by all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct UploadSpace(Arc<Mutex<Ledger>>);
+
+#[derive(Debug, Default)]
+struct Ledger {
+    /// Bytes announced by all uploads and not written yet.
+    pending_bytes: u64,
+    accounts: HashMap<AccountId, InFlight>,
+}
+
+/// The uploads of an account in progress.
+#[derive(Debug, Default)]
+struct InFlight {
+    bodies: u64,
+    /// Bytes announced by them, written or not.
+    bytes: u64,
+}
+
+/// Space reserved for one upload; released when dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    space: UploadSpace,
+    account: AccountId,
+    announced_bytes: u64,
+    /// Not written yet.
+    pending_bytes: u64,
+}
+
+impl UploadSpace {
+    /// Reserves space for an upload of `announced_bytes` of `account`, of the `available_bytes` that all uploads may use.
+    ///
+    /// # Errors
+    /// 429 names the account's limit that is reached; 503: the disk has no space for it beside the others.
+    pub(crate) fn reserve(
+        &self,
+        settings: &ApiSettings,
+        available_bytes: u64,
+        account: &AccountId,
+        announced_bytes: u64,
+    ) -> Result<Reservation, ApiError> {
+        let mut ledger = self.lock();
+        let left = available_bytes.saturating_sub(ledger.pending_bytes);
+        ledger.accounts.get(account).map_or(Ok(()), |own| own.admit(settings, left, announced_bytes))?;
+        if announced_bytes > left {
+            let message = format!(
+                "the disk has room for {} MiB of uploads now, and this one announces {}; try again later",
+                left / MIB,
+                announced_bytes.div_ceil(MIB)
+            );
+            return Err(ApiError::try_again(ErrorCode::Unavailable, &message, FULL_RETRY_S));
+        }
+        ledger.pending_bytes += announced_bytes;
+        let own = ledger.accounts.entry(account.clone()).or_default();
+        (own.bodies, own.bytes) = (own.bodies + 1, own.bytes + announced_bytes);
+        Ok(Reservation {
+            space: self.clone(),
+            account: account.clone(),
+            announced_bytes,
+            pending_bytes: announced_bytes,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InFlight {
+    /// Checks whether another upload of the account is within its limits, where `left` bytes of the disk are not
+    /// reserved. With several uploads, one account never holds more than half of the space that uploads may use.
+    fn admit(&self, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
+        let limits = &settings.account;
+        if self.bodies >= limits.uploads {
+            let over = OverLimit::when("uploads", limits.uploads, self.bodies, UPLOAD_ENDS);
+            let message = format!("your account has {} uploads under way, of {}", self.bodies, limits.uploads);
+            return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
+        }
+        let bytes = self.bytes.saturating_add(announced_bytes);
+        let maximum = limits.uploading_mib.saturating_mul(MIB).min(self.bytes.saturating_add(left) / 2);
+        if bytes <= maximum {
+            return Ok(());
+        }
+        let (maximum, current) = (maximum / MIB, self.bytes.div_ceil(MIB));
+        let over = OverLimit::when("uploading_mib", maximum, current, UPLOAD_ENDS);
+        let message = format!(
+            "your account has uploads of {current} MiB under way, and this one announces {} more, of {maximum}",
+            announced_bytes.div_ceil(MIB)
+        );
+        Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))
+    }
+}
+
+impl Reservation {
+    /// Uses `bytes` of the reservation for data that is about to be written, where `available_bytes` are left.
+    ///
+    /// # Errors
+    /// 503: the space was used otherwise meanwhile, and writing would use the reserve.
+    pub(crate) fn write(&mut self, available_bytes: u64, bytes: u64) -> Result<(), ApiError> {
+        if available_bytes < bytes {
+            return Err(full());
+        }
+        let written = bytes.min(self.pending_bytes);
+        self.pending_bytes -= written;
+        self.space.lock().pending_bytes -= written;
+        Ok(())
+    }
+
+    /// Releases the part of the reservation that was announced but not received: the whole body is on the disk.
+    pub(crate) fn settle(&mut self) {
+        self.space.lock().pending_bytes -= std::mem::take(&mut self.pending_bytes);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.settle();
+        let mut ledger = self.space.lock();
+        if let Some(own) = ledger.accounts.get_mut(&self.account) {
+            (own.bodies, own.bytes) = (own.bodies - 1, own.bytes - self.announced_bytes);
+            if own.bodies == 0 {
+                ledger.accounts.remove(&self.account);
+            }
+        }
+    }
+}
+
+/// Returns the error for a request that needs space on a full disk.
+pub(crate) fn full() -> ApiError {
+    ApiError::try_again(ErrorCode::Unavailable, FULL, FULL_RETRY_S)
+}
