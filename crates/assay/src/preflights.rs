@@ -10,7 +10,9 @@ use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
 
-use crate::service::NOT_RUN;
+/// Message for clients; the operator's log has the reason.
+pub(crate) const NOT_RUN: &str =
+    "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
 
 /// Tries policies until the service stops.
 #[derive(Debug)]

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 
 use crate::installed_versions;
 use crate::metrics;
-use crate::preflights::{EnginePreflights, refused};
+use crate::preflights::{EnginePreflights, NOT_RUN, refused};
 use crate::publisher::EnginePublisher;
 use crate::replayer::LocalReplayer;
 use crate::settings::Settings;
@@ -50,10 +50,6 @@ const BLOBS: &str = "blobs";
 const SCENARIOS: &str = "scenarios";
 /// Folder of the calls of policy servers in the data folder.
 const SERVERS: &str = "servers";
-
-/// Message for clients; the operator's log has the reason.
-pub(crate) const NOT_RUN: &str =
-    "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
 
 /// Unpacks archives to throw them away: only that shows whether every entry is what it says.
 #[derive(Debug)]

@@ -9,8 +9,9 @@ use assay_worker::Cancel;
 use indicatif::ProgressBar;
 use tempfile::TempDir;
 
+use super::backup_file::BackupFile;
 use super::files;
-use super::manifest::{BackupFile, BackupManifest};
+use super::manifest::BackupManifest;
 use super::named::Named;
 use crate::exit::{Failure, OrFail};
 

@@ -16,7 +16,8 @@ use assay_store::RecordsCopy;
 use assay_worker::Cancel;
 use indicatif::ProgressBar;
 
-use super::manifest::{BackupFile, BackupManifest};
+use super::backup_file::BackupFile;
+use super::manifest::BackupManifest;
 use super::named::Named;
 use super::target::BackupFolder;
 use super::{ARTIFACT_SECRET, SCENARIOS, SIGNING, files};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use assay_model::to_hex;
 use sha2::{Digest, Sha256};
 
-use super::manifest::BackupFile;
+use super::backup_file::BackupFile;
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;

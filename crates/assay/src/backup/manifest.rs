@@ -10,6 +10,7 @@ use assay_store::RecordsCopy;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::backup_file::BackupFile;
 use super::{ARTIFACT_SECRET, BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
 
 /// Name of the list in the folder of a backup.
@@ -41,19 +42,6 @@ pub(crate) struct BackupManifest {
     pub(crate) files: Vec<BackupFile>,
     /// Files named by the records that the data folder did not have.
     pub(crate) missing: Vec<String>,
-}
-
-/// A file of a backup.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct BackupFile {
-    /// Its place in the data folder.
-    pub(crate) path: String,
-    /// Its length in bytes.
-    pub(crate) size_bytes: u64,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub(crate) sha256: String,
-    /// Its permissions, octal.
-    pub(crate) mode: String,
 }
 
 /// Whether a path is one of those that this program backs up: it stays inside the folder, and no other file comes to

@@ -6,6 +6,7 @@
 //!
 //! Where to begin: [`create`](create::create), then [`check`](check::check) and [`restore`](restore::restore).
 
+mod backup_file;
 pub(crate) mod check;
 pub(crate) mod create;
 mod files;

@@ -8,9 +8,10 @@ use assay_store::RecordsCopy;
 use assay_worker::Cancel;
 use indicatif::ProgressBar;
 
+use super::backup_file::BackupFile;
 use super::check::{Findings, check};
 use super::files;
-use super::manifest::{BackupFile, BackupManifest};
+use super::manifest::BackupManifest;
 use super::target::BackupFolder;
 use crate::exit::{Failure, OrFail};
 

@@ -1,13 +1,16 @@
 //! `assay attest verify|keys|rotate`: signed statements, offline.
 
+mod beside;
 mod drawn;
 mod evidence;
+mod lines;
+mod signed_file;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use assay_api::OsEntropy;
 use assay_model::{Clock, SystemClock};
 use assay_policy::{IntakeLimits, intake};
@@ -19,13 +22,12 @@ use jiff::Timestamp;
 
 use self::drawn::{BesideCheck, rendering};
 use self::evidence::{EvidenceCheck, evidence};
+use self::lines::{line, refuse, signer};
+use self::signed_file::read;
 use crate::exit::{Code, Failure, OrFail};
 use crate::options::SigningArgs;
 use crate::output::REPORT_JSON;
 use crate::screen;
-
-/// Largest statement or list of keys that is read, in bytes.
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AttestCommand {
@@ -88,7 +90,7 @@ pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
 fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
     let published = signing.keyring()?.published().ours()?;
     if as_json {
-        super::print(&serde_json::to_string_pretty(&published).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&published).ours()?);
         return Ok(Code::Success);
     }
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
@@ -97,7 +99,7 @@ fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
         vec![key.keyid.clone(), day(key.created_at), state]
     };
     let rows: Vec<_> = published.keys.iter().map(row).collect();
-    super::print(&screen::layout().table(&["key", "made", "state"], &rows, 0));
+    super::stdout::print(&screen::layout().table(&["key", "made", "state"], &rows, 0));
     Ok(Code::Success)
 }
 
@@ -106,16 +108,18 @@ fn rotate(signing: &SigningArgs) -> Result<Code, Failure> {
     keyring.rotate(&OsEntropy, SystemClock.now()).ours()?;
     let published = keyring.published().ours()?;
     let current = published.current().map_or("-", |key| &key.keyid);
-    super::print(&format!("{current} signs from now on; {} retired", published.keys.len().saturating_sub(1)));
+    super::stdout::print(&format!("{current} signs from now on; {} retired", published.keys.len().saturating_sub(1)));
     Ok(Code::Success)
 }
 
 fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     let file = read(&arguments.file).usage()?;
+    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = arguments.evidence.clone().unwrap_or(here);
     let known = known_keys(arguments)?;
     let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
-        Err(AttestError::Payload) => return rendering(arguments, &file, &known),
+        Err(AttestError::Payload) => return rendering(&folder, &file, (&known, arguments.keyid.as_deref())),
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&checked.key);
@@ -126,8 +130,6 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
         },
         None => line(&mut text, "policy", "not checked: name it with --policy"),
     }
-    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = arguments.evidence.clone().unwrap_or(here);
     let mut found = match evidence(&checked.statement.predicate.evidence, &folder).usage()? {
         EvidenceCheck::Unchanged(found) => found,
         EvidenceCheck::Changed(changed) => {
@@ -152,30 +154,8 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     says(&mut text, &checked);
     found.absent.extend(beside.absent.iter().cloned());
     let code = found.result(&mut text, &beside, arguments.allow_missing);
-    super::print(&text);
+    super::stdout::print(&text);
     Ok(code)
-}
-
-fn refuse(what: &str, why: &dyn std::fmt::Display) -> Result<Code, Failure> {
-    let mut text = String::new();
-    line(&mut text, "result", &format!("REFUSED, the {what} does not hold: {why}"));
-    super::print(&text);
-    Ok(Code::Unsafe)
-}
-
-fn line(text: &mut String, what: &str, found: &str) {
-    text.push_str(&screen::layout().facts(&[(format!("{what:<9}"), found.to_owned())], 0));
-}
-
-fn signer(key: &KnownKey) -> String {
-    let mut text = String::new();
-    let retired = key.retired_at.map_or_else(String::new, |at| format!(", retired {}", moment(at)));
-    line(&mut text, "signature", &format!("by key {} (made {}{retired})", key.keyid, moment(key.created_at)));
-    text
-}
-
-fn moment(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 fn says(text: &mut String, checked: &VerifiedStatement) {
@@ -205,17 +185,6 @@ fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
     let Some(path) = &arguments.keys else { return arguments.signing.keyring()?.published().ours() };
     let bytes = read(path).usage()?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is no list of keys", path.display())).usage()
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let about = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?;
-    if !about.is_file() {
-        return Err(anyhow!("{} is no regular file", path.display()));
-    }
-    if about.len() > MAX_FILE_BYTES {
-        return Err(anyhow!("{} is larger than anything that we write", path.display()));
-    }
-    fs::read(path).with_context(|| format!("can't read {}", path.display()))
 }
 
 /// Returns the identity of a policy: the hash of an archive's bytes, or of the listing of a folder or file.

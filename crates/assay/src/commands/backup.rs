@@ -66,9 +66,9 @@ fn make(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<Code, Failure>
     if arguments.json {
         let mut about = about(&manifest);
         about["backup"] = json!(to);
-        super::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
     } else {
-        super::print(&format!("{}{}", line("backup", &to.display().to_string()), text(&manifest)));
+        super::stdout::print(&format!("{}{}", line("backup", &to.display().to_string()), text(&manifest)));
     }
     Ok(if manifest.missing.is_empty() { Code::Success } else { Code::Unsafe })
 }
@@ -98,13 +98,13 @@ fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<Code, Failure> 
         about["replay"] = replayed.as_ref().map_or(Value::Null, |replayed| {
             json!({ "job_id": replayed.job, "episode": replayed.report.episode, "same": replayed.report.same })
         });
-        super::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
     } else {
         let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::words);
         let verdict = if sound { "nothing is wrong with it" } else { "NOT what was backed up" };
         let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
         let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
-        super::print(&format!("{head}{tail}"));
+        super::stdout::print(&format!("{head}{tail}"));
     }
     Ok(if sound { Code::Success } else { Code::Unsafe })
 }
@@ -118,7 +118,7 @@ fn replay(
 ) -> Result<Option<Replayed>, Failure> {
     let Some(open) = &found.records else { return Ok(None) };
     let Some(replayable) = Replayable::newest(&open.records, runtime).ours()? else { return Ok(None) };
-    let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
+    let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().ours()?;
     let cancel = cancel_on_signal().ours()?;
     let replayed = replayable.replay(folder, &open.records, engine, runtime, &cancel);

@@ -45,8 +45,8 @@ pub(crate) struct CheckArgs {
 
 pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
-    let installation = super::installation()?;
-    let engine = super::engine(&installation, Some(1), arguments.isolation.accepted())?
+    let installation = super::machine::installation()?;
+    let engine = super::machine::engine(&installation, Some(1), arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
         .ours()?;
     let scenario = super::verify::find(&engine, &arguments.scenario)?;
@@ -67,9 +67,9 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
         SessionError::Outage(_) | SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
     })?;
     if arguments.json {
-        super::print(&serde_json::to_string_pretty(&found).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&found).ours()?);
     } else {
-        super::print(&text(&found, &arguments.policy.display().to_string()));
+        super::stdout::print(&text(&found, &arguments.policy.display().to_string()));
     }
     Ok(if found.holds { Code::Success } else { Code::Unsafe })
 }
@@ -137,7 +137,7 @@ fn expected(text: &mut String, found: &Preflight) {
             (Some(least), Some(greatest)) => format!("{least:.3} to {greatest:.3}"),
             _ => String::new(),
         };
-        let range = format!("{} to {}{}", term.low, term.high, super::unit(&term.unit));
+        let range = format!("{} to {}{}", term.low, term.high, super::stdout::unit(&term.unit));
         [format!("[{index}] {}", term.name), range, seen].map(|cell| cell.replace(' ', NO_BREAK)).to_vec()
     };
     let rows: Vec<_> = found.action.iter().enumerate().map(row).collect();

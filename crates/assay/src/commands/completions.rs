@@ -1,9 +1,8 @@
 //! `assay completions`.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::{Code, Failure};
 
 #[derive(Debug, Args)]
@@ -13,9 +12,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &CompletionsArgs) -> Result<Code, Failure> {
+/// Prints the completions of `command`, the whole program.
+pub(crate) fn run(arguments: &CompletionsArgs, command: &mut Command) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "assay", &mut script);
-    super::print(&String::from_utf8_lossy(&script));
+    clap_complete::generate(arguments.shell, command, "assay", &mut script);
+    super::stdout::print(&String::from_utf8_lossy(&script));
     Ok(Code::Success)
 }

@@ -46,16 +46,16 @@ fn tier() -> impl TypedValueParser<Value = Isolation> {
 
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     if arguments.jail {
-        return jail::run(arguments);
+        return jail::run(arguments.only.as_deref(), arguments.isolation, arguments.json);
     }
     let mut checks = probe();
     checks.extend(installation_checks());
     let holds = checks.iter().all(|check| check.holds || !check.required);
     if arguments.json {
         let rows: Vec<_> = checks.iter().map(row).collect();
-        super::print(&serde_json::to_string_pretty(&json!({ "holds": holds, "checks": rows })).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&json!({ "holds": holds, "checks": rows })).ours()?);
     } else {
-        super::print(&table(&checks, holds));
+        super::stdout::print(&table(&checks, holds));
     }
     Ok(if holds { Code::Success } else { Code::Unsafe })
 }

@@ -19,7 +19,7 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(arguments: &InitArgs) -> Result<Code, Failure> {
-    let installation = super::installation()?;
+    let installation = super::machine::installation()?;
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
     let scenario = library.find(&arguments.scenario).usage()?;
     let dir = &arguments.dir;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &InitArgs) -> Result<Code, Failure> {
     let path = dir.join("policy.py");
     fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).usage()?;
     let (id, policy) = (&scenario.id, dir.display());
-    super::print(&format!(
+    super::stdout::print(&format!(
         "wrote {}\nthe task:    assay scenario show {id}\na first try: assay check {policy} --scenario {id}\nthe verdict: \
          assay verify {policy} --scenario {id}",
         path.display()
@@ -51,7 +51,7 @@ fn policy(scenario: &Scenario) -> String {
         .iter()
         .enumerate()
         .map(|(i, a)| {
-            format!("        #   action[{i}]  {} in [{}, {}]{}\n", a.name, a.low, a.high, super::unit(&a.unit))
+            format!("        #   action[{i}]  {} in [{}, {}]{}\n", a.name, a.low, a.high, super::stdout::unit(&a.unit))
         })
         .collect();
     format!(

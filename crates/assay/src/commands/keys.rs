@@ -72,7 +72,7 @@ async fn create(data: &DataArgs, account: &str, scopes: &[String], expires_in: O
     let (text, record) = mint(&OsEntropy, now, account, "command line", scopes, expires_at);
     open(data)?.create_key(record).await.ours()?;
     eprintln!("assay: keep this key; it is not shown again");
-    super::print(text.reveal());
+    super::stdout::print(text.reveal());
     Ok(Code::Success)
 }
 
@@ -80,7 +80,7 @@ async fn list(data: &DataArgs, json: bool) -> Result<Code, Failure> {
     let keys = open(data)?.keys(None).await.ours()?;
     if json {
         let rows: Vec<_> = keys.iter().map(row).collect();
-        super::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).ours()?);
         return Ok(Code::Success);
     }
     let row = |key: &KeyRecord| {
@@ -88,7 +88,7 @@ async fn list(data: &DataArgs, json: bool) -> Result<Code, Failure> {
         vec![key.id.to_string(), key.account.to_string(), made, state(key).to_owned(), key.scopes.to_string()]
     };
     let rows: Vec<_> = keys.iter().map(row).collect();
-    super::print(&screen::layout().table(&["id", "account", "made", "state", "scopes"], &rows, 0));
+    super::stdout::print(&screen::layout().table(&["id", "account", "made", "state", "scopes"], &rows, 0));
     Ok(Code::Success)
 }
 
@@ -115,6 +115,6 @@ async fn revoke(data: &DataArgs, id: &str) -> Result<Code, Failure> {
     if !open(data)?.revoke_key(&id, SystemClock.now()).await.ours()? {
         return Err(unknown());
     }
-    super::print(&format!("revoked {id}"));
+    super::stdout::print(&format!("revoked {id}"));
     Ok(Code::Success)
 }

@@ -70,7 +70,8 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
         let what = anyhow!("{} is missing: what is drawn is signed as belonging to it", STATEMENT_FILE);
         return Err(Failure::Usage(what));
     }
-    let engine = super::engine(&super::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
+    let engine =
+        super::machine::engine(&super::machine::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
     let scenario = super::replay::scenario(&engine, &report, out).usage()?;
     let keyring = arguments.signing.keyring()?;
     let folder = Folder {
@@ -88,10 +89,10 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
         return Ok(Code::Interrupted);
     }
     if missing == 0 {
-        super::print("nothing is missing");
+        super::stdout::print("nothing is missing");
     }
     for (what, path) in folder.paths()? {
-        super::print(&format!("{what:10} {path}"));
+        super::stdout::print(&format!("{what:10} {path}"));
     }
     Ok(if ended == RenderEnd::All { Code::Success } else { Code::Unsafe })
 }
@@ -102,8 +103,8 @@ fn of_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<Code, Failu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
     match runtime.block_on(records.request_renders(job, arguments.record)).ours()? {
-        RenderRequestOutcome::Queued(0) => super::print("nothing is missing, or it is queued already"),
-        RenderRequestOutcome::Queued(count) => super::print(&format!(
+        RenderRequestOutcome::Queued(0) => super::stdout::print("nothing is missing, or it is queued already"),
+        RenderRequestOutcome::Queued(count) => super::stdout::print(&format!(
             "{count} {} queued: the service on this folder draws them when its lanes are idle",
             if count == 1 { "episode is" } else { "episodes are" }
         )),

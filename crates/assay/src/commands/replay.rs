@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
         return Err(Failure::Usage(what));
     }
     let policy = policy(arguments, folder).usage()?;
-    let engine = super::engine(&super::installation()?, Some(1), arguments.isolation.accepted())?;
+    let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().ours()?;
     let scenario = scenario(&engine, &report, folder).usage()?;
     let work = engine.scratch("replay").ours()?;
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
         fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
         comparison: outcome.comparison,
     };
-    super::print(&if arguments.json {
+    super::stdout::print(&if arguments.json {
         serde_json::to_string_pretty(&found).ours()?
     } else {
         screen::layout().paragraph(&found.text(), 0)

@@ -84,7 +84,7 @@ fn write(arguments: &ReportArgs, text: &str) -> Result<(), Failure> {
     match &arguments.output {
         Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage(),
         None => {
-            super::print(text);
+            super::stdout::print(text);
             Ok(())
         }
     }

@@ -43,10 +43,10 @@ pub(crate) fn run(arguments: &RestoreArgs) -> Result<Code, Failure> {
         let mut about = about(&found.manifest);
         about["restored"] = if done { json!(arguments.data) } else { Value::Null };
         about["problems"] = json!(found.problems);
-        super::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
     } else {
         let result = if done { arguments.data.display().to_string() } else { "nothing: the backup is damaged".into() };
-        super::print(&format!("{}{}{}", text(&found.manifest), problems(&found), line("restored", &result)));
+        super::stdout::print(&format!("{}{}{}", text(&found.manifest), problems(&found), line("restored", &result)));
     }
     Ok(if done { Code::Success } else { Code::Unsafe })
 }

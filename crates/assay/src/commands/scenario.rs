@@ -70,7 +70,7 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 inter
 }
 
 pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
-    let installation = super::installation()?;
+    let installation = super::machine::installation()?;
     match command {
         ScenarioCommand::Check { path, json } => return check::run(&installation, path, *json),
         ScenarioCommand::Render { id, episodes, seed, out } => {
@@ -78,7 +78,7 @@ pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
         }
         ScenarioCommand::Schema { robot } => {
             let schema = if *robot { assay_scenario::robot_schema() } else { assay_scenario::scenario_schema() };
-            super::print(&serde_json::to_string_pretty(&schema).ours()?);
+            super::stdout::print(&serde_json::to_string_pretty(&schema).ours()?);
             return Ok(Code::Success);
         }
         ScenarioCommand::List { .. } | ScenarioCommand::Show { .. } => {}
@@ -87,14 +87,14 @@ pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
     match command {
         ScenarioCommand::List { json: true } => {
             let cards: Vec<_> = library.scenarios().iter().map(Scenario::card).collect();
-            super::print(&serde_json::to_string_pretty(&json!({ "scenarios": cards })).ours()?);
+            super::stdout::print(&serde_json::to_string_pretty(&json!({ "scenarios": cards })).ours()?);
         }
-        ScenarioCommand::List { json: false } => super::print(&list(&library)),
+        ScenarioCommand::List { json: false } => super::stdout::print(&list(&library)),
         ScenarioCommand::Show { id, json: true } => {
             let scenario = library.find(id).usage()?;
-            super::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
+            super::stdout::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
         }
-        ScenarioCommand::Show { id, json: false } => super::print(&show(&library.find(id).usage()?)),
+        ScenarioCommand::Show { id, json: false } => super::stdout::print(&show(&library.find(id).usage()?)),
         ScenarioCommand::Check { .. } | ScenarioCommand::Render { .. } | ScenarioCommand::Schema { .. } => {}
     }
     Ok(Code::Success)
@@ -126,7 +126,7 @@ fn show(scenario: &Scenario) -> String {
     let facts = facts.map(|(label, fact)| (label.to_owned(), fact));
     let _ = write!(text, "\n{}{}", screen.heading("Facts"), screen.facts(&facts, 2));
     let clause = |clause: &Clause| {
-        let limit = format!("{}{}", clause.limit, super::unit(&clause.unit)).replace(' ', NO_BREAK);
+        let limit = format!("{}{}", clause.limit, super::stdout::unit(&clause.unit)).replace(' ', NO_BREAK);
         let cells = [clause.id.as_str(), clause.level.as_str(), &limit, &clause.title, &clause.standard];
         cells.map(str::to_owned).to_vec()
     };

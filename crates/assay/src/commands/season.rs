@@ -79,7 +79,7 @@ fn secret() -> SeasonSecret {
 
 async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<Code, Failure> {
     let records = records(data)?;
-    let engine = super::engine(&super::installation()?, Some(1), Isolation::Namespaces)?;
+    let engine = super::machine::engine(&super::machine::installation()?, Some(1), Isolation::Namespaces)?;
     let id: ScenarioId = scenario.parse().context("the scenario").usage()?;
     let scenario = card(&records, &engine, &id).await?;
     let season = NewSeason {
@@ -139,7 +139,7 @@ async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<Cod
         for season in &seasons {
             rows.push(row(&records, season).await?);
         }
-        super::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).ours()?);
         return Ok(Code::Success);
     }
     let mut rows = Vec::new();
@@ -154,15 +154,15 @@ async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<Cod
         ]);
     }
     let header = ["scenario", "season", "state", "opened", "waiting", "commitment"];
-    super::print(&screen::layout().table(&header, &rows, 0));
+    super::stdout::print(&screen::layout().table(&header, &rows, 0));
     Ok(Code::Success)
 }
 
 async fn show(records: &SqliteRecords, season: &Season, json: bool, text: &str) -> Result<Code, Failure> {
     if json {
-        super::print(&serde_json::to_string_pretty(&row(records, season).await?).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&row(records, season).await?).ours()?);
     } else {
-        super::print(text);
+        super::stdout::print(text);
     }
     Ok(Code::Success)
 }

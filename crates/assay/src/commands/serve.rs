@@ -75,7 +75,7 @@ fn word(value: impl ValueEnum) -> String {
 
 pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, Failure> {
     if arguments.example_settings {
-        super::print(&example());
+        super::stdout::print(&example());
         return Ok(Code::Success);
     }
     let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).usage()?;
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, F
     effective.settings.server.data().usage()?;
     if arguments.check {
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
-        super::print(&text);
+        super::stdout::print(&text);
     }
     let server = &effective.settings.server;
     crate::log::start(matches.get_count("verbose"), server.log_level, server.log_format);
@@ -97,10 +97,10 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, F
 }
 
 fn serve(settings: &Settings) -> Result<Code, Failure> {
-    let installation = super::installation()?;
+    let installation = super::machine::installation()?;
     let judge = settings.judge.judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
-    let engine = super::engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;
+    let engine = super::machine::engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;
     let limits = &settings.limits.job;
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &StlArgs) -> Result<Code, Failure> {
     let formula = parse(&arguments.formula).usage()?;
     let trace = CsvTrace::read(&arguments.trace).usage()?;
     let outcome = evaluate(&formula, &trace).usage()?;
-    super::print(&if arguments.json {
+    super::stdout::print(&if arguments.json {
         document(&outcome)
     } else {
         screen::layout().paragraph(&text(&outcome, &trace), 0)

@@ -113,9 +113,9 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     let cancel = cancel_on_signal().ours()?;
-    let installation = super::installation()?;
+    let installation = super::machine::installation()?;
     let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
-    let engine = super::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
+    let engine = super::machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
         .ours()?
         .with_wall_budget(wall_budget(arguments.wall_budget));
@@ -173,7 +173,8 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
         sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
         keep_policy(arguments, &evaluation.job.policy, &report, out);
     }
-    show(arguments, &report, run_again::of(arguments, &installation, &evaluation.job.scenario))?;
+    let again = (arguments.policy.as_path(), arguments.scenario.as_str(), arguments.wall_budget);
+    show(arguments, &report, run_again::of(again, &installation, &evaluation.job.scenario))?;
     let code = report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
     match (&arguments.out, &keyring) {
         (Some(out), Some(keyring)) => {
@@ -224,7 +225,7 @@ fn film(
         let paths = folder.paths()?;
         if !paths.is_empty() {
             let screen = screen::layout();
-            super::print(&format!("\n{}{}", screen.heading("Logs and videos"), screen.facts(&paths, 2)));
+            super::stdout::print(&format!("\n{}{}", screen.heading("Logs and videos"), screen.facts(&paths, 2)));
         }
     }
     Ok(draw::code(ended, code))
@@ -345,10 +346,10 @@ fn announced(report: &JobReport, record: Record) -> JobReport {
 
 fn show(arguments: &VerifyArgs, report: &JobReport, again: RunAgain) -> Result<(), Failure> {
     if arguments.json {
-        super::print(&json::render(report).ours()?);
+        super::stdout::print(&json::render(report).ours()?);
         return Ok(());
     }
-    super::print(&super::report::for_terminal(report, paths(arguments.out.as_deref(), report), Some(again)));
+    super::stdout::print(&super::report::for_terminal(report, paths(arguments.out.as_deref(), report), Some(again)));
     Ok(())
 }
 

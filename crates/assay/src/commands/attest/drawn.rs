@@ -9,8 +9,10 @@ use assay_model::lane::files;
 use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingStatement};
 use assay_worker::STATEMENT_FILE;
 
+use super::beside::Beside;
 use super::evidence::{EvidenceCheck, PresentEvidence, evidence};
-use super::{AttestVerifyArgs, line, read, refuse, signer};
+use super::lines::{line, refuse, signer};
+use super::signed_file::read;
 use crate::exit::{Code, Failure, OrFail};
 
 /// The folder of the episodes' folders.
@@ -22,16 +24,18 @@ const MAX_FILES: usize = 200_000;
 
 /// A statement about what was drawn of an episode: `episodes/NNN/video.intoto.json`. It says nothing of numbers; the
 /// job's own statement does, which it names.
-pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &PublishedKeys) -> Result<Code, Failure> {
-    let (statement, key) = match attest::check_rendering(file, known, arguments.keyid.as_deref()) {
+pub(super) fn rendering(
+    folder: &Path,
+    file: &[u8],
+    (known, keyid): (&PublishedKeys, Option<&str>),
+) -> Result<Code, Failure> {
+    let (statement, key) = match attest::check_rendering(file, known, keyid) {
         Ok(checked) => checked,
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&key);
-    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = arguments.evidence.clone().unwrap_or(here);
     let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
-    let found = match evidence(&drawn, &folder).usage()? {
+    let found = match evidence(&drawn, folder).usage()? {
         EvidenceCheck::Unchanged(found) => found,
         EvidenceCheck::Changed(changed) => {
             return refuse("evidence", &format!("{changed} is not the file that was signed"));
@@ -40,10 +44,8 @@ pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &Publi
     line(&mut text, "evidence", &found.words());
     let (about, job) = (&statement.predicate, folder.join("../.."));
     let from = [named(files::TRACE, &about.recording)];
-    match (
-        evidence(&from, &folder).usage()?,
-        evidence(&[named(STATEMENT_FILE, &about.statement.digest)], &job).usage()?,
-    ) {
+    match (evidence(&from, folder).usage()?, evidence(&[named(STATEMENT_FILE, &about.statement.digest)], &job).usage()?)
+    {
         (EvidenceCheck::Changed(changed), _) => {
             return refuse("recording", &format!("{changed} is not the one that it was drawn from"));
         }
@@ -67,23 +69,12 @@ pub(super) fn rendering(arguments: &AttestVerifyArgs, file: &[u8], known: &Publi
         "result",
         &if complete { "VERIFIED".to_owned() } else { assay_model::sanitise(&missing, usize::MAX) },
     );
-    crate::commands::print(&text);
+    crate::commands::stdout::print(&text);
     Ok(if complete { Code::Success } else { Code::Inconclusive })
 }
 
 fn named(name: &str, digest: &Digest) -> Evidence {
     Evidence { name: name.to_owned(), sha256: digest.get("sha256").cloned().unwrap_or_default() }
-}
-
-/// Files in the episodes' folders besides those that the job's statement lists.
-#[derive(Default)]
-pub(super) struct Beside {
-    /// Drawings with a statement that holds.
-    signed: usize,
-    /// Names of drawings that were signed and are not here.
-    pub(super) absent: Vec<String>,
-    /// Names of files that no statement lists.
-    pub(super) unsigned: Vec<String>,
 }
 
 /// The result of checking the files besides those of the job's statement.
@@ -92,16 +83,6 @@ pub(super) enum BesideCheck {
     Valid(Beside),
     /// A statement does not hold, for this reason.
     Invalid(String),
-}
-
-impl Beside {
-    pub(super) fn words(&self) -> String {
-        match (self.signed, self.unsigned.len()) {
-            (0, 0) => "none are here".to_owned(),
-            (signed, 0) => format!("all {signed} are those that were signed"),
-            (signed, unsigned) => format!("{signed} are those that were signed; {unsigned} files are signed by nobody"),
-        }
-    }
 }
 
 /// Looks at all files below `folder/episodes` that are not in `listed`: a statement of a drawing must be by a key that

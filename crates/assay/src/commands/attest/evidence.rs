@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use assay_report::attest::Evidence;
 use assay_worker::sha256_of;
 
-use super::drawn::Beside;
-use super::line;
+use super::beside::Beside;
+use super::lines::line;
 use crate::exit::Code;
 use crate::output::REPORT_JSON;
 

@@ -8,7 +8,6 @@ use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
-use super::DoctorArgs;
 use crate::exit::{Code, Failure, OrFail};
 use crate::screen;
 
@@ -17,22 +16,19 @@ const NAME_COLUMNS: usize = 44;
 /// The name under which the fences are chosen.
 const FENCES: &str = "fences";
 
-pub(super) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
+pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Result<Code, Failure> {
     let kinds = kinds()?;
-    let only = arguments.only.as_deref();
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
         return Err(Failure::Usage(anyhow::anyhow!(
             "no attacks of kind {kind:?}; there are: {FENCES}, {}",
             kinds.join(", ")
         )));
     }
-    let runtime = Runtime::at(&crate::commands::installation()?.python(), &default_cache_root()).ours()?;
+    let runtime = Runtime::at(&crate::commands::machine::installation()?.python(), &default_cache_root()).ours()?;
     let work = tempfile::tempdir().ours()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
-    let isolation = arguments.isolation;
     let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
-    let mut told =
-        Told { json: arguments.json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
+    let mut told = Told { json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
     if only.is_none_or(|kind| kind == FENCES) {
         fences(config.clone()).ours()?.iter().for_each(|fence| told.fence(fence));
     }
@@ -124,7 +120,7 @@ impl Told {
             RowMark::Broken => ("FAIL", format!("{outcome} (expected: {expected})")),
         };
         text.push_str(&screen::layout().facts(&[(format!("{mark}  {name:<NAME_COLUMNS$}"), outcome)], 2));
-        crate::commands::print(&text);
+        crate::commands::stdout::print(&text);
     }
 
     fn end(&self) {
@@ -133,7 +129,7 @@ impl Told {
                 "holds": self.broken == 0, "isolation": self.isolation, "held": self.held, "weaker": self.weaker,
                 "broken": self.broken, "rows": self.rows,
             });
-            crate::commands::print(&format!("{all:#}"));
+            crate::commands::stdout::print(&format!("{all:#}"));
         } else if self.broken == 0 && self.weaker > 0 {
             say(&format!(
                 "{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.",
@@ -150,5 +146,5 @@ impl Told {
 
 /// A sentence of its own at the end.
 fn say(text: &str) {
-    crate::commands::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
+    crate::commands::stdout::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
 }

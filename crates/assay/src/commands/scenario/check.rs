@@ -12,14 +12,14 @@ use crate::screen;
 pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<Code, Failure> {
     // The library need not be whole for it.
     let folder = Library::folder(&installation.scenarios(), path).usage()?;
-    let engine = super::super::engine(installation, Some(1), Isolation::Namespaces)?;
+    let engine = super::super::machine::engine(installation, Some(1), Isolation::Namespaces)?;
     let checked = assay_worker::check(&engine, &folder, &installation.robots()).ours()?;
     let ok = checked.fault.is_none();
     if json {
         let answer = json!({ "ok": ok, "path": path, "fault": checked.fault, "figures": checked.figures });
-        super::super::print(&serde_json::to_string_pretty(&answer).ours()?);
+        super::super::stdout::print(&serde_json::to_string_pretty(&answer).ours()?);
     } else {
-        super::super::print(&text(path, &checked));
+        super::super::stdout::print(&text(path, &checked));
     }
     Ok(if ok { Code::Success } else { Code::Unsafe })
 }

@@ -16,7 +16,7 @@ const CONTACT: (u32, u32) = (256, 192);
 pub(super) fn run(installation: &Installation, id: &str, worlds: (u64, u32), out: &Path) -> Result<Code, Failure> {
     let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
     let scenario = library.find(id).usage()?;
-    let engine = super::super::engine(installation, Some(1), Isolation::Namespaces)?;
+    let engine = super::super::machine::engine(installation, Some(1), Isolation::Namespaces)?;
     let size = if worlds.1 == 1 { THUMBNAIL } else { CONTACT };
     let picture = assay_worker::draw(&engine, &scenario, worlds, size).ours()?;
     std::fs::write(out, picture).usage()?;

@@ -7,28 +7,31 @@ use assay_report::RunAgain;
 use assay_scenario::Scenario;
 use assay_worker::Installation;
 
-use super::VerifyArgs;
-
-/// Returns the command that repeats `arguments`, which found `installation` and `scenario`.
-pub(super) fn of(arguments: &VerifyArgs, installation: &Installation, scenario: &Scenario) -> RunAgain {
+/// Returns the command that repeats a verification of `policy` on the scenario given as `named`, which found
+/// `installation` and `scenario`.
+pub(super) fn of(
+    (policy, named, wall_budget): (&Path, &str, Option<u32>),
+    installation: &Installation,
+    scenario: &Scenario,
+) -> RunAgain {
     let whole =
         |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());
-    let is_server = arguments.policy.to_str().is_some_and(ServerEndpoint::has_scheme);
-    let by_id = arguments.scenario == scenario.id.as_str() && scenario.folder.starts_with(installation.scenarios());
+    let is_server = policy.to_str().is_some_and(ServerEndpoint::has_scheme);
+    let by_id = named == scenario.id.as_str() && scenario.folder.starts_with(installation.scenarios());
     let mut program = Vec::new();
     if !installation.is_found_from_anywhere() {
         program.extend(["env".to_owned(), format!("ASSAY_HOME={}", whole(&installation.home))]);
     }
     program.push(name_of_program());
     let mut options = Vec::new();
-    if let Some(seconds) = arguments.wall_budget {
+    if let Some(seconds) = wall_budget {
         options.extend(["--wall-budget".to_owned(), seconds.to_string()]);
     }
     RunAgain {
         program,
         // Of a server the report has what may be shown.
-        policy: (!is_server).then(|| whole(&arguments.policy)),
-        scenario: if by_id { arguments.scenario.clone() } else { whole(Path::new(&arguments.scenario)) },
+        policy: (!is_server).then(|| whole(policy)),
+        scenario: if by_id { named.to_owned() } else { whole(Path::new(named)) },
         options,
     }
 }

@@ -1,0 +1,34 @@
+//! From the parsed arguments to the command.
+
+use clap::{ArgMatches, CommandFactory};
+
+use super::{
+    attest, backup, check, completions, doctor, init, keys, render, replay, report, restore, scenario, season, serve,
+    stl, verify,
+};
+use crate::cli::{Cli, Command};
+use crate::exit::{Code, Failure};
+
+/// Runs `command`, which was made from `matches`.
+pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failure> {
+    match command {
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
+        Command::Scenario(command) => scenario::run(&command),
+        Command::Stl(arguments) => stl::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Serve(arguments) => {
+            serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
+        }
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
+        Command::Keys(command) => keys::run(&command),
+        Command::Season(command) => season::run(&command),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Attest(command) => attest::run(&command),
+        Command::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
+    }
+}
