@@ -49,7 +49,7 @@ pub(crate) struct Reservation {
 }
 
 impl UploadSpace {
-    /// Reserves space for an upload of `announced_bytes` of `account`, of the `available_bytes` that all uploads may use.
+    /// Reserves space for an upload of `announced_bytes` of `account`, out of the `available_bytes` for all uploads.
     ///
     /// # Errors
     /// 429 names the account's limit that is reached; 503: the disk has no space for it beside the others.

@@ -1,4 +1,4 @@
-//! The state of a lane's work on a job. [`super::session`] runs the episodes, [`super::attempt`] one try at one of them.
+//! The state of a lane's work on a job. [`super::session`] runs the episodes, [`super::attempt`] one try at an episode.
 
 use assay_model::AttemptNote;
 
