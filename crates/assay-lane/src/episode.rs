@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_model::frame::{Dtype, Init};
 use assay_model::lane::{Done, Probe, Probed, RunEpisode};
-use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, Termination};
+use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, Termination};
 use assay_scenario::Scenario;
 use assay_sim::{CompiledScenario, Simulation, TraceHash, Unstable};
 use assay_stl::TraceEnd;
@@ -281,8 +281,8 @@ fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>)
             (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout, Some(error))
         }
         Ending::Unstable(unstable) => {
-            let error =
-                EpisodeError { code: "unstable".to_owned(), message: unstable.to_string(), log_tail: String::new() };
+            let (code, message) = (PolicyErrorCode::Unstable, unstable.to_string());
+            let error = EpisodeError { code, message, log_tail: String::new() };
             (EpisodeStatus::Invalid, Termination::Unstable, Some(error))
         }
     }

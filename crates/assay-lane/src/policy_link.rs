@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::frame::{self, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault};
 use assay_model::lane::{RunEpisode, WAIT_REPEAT, WAIT_TICK};
-use assay_model::{EpisodeError, sanitise};
+use assay_model::{EpisodeError, PolicyErrorCode, sanitise};
 use assay_scenario::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -147,7 +147,7 @@ impl PolicyLink {
         if self.import_ends_at.is_some_and(|end| self.cpu_at_start > end) {
             let message = "the policy used up its import's CPU time between the end of its import and the episode: a \
                            thread that it had started went on working";
-            return Err(PolicyTermination::Timeout(error("import_timeout", message, "")).into());
+            return Err(termination(PolicyErrorCode::ImportTimeout, message, "").into());
         }
         let payload = serde_json::to_vec(init).map_err(|e| broken(&e.to_string()))?;
         let limit = self.budget.first_cpu_ms;
@@ -181,7 +181,7 @@ impl PolicyLink {
         }
         if let Some(index) = action.iter().position(|x| !x.is_finite()) {
             let message = format!("action[{index}] is {}: every number of an action must be finite", action[index]);
-            return Err(PolicyTermination::Error(error("bad_action", &message, "")).into());
+            return Err(termination(PolicyErrorCode::BadAction, &message, "").into());
         }
         Ok(PolicyReply { latency, cpu: self.clock.map(|_| used) })
     }
@@ -299,7 +299,7 @@ impl PolicyLink {
             }
             _ if self.clock.is_none() && wait.began.elapsed() > RELAY_WATCHDOG => {
                 let message = format!("the policy gave no answer for {} s", RELAY_WATCHDOG.as_secs());
-                Err(PolicyTermination::Timeout(error("timeout", &message, "")).into())
+                Err(termination(PolicyErrorCode::Timeout, &message, "").into())
             }
             _ => wait.goes_on(events),
         }
@@ -308,7 +308,7 @@ impl PolicyLink {
     fn over_budget(&self, hard_ms: f64) -> PolicyTermination {
         let which = if self.seq == 0 { "the first call".to_owned() } else { format!("step {}", self.seq) };
         let message = format!("{which} took more than {hard_ms} ms of CPU time, the scenario's hard limit");
-        PolicyTermination::Timeout(error("timeout", &message, ""))
+        termination(PolicyErrorCode::Timeout, &message, "")
     }
 
     fn cpu(&self) -> Option<Duration> {
@@ -328,15 +328,13 @@ impl PolicyLink {
         if self.clock.is_some() {
             return PolicyFault::of_runner(payload).map_or_else(
                 || broken("an error frame that is not the runner's"),
-                |fault| PolicyTermination::Error(error(&fault.code, &fault.message, &fault.traceback)),
+                |fault| termination(fault.code, &fault.message, &fault.traceback),
             );
         }
         // Without a process the message comes from our relay, which enforces the deadlines of its policy server.
         match serde_json::from_slice::<PolicyFault>(payload) {
-            Ok(fault) if fault.code == "timeout" => {
-                PolicyTermination::Timeout(error("timeout", &fault.message, &fault.traceback))
-            }
-            Ok(fault) => PolicyTermination::Error(error(&sanitise(&fault.code, 32), &fault.message, &fault.traceback)),
+            Ok(PolicyFault { code: PolicyErrorCode::Other(_), .. }) => broken("an error frame with an unknown code"),
+            Ok(fault) => termination(fault.code, &fault.message, &fault.traceback),
             Err(_) => broken("an error frame that is no JSON"),
         }
     }
@@ -349,22 +347,16 @@ fn is_ready(file: &File, events: PollFlags, limit: Duration) -> bool {
     poll(&mut [PollFd::new(file, events)], limit.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
-fn error(code: &str, message: &str, log: &str) -> EpisodeError {
-    EpisodeError {
-        code: code.to_owned(),
-        message: sanitise(message, MAX_ERROR_BYTES),
-        log_tail: sanitise(log, MAX_ERROR_BYTES),
-    }
+fn termination(code: PolicyErrorCode, message: &str, log: &str) -> PolicyTermination {
+    let end = if code.is_timeout() { PolicyTermination::Timeout } else { PolicyTermination::Error };
+    end(EpisodeError { code, message: sanitise(message, MAX_ERROR_BYTES), log_tail: sanitise(log, MAX_ERROR_BYTES) })
 }
 
 fn gone() -> PolicyTermination {
-    PolicyTermination::Error(error("exited", "the policy's process ended in the middle of the episode", ""))
+    termination(PolicyErrorCode::Exited, "the policy's process ended in the middle of the episode", "")
 }
 
 fn broken(what: &str) -> PolicyTermination {
-    PolicyTermination::Error(error(
-        "protocol",
-        &format!("the policy's process sent something that is no answer: {what}"),
-        "",
-    ))
+    let message = format!("the policy's process sent something that is no answer: {what}");
+    termination(PolicyErrorCode::Protocol, &message, "")
 }

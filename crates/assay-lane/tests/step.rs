@@ -292,6 +292,9 @@ fn what_a_policy_does_wrong_is_a_result() {
             let _ = read_frame(&mut stream);
         })
     };
+    fn fault(h: &Header, payload: &[u8]) -> Vec<u8> {
+        frame::frame(FrameKind::Error, h.seq, h.nonce, payload)
+    }
     let action = |x: f64| x.to_le_bytes().to_vec();
     let cases: Vec<(&str, Policy, &str)> = vec![
         ("hangs up", Box::new(drop), "exited"),
@@ -311,16 +314,11 @@ fn what_a_policy_does_wrong_is_a_result() {
         ),
         (
             "an error frame",
-            ready_then(|h| {
-                frame::frame(
-                    FrameKind::Error,
-                    h.seq,
-                    h.nonce,
-                    br#"{"code":"exception","message":"boom","traceback":"policy.py:3"}"#,
-                )
-            }),
+            ready_then(|h| fault(h, br#"{"code":"exception","message":"boom","traceback":"policy.py:3"}"#)),
             "exception",
         ),
+        ("an unknown code", ready_then(|h| fault(h, br#"{"code":"\u001b[31mSAFE","message":"boom"}"#)), "protocol"),
+        ("no code", ready_then(|h| fault(h, br#"{"code":7,"message":"boom"}"#)), "protocol"),
     ];
     assert_eq!(action(0.0).len(), 8);
     let mut lane = Lane::start("cartpole_keepin");
@@ -328,7 +326,7 @@ fn what_a_policy_does_wrong_is_a_result() {
         let result = lane.run(u32::try_from(index).unwrap(), policy).result;
         assert_eq!(result.status, EpisodeStatus::PolicyError, "{name}");
         assert_eq!(result.termination, Termination::PolicyError, "{name}");
-        assert_eq!(result.error.unwrap().code, code, "{name}");
+        assert_eq!(result.error.unwrap().code.as_str(), code, "{name}");
         assert_eq!(result.safety_score, 0.0, "{name}");
         assert!(result.clauses.iter().all(|c| c.status == ClauseStatus::Undetermined), "{name}");
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::lane::files;
-use crate::{ClauseStatus, Judgement, Level};
+use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode};
 
 /// Violations kept per clause and episode; the count goes on.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
@@ -273,8 +273,12 @@ pub struct LatencyMs {
 /// An error report for the author of a failing policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct EpisodeError {
-    /// A short word, such as `exception` or `timeout`.
-    pub code: String,
+    /// A short word for the reason: `import_error`, `syntax_error`, `no_policy`, `exception`, `bad_action`, `memory`,
+    /// `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`; of policy servers also `connect`,
+    /// `server_error`, `mismatch`, `closed`; of episodes that are no result of the policy `unstable`, `simulator_died`,
+    /// `cut_off`. Reports of other versions may have others.
+    #[schema(value_type = String)]
+    pub code: PolicyErrorCode,
     /// The error, and how to correct it.
     pub message: String,
     /// The end of the policy's stderr, sanitised.

@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::PolicyErrorCode;
+
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 24;
 /// First bytes of every frame.
@@ -206,14 +208,12 @@ pub struct Init {
     pub action_dim: u32,
 }
 
-/// Codes that the runner has. What is seen from outside has others, which a policy that writes frames may not use.
-const RUNNER_CODES: [&str; 6] = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];
-
 /// Payload of [`FrameKind::Error`]: untrusted text, to be sanitised at capture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyFault {
-    /// One of the runner's: `import_error | syntax_error | no_policy | exception | bad_action | memory`.
-    pub code: String,
+    /// The kind of failure. A policy's process may send only those that the runner reports, see
+    /// [`PolicyErrorCode::is_reported_by_runner`].
+    pub code: PolicyErrorCode,
     /// One line.
     pub message: String,
     /// Python traceback, trimmed to the author's frames.
@@ -226,7 +226,7 @@ impl PolicyFault {
     #[must_use]
     pub fn of_runner(payload: &[u8]) -> Option<Self> {
         let fault: Self = serde_json::from_slice(payload).ok()?;
-        RUNNER_CODES.contains(&fault.code.as_str()).then_some(fault)
+        fault.code.is_reported_by_runner().then_some(fault)
     }
 }
 
@@ -246,11 +246,13 @@ mod tests {
 
     #[test]
     fn a_process_can_not_say_what_is_seen_from_outside() {
-        let fault = |code: &str| PolicyFault { code: code.into(), message: "m".into(), traceback: String::new() };
+        let fault = |code| PolicyFault { code, message: "m".into(), traceback: String::new() };
         let read = |fault: &PolicyFault| PolicyFault::of_runner(&serde_json::to_vec(fault).unwrap());
-        assert_eq!(read(&fault("exception")), Some(fault("exception")));
-        for code in ["timeout", "wall_budget", "import_timeout", "log_flood", "exited", "simulator_died", ""] {
-            assert_eq!(read(&fault(code)), None, "{code}");
+        let runner = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];
+        let unknown = ["", "Exception", "exception ", "not_finite"].map(PolicyErrorCode::parse);
+        for code in PolicyErrorCode::NAMED.iter().cloned().chain(unknown) {
+            let (fault, own) = (fault(code.clone()), runner.contains(&code.as_str()));
+            assert_eq!(read(&fault), own.then_some(fault), "{code}");
         }
         assert_eq!(PolicyFault::of_runner(b"{"), None);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_jail::{Exit, ExitReason};
 use assay_model::frame::PolicyFault;
-use assay_model::sanitise;
+use assay_model::{PolicyErrorCode, sanitise};
 
 /// Longest message kept, in bytes.
 pub const MESSAGE_BYTES: usize = 2 * 1024;
@@ -12,8 +12,6 @@ pub const MESSAGE_BYTES: usize = 2 * 1024;
 pub const TRACEBACK_BYTES: usize = 16 * 1024;
 /// Longest end of the log kept, in bytes.
 pub const LOG_TAIL_BYTES: usize = 64 * 1024;
-/// Longest code kept, in bytes.
-const CODE_BYTES: usize = 32;
 
 /// Signal numbers that have a message of their own.
 const SIGKILL: i32 = 9;
@@ -23,9 +21,8 @@ const SIGSYS: i32 = 31;
 /// A policy that could not be loaded: a result for which the author is to blame. All text is sanitised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFailure {
-    /// `import_error | syntax_error | no_policy | exception | memory` as the runner reports, or as observed from
-    /// outside `import_timeout | exited | protocol | log_flood`.
-    pub code: String,
+    /// Its kind, as reported by the runner or the relay of a policy server, or as observed from outside.
+    pub code: PolicyErrorCode,
     /// One line for the author.
     pub message: String,
     /// Python traceback of the author's own frames; empty if there is none.
@@ -37,22 +34,23 @@ pub struct PolicyFailure {
 impl PolicyFailure {
     pub(crate) fn told(fault: &PolicyFault) -> Self {
         Self {
-            code: sanitise(&fault.code, CODE_BYTES),
+            code: fault.code.clone(),
             message: sanitise(&fault.message, MESSAGE_BYTES),
             traceback: sanitise(&fault.traceback, TRACEBACK_BYTES),
             log_tail: String::new(),
         }
     }
 
-    pub(crate) fn seen(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), traceback: String::new(), log_tail: String::new() }
+    pub(crate) fn seen(code: PolicyErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), traceback: String::new(), log_tail: String::new() }
     }
 
     /// Creates the failure of a process that ended without an answer. The kernel ends it after `cpu_limit` of CPU time.
     pub(crate) fn exited(exit: &Exit, cpu_limit: Option<Duration>) -> Self {
         if exit.reason == ExitReason::Flooded {
             let limit = assay_jail::FLOOD_BYTES / (1024 * 1024);
-            return Self::seen("log_flood", format!("the policy printed more than {limit} MiB and was stopped"));
+            let message = format!("the policy printed more than {limit} MiB and was stopped");
+            return Self::seen(PolicyErrorCode::LogFlood, message);
         }
         let how = match (exit.signal, exit.code) {
             (Some(SIGSYS), _) => "the policy made a system call that no policy may make and was stopped".to_owned(),
@@ -68,7 +66,7 @@ impl PolicyFailure {
             (Some(signal), _) => format!("the policy's process was ended by signal {signal}"),
             (None, code) => format!("the policy's process ended by itself (status {})", code.unwrap_or(0)),
         };
-        Self::seen("exited", how)
+        Self::seen(PolicyErrorCode::Exited, how)
     }
 
     pub(crate) fn with_log(mut self, tail: &[u8]) -> Self {
@@ -123,6 +121,6 @@ mod tests {
         // Working across each tick, it can be charged for all of them.
         assert!(killed_from_outside(&killed(8), limit).is_none());
         let failure = PolicyFailure::exited(&killed(8), limit);
-        assert!(failure.code == "exited" && failure.message.contains("16 s of CPU time"), "{failure:?}");
+        assert!(failure.code == PolicyErrorCode::Exited && failure.message.contains("16 s of CPU time"), "{failure:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Closed vocabularies as words, and the policy's errors.
 
 use assay_model::{
-    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyIdentity, ReviewDecision, ReviewReason,
-    Violation,
+    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyErrorCode, PolicyIdentity,
+    ReviewDecision, ReviewReason, Violation,
 };
 
 /// The verdict, or the state of a job that has none.
@@ -132,7 +132,7 @@ pub(crate) fn identity(report: &JobReport) -> String {
 #[derive(Debug)]
 pub(crate) struct PolicyErrorGroup<'a> {
     pub(crate) episodes: Vec<u32>,
-    pub(crate) code: &'a str,
+    pub(crate) code: &'a PolicyErrorCode,
     pub(crate) message: &'a str,
     pub(crate) log_tail: &'a str,
 }
@@ -142,7 +142,7 @@ pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyErrorGroup<'_>> 
     let mut failures: Vec<PolicyErrorGroup<'_>> = Vec::new();
     for episode in episodes {
         let Some(error) = &episode.error else { continue };
-        match failures.iter_mut().find(|f| f.code == error.code && f.message == error.message) {
+        match failures.iter_mut().find(|f| *f.code == error.code && f.message == error.message) {
             Some(same) => same.episodes.push(episode.episode),
             None => failures.push(PolicyErrorGroup {
                 episodes: vec![episode.episode],

@@ -2,7 +2,8 @@
 
 use assay_api::ApiSettings;
 use assay_model::{
-    Artifact, EpisodeError, EpisodeResult, EpisodeStatus, ScenarioCard, Scopes, SeasonSecret, Sha256Digest,
+    Artifact, EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, ScenarioCard, Scopes, SeasonSecret,
+    Sha256Digest,
 };
 use assay_store::NewSeason;
 use assay_store::testing::episode;
@@ -30,7 +31,7 @@ fn telling(index: u32) -> EpisodeResult {
     }];
     if index == 3 {
         result.error = Some(EpisodeError {
-            code: "exception".into(),
+            code: PolicyErrorCode::Exception,
             message: "ValueError: in a public world".into(),
             log_tail: "  File \"policy.py\", line 9, in act\n".into(),
         });
@@ -38,7 +39,7 @@ fn telling(index: u32) -> EpisodeResult {
     if index == 1 {
         result.status = EpisodeStatus::PolicyError;
         result.error = Some(EpisodeError {
-            code: "exception".into(),
+            code: PolicyErrorCode::Exception,
             message: format!("ValueError: saw {FOUND}"),
             log_tail: format!("  File \"policy.py\", line 7, in act\nValueError: saw {FOUND}\n"),
         });

@@ -127,7 +127,7 @@ fn outcome_matches(outcome: &str, expected: &str) -> bool {
 fn outcome(answer: &AttackAnswer, end: &PolicyEnd) -> String {
     let exit = end.exit.as_ref();
     match answer {
-        AttackAnswer::Fault(fault) => format!("fault: {}", assay_model::sanitise(&fault.code, 32)),
+        AttackAnswer::Fault(fault) => format!("fault: {}", assay_model::sanitise(fault.code.as_str(), 32)),
         AttackAnswer::Protocol => "protocol violation".to_owned(),
         AttackAnswer::Silent => "killed: no answer".to_owned(),
         AttackAnswer::Closed => match exit {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use assay_jail::Child;
+use assay_model::PolicyErrorCode;
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
 use super::config::ProcessBudget;
@@ -95,7 +96,8 @@ fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
 }
 
 fn protocol(what: &str) -> PolicyFailure {
-    PolicyFailure::seen("protocol", format!("the policy wrote to the stream that only its runner may use: {what}"))
+    let message = format!("the policy wrote to the stream that only its runner may use: {what}");
+    PolicyFailure::seen(PolicyErrorCode::Protocol, message)
 }
 
 /// Handles an end without an answer: the policy's fault, unless another process killed it.
@@ -201,7 +203,7 @@ impl Import {
         if is_cancelled() {
             return Some(Stop::Ours(TakeError::Cancelled));
         }
-        let timeout = |message| Some(Stop::Failed(PolicyFailure::seen("import_timeout", message)));
+        let timeout = |message| Some(Stop::Failed(PolicyFailure::seen(PolicyErrorCode::ImportTimeout, message)));
         if self.cpu(child) > self.cpu_limit {
             let limit = self.cpu_limit.as_secs_f64();
             return timeout(format!(

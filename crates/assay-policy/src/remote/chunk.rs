@@ -71,7 +71,7 @@ mod tests {
 
     fn chunk(shape: &[usize], values: &[f64]) -> Result<Chunk, String> {
         let array = NumberArray { shape: shape.to_vec(), values: values.to_vec() };
-        Chunk::new(array, 2).map_err(|fault| format!("{}: {}", fault.code, fault.message))
+        Chunk::new(array, 2).map_err(|fault| format!("{}: {}", fault.kind.code(), fault.message))
     }
 
     #[test]

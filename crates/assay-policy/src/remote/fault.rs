@@ -3,76 +3,119 @@
 use std::time::Duration;
 
 use assay_model::frame::PolicyFault;
-use assay_model::sanitise;
+use assay_model::{PolicyErrorCode, sanitise};
 
 use crate::{MESSAGE_BYTES, TRACEBACK_BYTES};
 
-const UNASKED: &str = "a message that nobody asked for";
+/// The kind of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerFaultKind {
+    /// There is no connection with the server, or it refused the key.
+    Connect,
+    /// The server reported an error.
+    ServerError,
+    /// The server sent an invalid answer.
+    Protocol,
+    /// The server sent an unsolicited message.
+    Unasked,
+    /// The server sent numbers that are not an action.
+    BadAction,
+    /// The server needs or offers something that the scenario does not.
+    Mismatch,
+    /// The server closed the connection.
+    Closed,
+    /// The server missed a deadline.
+    Timeout,
+}
+
+impl ServerFaultKind {
+    /// Returns the code under which the lane and the report know it.
+    pub(crate) fn code(self) -> PolicyErrorCode {
+        match self {
+            Self::Connect => PolicyErrorCode::Connect,
+            Self::ServerError => PolicyErrorCode::ServerError,
+            Self::Protocol | Self::Unasked => PolicyErrorCode::Protocol,
+            Self::BadAction => PolicyErrorCode::BadAction,
+            Self::Mismatch => PolicyErrorCode::Mismatch,
+            Self::Closed => PolicyErrorCode::Closed,
+            Self::Timeout => PolicyErrorCode::Timeout,
+        }
+    }
+}
 
 /// The reason why a server yields no action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerFault {
-    /// `connect | server_error | protocol | bad_action | mismatch | closed | timeout`.
-    pub(crate) code: &'static str,
+    pub(crate) kind: ServerFaultKind,
     pub(crate) message: String,
     /// The server's own text about it.
     pub(crate) detail: String,
 }
 
 impl ServerFault {
-    pub(crate) fn new(code: &'static str, message: impl AsRef<str>) -> Self {
+    fn new(kind: ServerFaultKind, message: impl AsRef<str>) -> Self {
         // On a line of its own: text of a server must not look like text of assay.
         let line = sanitise(message.as_ref(), usize::MAX).split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { code, message: sanitise(&line, MESSAGE_BYTES), detail: String::new() }
+        Self { kind, message: sanitise(&line, MESSAGE_BYTES), detail: String::new() }
+    }
+
+    /// There is no connection with the server.
+    pub(crate) fn connect(why: impl AsRef<str>) -> Self {
+        Self::new(ServerFaultKind::Connect, why)
     }
 
     /// The server sent an invalid answer.
     pub(crate) fn protocol(what: impl AsRef<str>) -> Self {
-        Self::new("protocol", format!("the policy server sent what is no answer: {}", what.as_ref()))
+        Self::invalid(ServerFaultKind::Protocol, what.as_ref())
     }
 
     /// The server sent an unsolicited message.
     pub(crate) fn unasked() -> Self {
-        Self::protocol(UNASKED)
+        Self::invalid(ServerFaultKind::Unasked, "a message that nobody asked for")
     }
 
-    /// Returns whether it is [`Self::unasked`].
-    pub(crate) fn is_unasked(&self) -> bool {
-        self.code == "protocol" && self.message.ends_with(UNASKED)
+    fn invalid(kind: ServerFaultKind, what: &str) -> Self {
+        Self::new(kind, format!("the policy server sent what is no answer: {what}"))
     }
 
     /// The server sent numbers that are not an action.
     pub(crate) fn bad_action(what: impl AsRef<str>) -> Self {
-        Self::new("bad_action", what)
+        Self::new(ServerFaultKind::BadAction, what)
     }
 
     /// The server needs or offers something that the scenario does not.
     pub(crate) fn mismatch(what: impl AsRef<str>) -> Self {
-        Self::new("mismatch", what)
+        Self::new(ServerFaultKind::Mismatch, what)
     }
 
     /// The server closed the connection.
     pub(crate) fn closed(how: impl AsRef<str>) -> Self {
-        Self::new("closed", format!("the policy server closed the connection{}", how.as_ref()))
+        Self::new(ServerFaultKind::Closed, format!("the policy server closed the connection{}", how.as_ref()))
     }
 
     /// The server missed a deadline.
     pub(crate) fn timeout(doing: &str, limit: Duration) -> Self {
         let seconds = limit.as_secs_f64();
-        Self::new("timeout", format!("the policy server did not {doing} within {seconds} s"))
+        Self::new(ServerFaultKind::Timeout, format!("the policy server did not {doing} within {seconds} s"))
     }
 
     /// The server reported an error. The last line of a traceback is its message.
     pub(crate) fn server(text: &str) -> Self {
-        let text = sanitise(text, usize::MAX);
-        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
-        let mut fault = Self::new("server_error", format!("the policy server failed: {last}"));
-        fault.detail = end_of(text.trim(), TRACEBACK_BYTES).to_owned();
-        fault
+        let clean = sanitise(text, usize::MAX);
+        let last = clean.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
+        Self::server_line(format!("the policy server failed: {last}"), text)
     }
 
+    /// The server reported an error in an answer that `message` describes; `text` is its own text about it.
+    pub(crate) fn server_line(message: impl AsRef<str>, text: &str) -> Self {
+        let text = sanitise(text, usize::MAX);
+        let detail = end_of(text.trim(), TRACEBACK_BYTES).to_owned();
+        Self { detail, ..Self::new(ServerFaultKind::ServerError, message) }
+    }
+
+    /// Returns the frame's payload that reports it to the lane.
     pub(crate) fn to_wire(&self) -> PolicyFault {
-        PolicyFault { code: self.code.to_owned(), message: self.message.clone(), traceback: self.detail.clone() }
+        PolicyFault { code: self.kind.code(), message: self.message.clone(), traceback: self.detail.clone() }
     }
 }
 
@@ -81,4 +124,40 @@ fn end_of(text: &str, bytes: usize) -> &str {
     let from = text.len().saturating_sub(bytes);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     &text[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unsolicited_message_is_a_kind_of_its_own_and_a_protocol_error_on_the_wire() {
+        let (unasked, posing) = (ServerFault::unasked(), ServerFault::protocol("a message that nobody asked for"));
+        assert_eq!(unasked.to_wire(), posing.to_wire());
+        assert_eq!(unasked.to_wire().code.as_str(), "protocol");
+        assert_eq!(posing.kind, ServerFaultKind::Protocol, "its text alone does not make it one");
+    }
+
+    #[test]
+    fn every_kind_has_the_code_of_its_name() {
+        let limit = Duration::from_secs(2);
+        for (fault, code, message) in [
+            (ServerFault::connect("no\nroute"), "connect", "no route"),
+            (
+                ServerFault::server("Traceback\n  x\nValueError: y\n"),
+                "server_error",
+                "the policy server failed: ValueError: y",
+            ),
+            (ServerFault::server(" \n"), "server_error", "the policy server failed: no message"),
+            (ServerFault::server_line("500", "a\nb"), "server_error", "500"),
+            (ServerFault::protocol("x"), "protocol", "the policy server sent what is no answer: x"),
+            (ServerFault::bad_action("x"), "bad_action", "x"),
+            (ServerFault::mismatch("x"), "mismatch", "x"),
+            (ServerFault::closed(": 1000"), "closed", "the policy server closed the connection: 1000"),
+            (ServerFault::timeout("answer", limit), "timeout", "the policy server did not answer within 2 s"),
+        ] {
+            let wire = fault.to_wire();
+            assert_eq!((wire.code.as_str(), wire.message.as_str()), (code, message));
+        }
+    }
 }

@@ -136,8 +136,7 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
     let limits = shared.limits;
     let redaction = Redaction::of(&server);
     let opened = async {
-        let stream =
-            tokio::net::UnixStream::from_std(link.stream).map_err(|e| ServerFault::new("connect", e.to_string()))?;
+        let stream = tokio::net::UnixStream::from_std(link.stream).map_err(|e| ServerFault::connect(e.to_string()))?;
         let open = ServerSession::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
         let open = timeout(limits.connect, open).await;
         let late = || ServerFault::timeout("introduce itself", limits.connect);

@@ -36,7 +36,7 @@ impl Redaction {
     }
 
     pub(crate) fn redact_fault(&self, fault: ServerFault) -> ServerFault {
-        ServerFault { code: fault.code, message: self.redact(&fault.message), detail: self.redact(&fault.detail) }
+        ServerFault { kind: fault.kind, message: self.redact(&fault.message), detail: self.redact(&fault.detail) }
     }
 }
 

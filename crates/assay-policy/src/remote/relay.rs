@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use assay_model::frame::{FrameKind, Init};
 
 use super::chunk::Chunk;
-use super::fault::ServerFault;
+use super::fault::{ServerFault, ServerFaultKind};
 use super::lane_side::{LaneGone, LaneSide};
 use super::limits::RemoteLimits;
 use super::log::ServerLog;
@@ -65,7 +65,7 @@ impl Relay {
         if let Err(error) = self.serve().await {
             tracing::debug!(%error, "a relay ended before its episode");
         }
-        let known = u32::from(self.fault.as_ref().is_some_and(ServerFault::is_unasked));
+        let known = u32::from(self.fault.as_ref().is_some_and(|fault| fault.kind == ServerFaultKind::Unasked));
         self.log.unasked(known + self.session.close().await);
     }
 

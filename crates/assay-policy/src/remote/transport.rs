@@ -27,11 +27,9 @@ pub(crate) async fn open(
     connect(guard, endpoint, allowance).await.map_err(|error| match error {
         ConnectError::Dial(error) => {
             tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
-            ServerFault::new("connect", guard.told(&error))
+            ServerFault::connect(guard.told(&error))
         }
-        ConnectError::Tls(why) => {
-            ServerFault::new("connect", format!("no encrypted connection to the policy server: {why}"))
-        }
+        ConnectError::Tls(why) => ServerFault::connect(format!("no encrypted connection to the policy server: {why}")),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
+use assay_model::PolicyErrorCode;
 use assay_policy::{LoadOutcome, PolicyConnection};
 
 const FUNCTION: &str =
@@ -49,7 +50,7 @@ class Policy:
 fn mistakes_before_the_first_step_are_told_with_the_authors_lines() {
     let bench = Bench::new(2, |_| {});
     let failure = bench.fails("syntax", &[("policy.py", "def policy(observation):\n    return (1,\n")]);
-    assert_eq!(failure.code, "syntax_error");
+    assert_eq!(failure.code, PolicyErrorCode::SyntaxError);
     assert!(failure.message.contains("policy.py, line 2") && !failure.traceback.contains("/policy/"), "{failure:?}");
 
     let files = [("policy.py", "import helper\n"), ("helper.py", "def f():\n    import torch\nf()\n")];
@@ -64,9 +65,9 @@ fn mistakes_before_the_first_step_are_told_with_the_authors_lines() {
     assert_eq!(failure.traceback, expected);
     assert!(failure.log_tail.contains("helper.py"));
 
-    assert_eq!(bench.fails("none", &[("policy.py", "x = 1\n")]).code, "no_policy");
+    assert_eq!(bench.fails("none", &[("policy.py", "x = 1\n")]).code, PolicyErrorCode::NoPolicy);
     let failure = bench.fails("raises", &[("policy.py", "print('before')\nraise SystemExit(3)\n")]);
-    assert!(failure.code == "import_error" && failure.message.contains("called exit"), "{failure:?}");
+    assert!(failure.code == PolicyErrorCode::ImportError && failure.message.contains("called exit"), "{failure:?}");
     assert!(failure.log_tail.starts_with("before\n"));
     bench.close();
 }
@@ -92,14 +93,14 @@ fn mistakes_of_a_step_are_told() {
         let text = format!("import numpy as np\ndef policy(observation):\n    {body}\n");
         let (answer, _) = bench.step_of(&format!("case{index}"), &[("policy.py", &text)]);
         let fault = answer.fault();
-        assert!(fault.code == *code && fault.message.contains(message), "{body}: {fault:?}");
+        assert!(fault.code.as_str() == *code && fault.message.contains(message), "{body}: {fault:?}");
         if *code == "exception" {
             assert!(fault.traceback.contains("File \"policy.py\", line 3, in policy"), "{fault:?}");
             assert!(!fault.traceback.contains("runner.py"), "{fault:?}");
         }
     }
     let (answer, _) = bench.step_of("no_act", &[("policy.py", "class Policy:\n    pass\n")]);
-    assert_eq!(answer.fault().code, "no_policy");
+    assert_eq!(answer.fault().code, PolicyErrorCode::NoPolicy);
     bench.close();
 }
 
@@ -262,7 +263,10 @@ fn an_import_has_the_cpu_time_of_its_scenario() {
     let LoadOutcome::Failed(failure) = bench.pool().prepare(order).unwrap().wait().unwrap() else {
         panic!("it was loaded")
     };
-    assert!(failure.code == "import_timeout" && failure.message.contains("0.3 s of CPU time"), "{failure:?}");
+    assert!(
+        failure.code == PolicyErrorCode::ImportTimeout && failure.message.contains("0.3 s of CPU time"),
+        "{failure:?}"
+    );
     bench.close();
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Answer, Bench, Driver};
 use assay_jail::ExitReason;
+use assay_model::PolicyErrorCode;
 use assay_policy::{LoadRequest, TakeError};
 use assay_testkit::{Jailed, jailed, wait_for};
 
@@ -39,7 +40,7 @@ fn calls_that_nothing_honest_makes_end_the_process() {
         assert_eq!((answer, exit.signal, exit.reason), (Answer::Closed, Some(31), ExitReason::Signalled), "{call}");
     }
     let failure = bench.fails("at_import", &[("policy.py", "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n")]);
-    assert!(failure.code == "exited" && failure.message.contains("system call"), "{failure:?}");
+    assert!(failure.code == PolicyErrorCode::Exited && failure.message.contains("system call"), "{failure:?}");
     bench.close();
 }
 
@@ -74,9 +75,9 @@ fn an_import_that_does_not_end_is_ended() {
         config.load.import_wall = Duration::from_millis(1500);
     });
     let failure = bench.fails("loop", &[("policy.py", "while True: pass\n")]);
-    assert!(failure.code == "import_timeout" && failure.message.contains("CPU time"), "{failure:?}");
+    assert!(failure.code == PolicyErrorCode::ImportTimeout && failure.message.contains("CPU time"), "{failure:?}");
     let failure = bench.fails("sleep", &[("policy.py", "import time\ntime.sleep(1000)\n")]);
-    assert!(failure.code == "import_timeout" && failure.message.contains("wait"), "{failure:?}");
+    assert!(failure.code == PolicyErrorCode::ImportTimeout && failure.message.contains("wait"), "{failure:?}");
     bench.close();
 }
 
@@ -174,7 +175,7 @@ fn floods_are_stopped() {
     assert_eq!((answer, end.exit.unwrap().reason), (Answer::Closed, ExitReason::Flooded));
     assert!(end.log_tail.len() <= 64 * 1024 && end.log_tail.trim_end().ends_with('x'));
     let failure = bench.fails("flood2", &[("policy.py", "while True:\n    print('y' * 1000)\n")]);
-    assert_eq!(failure.code, "log_flood");
+    assert_eq!(failure.code, PolicyErrorCode::LogFlood);
     bench.close();
 }
 
@@ -188,7 +189,7 @@ fn closing_descriptors_and_leaving_are_ends_like_others() {
     assert_eq!((answer, end.exit.unwrap().code), (Answer::Closed, Some(7)));
     let text = "import sys\ndef policy(observation):\n    sys.exit('enough')\n";
     let fault = bench.step_of("exit", &[("policy.py", text)]).0.fault();
-    assert!(fault.code == "exception" && fault.message.contains("called exit"), "{fault:?}");
+    assert!(fault.code == PolicyErrorCode::Exception && fault.message.contains("called exit"), "{fault:?}");
     let text = "import ctypes\ndef policy(observation):\n    ctypes.string_at(0)\n";
     let (answer, end) = bench.step_of("crash", &[("policy.py", text)]);
     assert_eq!((answer, end.exit.unwrap().signal), (Answer::Closed, Some(11)));

@@ -129,7 +129,7 @@ impl EpisodeView {
             violations: episode.violations.iter().map(|v| ViolationView::of(v, video.as_deref())).collect(),
             video,
             error: episode.error.as_ref().map(|e| ErrorView {
-                code: clean(&e.code),
+                code: clean(e.code.as_str()),
                 message: clean(&e.message),
                 log: assay_model::sanitise(&e.log_tail, usize::MAX),
             }),

@@ -208,7 +208,8 @@ impl Screen {
 
     fn failure(&mut self, failure: &PolicyErrorGroup<'_>) {
         let noun = if failure.episodes.len() == 1 { "episode" } else { "episodes" };
-        let head = format!("{noun} {}: {}", words::ranges(&failure.episodes), sanitise(failure.code, MAX_LINE_BYTES));
+        let head =
+            format!("{noun} {}: {}", words::ranges(&failure.episodes), sanitise(failure.code.as_str(), MAX_LINE_BYTES));
         let painted = self.paint.text(Tone::Bad, &head);
         self.line(&format!("  {painted}"));
         for line in sanitise(failure.message, MAX_MESSAGE_BYTES).lines() {

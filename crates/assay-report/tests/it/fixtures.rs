@@ -3,8 +3,8 @@
 
 use assay_model::{
     ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation,
-    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyIdentity, PolicyKey, Record, Sha256Digest,
-    StageResult, Termination, Violation, conclude,
+    JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyErrorCode, PolicyIdentity, PolicyKey, Record,
+    Sha256Digest, StageResult, Termination, Violation, conclude,
 };
 
 const SEED: u64 = 7;
@@ -52,7 +52,7 @@ pub(crate) fn failed() -> JobReport {
     let crash = |index| {
         let mut episode = cut_off(index, EpisodeStatus::PolicyError, Termination::PolicyError);
         episode.error = Some(EpisodeError {
-            code: "exception".into(),
+            code: PolicyErrorCode::Exception,
             message: HOSTILE.into(),
             log_tail: "Traceback (most recent call last):\n  File \"policy.py\", line 12, in act\n    return \
                        self.gain @ state\n</pre><script>document.title='owned'</script>\u{1b}]0;owned\u{7}\n"
@@ -62,7 +62,7 @@ pub(crate) fn failed() -> JobReport {
     };
     let mut stalled = cut_off(3, EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
     stalled.error = Some(EpisodeError {
-        code: "timeout".into(),
+        code: PolicyErrorCode::Timeout,
         message: "the policy used 1000 ms of CPU time in one step; the hard limit is 1000 ms".into(),
         log_tail: String::new(),
     });

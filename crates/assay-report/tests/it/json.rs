@@ -1,6 +1,7 @@
 //! report.json reads back as it was written.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
+use assay_model::PolicyErrorCode;
 use assay_report::json::{parse, render};
 use proptest::prelude::*;
 
@@ -13,6 +14,17 @@ fn every_report_reads_back_equal() {
         assert!(text.ends_with("}\n"));
         assert_eq!(parse(&text).unwrap(), report);
     }
+}
+
+#[test]
+fn a_report_with_an_error_code_of_another_version_reads_back_equal() {
+    let text = render(&fixtures::failed()).unwrap().replace("\"exception\"", "\"not_finite\"");
+    let report = parse(&text).unwrap();
+    let codes: Vec<_> = report.episode_details.iter().flat_map(|episode| &episode.error).map(|e| &e.code).collect();
+    assert!(matches!(codes[..], [PolicyErrorCode::Other(_), PolicyErrorCode::Other(_), PolicyErrorCode::Timeout]));
+    assert_eq!(render(&report).unwrap(), text);
+    assert!(assay_report::junit::render(&report).contains("not_finite: ValueError"));
+    assert!(assay_report::markdown::render(&report).contains(r"not\_finite: ValueError"));
 }
 
 #[test]

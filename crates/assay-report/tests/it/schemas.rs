@@ -1,7 +1,7 @@
 //! What is written fits its schema: `report.json` the published one, SARIF the standard's.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_model::JobReport;
+use assay_model::{JobReport, PolicyErrorCode};
 use assay_report::{json, sarif, schema};
 use jsonschema::Validator;
 use serde_json::Value;
@@ -29,6 +29,16 @@ fn fits(validator: &Validator, document: &Value) {
 fn the_published_schema_is_that_of_the_types() {
     let published = std::fs::read_to_string(PUBLISHED).unwrap_or_default();
     assert!(published == schema::render().unwrap(), "run `assay report --schema -o docs/report.schema.json`");
+}
+
+#[test]
+fn the_schema_names_every_error_code() {
+    let schema: Value = serde_json::from_str(&schema::render().unwrap()).unwrap();
+    let code = &schema["$defs"]["EpisodeError"]["properties"]["code"];
+    assert_eq!(code["type"], "string");
+    for name in PolicyErrorCode::NAMED {
+        assert!(code["description"].as_str().unwrap().contains(&format!("`{name}`")), "{name}");
+    }
 }
 
 #[test]

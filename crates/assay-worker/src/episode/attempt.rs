@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use assay_model::lane::{RunEpisode, SLEEP_LIMIT};
 use assay_model::{
-    AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, ReplacedAttempt, ReplacementReason, Termination, Violation,
+    AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, ReplacedAttempt, ReplacementReason,
+    Termination, Violation,
 };
 use assay_policy::{PolicyConnection, SleepWatch, random_number};
 
@@ -214,7 +215,7 @@ impl EndedEpisode {
     /// Returns the result, or the evidence for which the attempt is replaced. `wall_budget` is the episode's.
     fn judge(mut self, ended_by: Option<EndedBy>, wall_budget: Duration) -> Attempted {
         // The reason for killing the process does not apply to a policy that exited before.
-        let exited = self.result.error.as_ref().is_some_and(|error| error.code == "exited");
+        let exited = self.result.error.as_ref().is_some_and(|error| error.code == PolicyErrorCode::Exited);
         if !exited {
             return self.finished(PolicyState::Running);
         }
@@ -225,7 +226,7 @@ impl EndedEpisode {
             }
             Some(EndedBy::LongSleep) => {
                 let message = format!("the policy gave no answer for {} s: it was asleep", SLEEP_LIMIT.as_secs());
-                time_out(&mut self.result, "timeout", message);
+                time_out(&mut self.result, PolicyErrorCode::Timeout, message);
                 self.finished(PolicyState::Running)
             }
             Some(EndedBy::WallBudget) => {
@@ -234,7 +235,7 @@ impl EndedEpisode {
                     "the policy slept for more than {limit:.0} s of this episode while the simulator waited for its \
                      answers, the most that an episode allows"
                 );
-                time_out(&mut self.result, "wall_budget", message);
+                time_out(&mut self.result, PolicyErrorCode::WallBudget, message);
                 self.finished(PolicyState::Running)
             }
             None => {
@@ -271,7 +272,7 @@ fn replaced(episode: u32, reason: ReplacementReason, written: Option<LaneOutput>
 }
 
 /// Sets the result of a policy whose process was ended because it slept.
-fn time_out(result: &mut EpisodeResult, code: &str, message: String) {
+fn time_out(result: &mut EpisodeResult, code: PolicyErrorCode, message: String) {
     (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
-    result.error = Some(EpisodeError { code: code.to_owned(), message, log_tail: String::new() });
+    result.error = Some(EpisodeError { code, message, log_tail: String::new() });
 }

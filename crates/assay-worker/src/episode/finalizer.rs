@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, ScopedJoinHandle};
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult};
+use assay_model::{Artifact, EpisodeResult, PolicyErrorCode};
 use assay_policy::remote::AnswerCounts;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
@@ -186,7 +186,8 @@ pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut Episode
 }
 
 fn is_timed_out(result: &EpisodeResult) -> bool {
-    result.error.as_ref().is_some_and(|error| error.code == "timeout" || error.code == "wall_budget")
+    let has_no_answer = |code: &PolicyErrorCode| code.is_timeout() && *code != PolicyErrorCode::ImportTimeout;
+    result.error.as_ref().is_some_and(|error| has_no_answer(&error.code))
 }
 
 fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {
@@ -210,7 +211,7 @@ fn tell(end: PolicyEnd, result: &mut EpisodeResult) -> Option<AnswerCounts> {
         ));
     }
     let Some(error) = &mut result.error else { return end.answers };
-    if error.code == "exited"
+    if error.code == PolicyErrorCode::Exited
         && let Some(failure) = end.failure()
     {
         (error.code, error.message) = (failure.code, failure.message);

@@ -1,7 +1,8 @@
 //! Results of episodes that no simulator completed.
 
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, StageResult, Termination,
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, PolicyErrorCode, StageResult,
+    Termination,
 };
 use assay_policy::PolicyFailure;
 use assay_scenario::Scenario;
@@ -19,7 +20,7 @@ pub(crate) fn not_started(
     seeds: EpisodeSeeds,
     failure: PolicyFailure,
 ) -> EpisodeResult {
-    let timeout = ["import_timeout", "timeout"].contains(&failure.code.as_str());
+    let timeout = failure.code.is_timeout();
     let error = not_started_error(failure);
     let mut result = empty(scenario, episode, seeds, error);
     if timeout {
@@ -45,10 +46,10 @@ pub(crate) fn without_end(
     (loss, message): (Loss, &str),
 ) -> EpisodeResult {
     let code = match loss {
-        Loss::SimulatorDied => "simulator_died",
-        Loss::CutOff => "cut_off",
+        Loss::SimulatorDied => PolicyErrorCode::SimulatorDied,
+        Loss::CutOff => PolicyErrorCode::CutOff,
     };
-    let error = EpisodeError { code: code.to_owned(), message: message.to_owned(), log_tail: String::new() };
+    let error = EpisodeError { code, message: message.to_owned(), log_tail: String::new() };
     let mut result = empty(scenario, episode, seeds, error);
     (result.status, result.termination) = (EpisodeStatus::Invalid, Termination::Unstable);
     result

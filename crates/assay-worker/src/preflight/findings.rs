@@ -307,12 +307,11 @@ mod tests {
     #[test]
     fn what_stops_it_comes_first() {
         let mut failed = tried(&[13.0]);
-        let error =
-            |code: &str| assay_model::EpisodeError { code: code.into(), message: "m".into(), log_tail: "".into() };
-        failed.error = Some(error("exception"));
+        let error = |code| assay_model::EpisodeError { code, message: "m".into(), log_tail: "".into() };
+        failed.error = Some(error(assay_model::PolicyErrorCode::Exception));
         assert_eq!(codes(&job(None), failed, None, None), ["policy_error", "clipped"]);
         let mut second = tried(&[1.0]);
-        second.error = Some(error("closed"));
+        second.error = Some(error(assay_model::PolicyErrorCode::Closed));
         assert_eq!(codes(&job(None), tried(&[1.0]), Some(second), None), ["policy_error"]);
     }
 }

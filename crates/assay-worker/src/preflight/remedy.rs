@@ -1,6 +1,6 @@
 //! Advice for the error that stopped a policy.
 
-use assay_model::EpisodeError;
+use assay_model::{EpisodeError, PolicyErrorCode};
 
 /// Common frameworks that are not available in the jail.
 const FRAMEWORKS: [&str; 8] =
@@ -45,21 +45,30 @@ fn quoted<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
     text.split_once(begin)?.1.split('\'').next()
 }
 
-fn by_code(code: &str) -> &'static str {
+fn by_code(code: &PolicyErrorCode) -> &'static str {
     match code {
-        "import_error" => "put the module into the archive; beside the standard library there is only numpy",
-        "syntax_error" => "mend the line that is named",
-        "no_policy" => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
-        "bad_action" => "return one finite number for each row of the action's table",
-        "exception" => "read the end of the log below: it names your line",
-        "memory" => "load less, or in smaller pieces",
-        "import_timeout" => "move work into `reset`, or ship what it computes as a file",
-        "timeout" => "answer each observation at once; do not wait for anything",
-        "connect" => "start the server, or give the address that it listens on",
-        "mismatch" => "choose another scenario, or another server",
-        "server_error" => "read the end of the server's message below",
-        "protocol" => "answer each request once, and print nothing into the stream",
-        _ => "read the end of the log below",
+        PolicyErrorCode::ImportError => {
+            "put the module into the archive; beside the standard library there is only numpy"
+        }
+        PolicyErrorCode::SyntaxError => "mend the line that is named",
+        PolicyErrorCode::NoPolicy => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
+        PolicyErrorCode::BadAction => "return one finite number for each row of the action's table",
+        PolicyErrorCode::Exception => "read the end of the log below: it names your line",
+        PolicyErrorCode::Memory => "load less, or in smaller pieces",
+        PolicyErrorCode::ImportTimeout => "move work into `reset`, or ship what it computes as a file",
+        PolicyErrorCode::Timeout => "answer each observation at once; do not wait for anything",
+        PolicyErrorCode::Connect => "start the server, or give the address that it listens on",
+        PolicyErrorCode::Mismatch => "choose another scenario, or another server",
+        PolicyErrorCode::ServerError => "read the end of the server's message below",
+        PolicyErrorCode::Protocol => "answer each request once, and print nothing into the stream",
+        PolicyErrorCode::WallBudget
+        | PolicyErrorCode::Exited
+        | PolicyErrorCode::LogFlood
+        | PolicyErrorCode::Closed
+        | PolicyErrorCode::Unstable
+        | PolicyErrorCode::SimulatorDied
+        | PolicyErrorCode::CutOff
+        | PolicyErrorCode::Other(_) => "read the end of the log below",
     }
 }
 
@@ -67,42 +76,53 @@ fn by_code(code: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn advice(code: &str, message: &str, log: &str) -> String {
-        of(&EpisodeError { code: code.into(), message: message.into(), log_tail: log.into() })
+    fn advice(code: PolicyErrorCode, message: &str, log: &str) -> String {
+        of(&EpisodeError { code, message: message.into(), log_tail: log.into() })
     }
 
     #[test]
     fn advice_is_about_what_python_says() {
         for (code, message, says) in [
             (
-                "import_error",
+                PolicyErrorCode::ImportError,
                 "ModuleNotFoundError: No module named 'torch'",
                 "torch is not in the jail: export the weights",
             ),
-            ("import_error", "ModuleNotFoundError: No module named 'jax.numpy'", "jax is not in the jail"),
-            ("import_error", "ModuleNotFoundError: No module named 'helpers'", "put the module into the archive"),
             (
-                "import_error",
+                PolicyErrorCode::ImportError,
+                "ModuleNotFoundError: No module named 'jax.numpy'",
+                "jax is not in the jail",
+            ),
+            (
+                PolicyErrorCode::ImportError,
+                "ModuleNotFoundError: No module named 'helpers'",
+                "put the module into the archive",
+            ),
+            (
+                PolicyErrorCode::ImportError,
                 "ImportError: libgomp.so.1: cannot open shared object file: No such file or directory",
                 "libgomp.so.1 is not in the jail",
             ),
             (
-                "exception",
+                PolicyErrorCode::Exception,
                 "FileNotFoundError: [Errno 2] No such file or directory: 'weights/w.npz'",
                 "open `Path(__file__).parent / \"weights/w.npz\"`",
             ),
             (
-                "exception",
+                PolicyErrorCode::Exception,
                 "FileNotFoundError: [Errno 2] No such file or directory: '/data/w'",
                 "read the end of the log",
             ),
-            ("exception", "ValueError", "read the end of the log"),
+            (PolicyErrorCode::Exception, "ValueError", "read the end of the log"),
         ] {
             let found = advice(code, message, "");
             assert!(found.contains(says), "{message}: {found}");
         }
-        let in_log =
-            advice("exception", "OSError", "OSError: libGL.so.1: cannot open shared object file: No such file");
+        let in_log = advice(
+            PolicyErrorCode::Exception,
+            "OSError",
+            "OSError: libGL.so.1: cannot open shared object file: No such file",
+        );
         assert!(in_log.starts_with("libGL.so.1 is not"), "{in_log}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::{EpisodeError, Preflight};
+use assay_model::{EpisodeError, PolicyErrorCode, Preflight};
 
 use super::attempt::try_out;
 use super::job::PreflightJob;
@@ -46,5 +46,5 @@ fn too_long() -> EpisodeError {
          machine is too busy",
         LIMIT.as_secs()
     );
-    EpisodeError { code: "timeout".to_owned(), message, log_tail: String::new() }
+    EpisodeError { code: PolicyErrorCode::Timeout, message, log_tail: String::new() }
 }

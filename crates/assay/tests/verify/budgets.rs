@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use assay_model::{EpisodeResult, EpisodeStatus};
+use assay_model::{EpisodeResult, EpisodeStatus, PolicyErrorCode};
 use assay_testkit::{Assay, archive};
 
 use crate::{CARTPOLE, assay, report};
@@ -91,7 +91,7 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
     let expected = format!("ValueError: [{cpu_s}, {}]", 300 << 20);
     assert_eq!(told.error.unwrap().message, expected);
     let greedy = episode(&assay, "kept = bytearray(400 << 20)\n\ndef policy(observation):\n    return [0]\n");
-    assert_eq!(greedy.error.unwrap().code, "memory");
+    assert_eq!(greedy.error.unwrap().code, PolicyErrorCode::Memory);
     assay.assert_clean();
 }
 

@@ -1,6 +1,6 @@
 //! What a policy does wrong is a result: INCONCLUSIVE with a message its author can act on, and nothing is left behind.
 
-use assay_model::{Blame, EpisodeStatus, JobStatus, Verdict};
+use assay_model::{Blame, EpisodeStatus, JobStatus, PolicyErrorCode, Verdict};
 
 use crate::{assay, report, verify};
 
@@ -109,7 +109,7 @@ fn an_endless_loop_is_a_timeout() {
     let episode = &report.episode_details[0];
     let error = episode.error.as_ref().unwrap();
     assert_eq!((run.code, episode.status), (3, EpisodeStatus::PolicyTimeout), "{error:?}");
-    assert!(error.code == "timeout" && error.message.contains("CPU"), "{error:?}");
+    assert!(error.code == PolicyErrorCode::Timeout && error.message.contains("CPU"), "{error:?}");
     assert_eq!((episode.steps, episode.safety_score), (3, 0.0));
     assert!(report.reason.unwrap().contains("too long"));
     assay.assert_clean();

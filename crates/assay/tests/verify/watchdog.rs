@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::lane::SLEEP_LIMIT;
-use assay_model::{EpisodeStatus, JobReport, ReplacementReason, ReviewReason};
+use assay_model::{EpisodeStatus, JobReport, PolicyErrorCode, ReplacementReason, ReviewReason};
 use assay_testkit::{Jailed, Running, wait_for};
 use rustix::thread::sched_setaffinity;
 
@@ -25,7 +25,10 @@ fn a_policy_that_sleeps_for_ever_is_to_blame() {
     let episode = &report.episode_details[0];
     let error = episode.error.as_ref().unwrap();
     assert_eq!((run.code, episode.status, episode.steps), (3, EpisodeStatus::PolicyTimeout, 3), "{error:?}");
-    assert!(error.code == "timeout" && error.message.contains("no answer for 20 s: it was asleep"), "{error:?}");
+    assert!(
+        error.code == PolicyErrorCode::Timeout && error.message.contains("no answer for 20 s: it was asleep"),
+        "{error:?}"
+    );
     assert!(!run.stderr.contains("run again"), "{}", run.stderr);
     assay.assert_clean();
 }

@@ -193,15 +193,15 @@ impl HttpAnswer {
         match self.status {
             status if status.is_success() => Ok(()),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Err(ServerFault::new("connect", "the policy server refused the key (policy_api_key), or wants one"))
+                Err(ServerFault::connect("the policy server refused the key (policy_api_key), or wants one"))
             }
             status if status.is_redirection() => Err(ServerFault::protocol(format!(
                 "{status}, a redirect, which is never followed; give the address it leads to"
             ))),
             status => {
                 let shown = sanitise(text.trim(), MAX_LINE_BYTES);
-                let line = ServerFault::new("server_error", format!("the policy server answered {status}: {shown}"));
-                Err(ServerFault { detail: ServerFault::server(&text).detail, ..line })
+                let line = format!("the policy server answered {status}: {shown}");
+                Err(ServerFault::server_line(line, &text))
             }
         }
     }

@@ -136,7 +136,7 @@ fn refused(error: &Error) -> ServerFault {
         },
         other => other.to_string(),
     };
-    ServerFault::new("connect", format!("no WebSocket with the policy server: {why}"))
+    ServerFault::connect(format!("no WebSocket with the policy server: {why}"))
 }
 
 /// Returns the fault of a connection that failed later.

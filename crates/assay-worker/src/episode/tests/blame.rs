@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use assay_jail::Activity;
-use assay_model::{EpisodeStatus, ReplacementReason, Termination};
+use assay_model::{EpisodeStatus, PolicyErrorCode, ReplacementReason, Termination};
 
 use super::script::{Act, Attempt, scenario};
 use super::session_run::SessionRun;
@@ -20,7 +20,7 @@ fn a_policy_that_sleeps_over_one_action_is_timed_out() {
     let run = SessionRun::new(vec![Attempt::completed().with(waits(60, Activity::Asleep))]);
     let result = run.result();
     assert_eq!((result.status, result.termination), (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout));
-    assert_eq!(result.error.unwrap().code, "timeout");
+    assert_eq!(result.error.unwrap().code, PolicyErrorCode::Timeout);
     assert_eq!((run.notes(), run.host.count("policy aborted")), (Vec::new(), 1));
 }
 
@@ -60,10 +60,10 @@ fn a_policy_that_times_out_after_retries_is_still_to_blame() {
 
 #[test]
 fn a_message_that_is_no_action_is_the_policys_fault() {
-    let run = SessionRun::new(vec![Attempt::policy_error("not_finite")]);
+    let run = SessionRun::new(vec![Attempt::policy_error(PolicyErrorCode::BadAction)]);
     let result = run.result();
     let error = result.error.unwrap();
-    assert_eq!((result.status, error.code.as_str()), (EpisodeStatus::PolicyError, "not_finite"));
+    assert_eq!((result.status, error.code.as_str()), (EpisodeStatus::PolicyError, "bad_action"));
     assert_eq!((error.log_tail.as_str(), run.notes()), ("the policy's log", Vec::new()));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, Plan};
+use assay_model::{EpisodeResult, Plan, PolicyErrorCode};
 
 use super::script::{Act, Attempt, CRITICAL, ScriptedHost, signalled};
 use super::session_run::{SessionRun, job};
@@ -33,7 +33,7 @@ fn the_files_of_the_last_attempt_are_kept() {
 #[test]
 fn an_episode_that_never_began_has_no_files() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = SessionRun::new(vec![Attempt::import_failed("import_error")]);
+    let mut run = SessionRun::new(vec![Attempt::import_failed(PolicyErrorCode::ImportError)]);
     run.folder = Some(folder.path().to_owned());
     assert_eq!((run.result().evidence, run.kept()), (Vec::new(), Vec::new()));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_jail::Activity;
-use assay_model::{EpisodeStatus, ReplacementReason};
+use assay_model::{EpisodeStatus, PolicyErrorCode, ReplacementReason};
 
 use super::script::{Act, Attempt, CPU_LIMIT, exited, signalled};
 use super::session_run::SessionRun;
@@ -52,7 +52,7 @@ fn a_crash_or_an_exit_of_the_policy_is_its_own() {
         let run = SessionRun::new(vec![Attempt::policy_gone(exit.clone())]);
         let result = run.result();
         assert_eq!(result.status, EpisodeStatus::PolicyError, "{exit}");
-        assert_eq!(result.error.unwrap().code, "exited", "{exit}");
+        assert_eq!(result.error.unwrap().code, PolicyErrorCode::Exited, "{exit}");
         assert_eq!(run.notes(), [], "{exit}");
     }
 }
@@ -85,13 +85,15 @@ fn a_disturbed_import_is_repeated_and_replaces_no_attempt() {
 #[test]
 fn a_failed_import_is_not_repeated() {
     for (code, status) in [
-        ("import_error", EpisodeStatus::PolicyError),
-        ("import_timeout", EpisodeStatus::PolicyTimeout),
-        ("timeout", EpisodeStatus::PolicyTimeout),
+        (PolicyErrorCode::ImportError, EpisodeStatus::PolicyError),
+        (PolicyErrorCode::Exited, EpisodeStatus::PolicyError),
+        (PolicyErrorCode::Connect, EpisodeStatus::PolicyError),
+        (PolicyErrorCode::ImportTimeout, EpisodeStatus::PolicyTimeout),
+        (PolicyErrorCode::Timeout, EpisodeStatus::PolicyTimeout),
     ] {
-        let run = SessionRun::new(vec![Attempt::import_failed(code)]);
+        let run = SessionRun::new(vec![Attempt::import_failed(code.clone())]);
         let result = run.result();
-        assert_eq!((result.status, result.error.unwrap().code.as_str()), (status, code));
+        assert_eq!((result.status, result.error.unwrap().code), (status, code));
         assert_eq!(run.notes(), []);
     }
 }
@@ -119,7 +121,7 @@ fn a_simulator_that_dies_twice_alike_makes_the_episode_invalid() {
     let run = SessionRun::new(vec![Attempt::lane_dies("status 1", 12), Attempt::lane_dies("status 1", 12)]);
     let result = run.result();
     assert_eq!(result.status, EpisodeStatus::Invalid);
-    assert_eq!(result.error.unwrap().code, "simulator_died");
+    assert_eq!(result.error.unwrap().code, PolicyErrorCode::SimulatorDied);
     assert_eq!(result.replaced_attempts.len(), 1);
 }
 

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use assay_jail::{Activity, Exit, ExitReason, StageError};
 use assay_model::lane::{Cost, Done, RenderPart, RunEpisode, files};
-use assay_model::{ClauseStatus, EpisodeError, EpisodeResult, EpisodeStatus, Level, Termination, Violation};
+use assay_model::{
+    ClauseStatus, EpisodeError, EpisodeResult, EpisodeStatus, Level, PolicyErrorCode, Termination, Violation,
+};
 use assay_policy::{PolicyConnection, PolicyEnd, PolicyFailure, PolicyStream};
 use assay_scenario::Scenario;
 use assay_store::testing::episode;
@@ -60,7 +62,7 @@ pub(crate) enum End {
     /// The policy's process is gone.
     PolicyGone,
     /// The policy sent something that is not an action.
-    PolicyError(&'static str),
+    PolicyError(PolicyErrorCode),
     /// The lane fails.
     Lane(LaneError),
 }
@@ -68,7 +70,7 @@ pub(crate) enum End {
 /// The start of a scripted policy.
 enum Start {
     Ready,
-    Failed(&'static str),
+    Failed(PolicyErrorCode),
     Disturbed,
 }
 
@@ -96,7 +98,7 @@ impl Attempt {
     }
 
     /// Creates an attempt whose policy can't be imported.
-    pub(crate) fn import_failed(code: &'static str) -> Self {
+    pub(crate) fn import_failed(code: PolicyErrorCode) -> Self {
         Self::new(Start::Failed(code), End::Completed, exited(1))
     }
 
@@ -111,7 +113,7 @@ impl Attempt {
     }
 
     /// Creates an attempt whose policy sends something that is no action.
-    pub(crate) fn policy_error(code: &'static str) -> Self {
+    pub(crate) fn policy_error(code: PolicyErrorCode) -> Self {
         Self::new(Start::Ready, End::PolicyError(code), exited(0))
     }
 
@@ -298,7 +300,7 @@ impl PreparedPolicy for ScriptedStart {
         let Attempt { start, acts, end, exit, is_process, links } = self.attempt;
         match start {
             Start::Failed(code) => Ok(PolicyStart::Failed(Box::new(PolicyFailure {
-                code: code.to_owned(),
+                code,
                 message: "the policy can't be imported".to_owned(),
                 traceback: String::new(),
                 log_tail: String::new(),
@@ -475,15 +477,15 @@ fn done(run: &RunEpisode, end: &End) -> Done {
         (clause.status, clause.robustness) = (ClauseStatus::Satisfied, Some(0.5));
     }
     let code = match end {
-        End::PolicyGone => Some("exited"),
-        End::PolicyError(code) => Some(*code),
+        End::PolicyGone => Some(PolicyErrorCode::Exited),
+        End::PolicyError(code) => Some(code.clone()),
         End::Completed | End::Lane(_) => None,
     };
     if let Some(code) = code {
         (result.status, result.termination) = (EpisodeStatus::PolicyError, Termination::PolicyError);
         result.success = false;
         let message = "the policy did not act".to_owned();
-        result.error = Some(EpisodeError { code: code.to_owned(), message, log_tail: String::new() });
+        result.error = Some(EpisodeError { code, message, log_tail: String::new() });
     }
     Done { result, cost: Cost::default(), probed: None }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use assay_model::{AttemptNote, EpisodeResult, EpisodeStatus};
+use assay_model::{AttemptNote, EpisodeResult, EpisodeStatus, PolicyErrorCode};
 
 use super::script::{Act, Attempt, CRITICAL, ScriptedHost, exited, signalled, violation};
 use super::session_run::SessionRun;
@@ -30,7 +30,7 @@ fn whatever_replaces_the_attempt() {
 
 #[test]
 fn whatever_the_policy_does_next() {
-    for attempt in [Attempt::policy_gone(exited(0)), Attempt::policy_error("not_finite")] {
+    for attempt in [Attempt::policy_gone(exited(0)), Attempt::policy_error(PolicyErrorCode::BadAction)] {
         let result = SessionRun::new(vec![violates(attempt)]).result();
         assert_eq!((result.status, stands(&result)), (EpisodeStatus::PolicyError, true));
     }
@@ -43,7 +43,7 @@ fn if_the_episode_is_cut_off_in_every_try() {
     last.is_last_try = true;
     let result = last.result();
     assert_eq!((result.status, stands(&result)), (EpisodeStatus::Invalid, true));
-    assert_eq!(result.error.unwrap().code, "cut_off");
+    assert_eq!(result.error.unwrap().code, PolicyErrorCode::CutOff);
     assert_eq!(result.replaced_attempts.len(), 4);
 
     let earlier = SessionRun::new(attempts().collect());

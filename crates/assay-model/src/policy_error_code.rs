@@ -1,0 +1,239 @@
+//! Codes of policy errors: one vocabulary from the runner's frame to the report.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The reason why an episode could not begin or ended early, as a short word in frames, records and reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolicyErrorCode {
+    /// The import of the policy raised an exception. Reported by the runner.
+    ImportError,
+    /// A file of the policy is not valid Python. Reported by the runner.
+    SyntaxError,
+    /// There is no `policy.py`, or no policy in it. Reported by the runner.
+    NoPolicy,
+    /// The policy raised an exception after its import. Reported by the runner.
+    Exception,
+    /// The action has the wrong shape, or is not made of finite numbers. Reported by the runner, by the relay of a
+    /// policy server, and by the lane.
+    BadAction,
+    /// The policy needed more memory than it may have. Reported by the runner.
+    Memory,
+    /// The import took too much CPU time, slept too long, or left a thread that went on working. Reported by the pool
+    /// of runners, and by the lane.
+    ImportTimeout,
+    /// An answer took too much CPU time, or did not come. Reported by the lane, by the relay of a policy server, and by
+    /// the worker (which watches for sleep, and limits a preflight).
+    Timeout,
+    /// The policy slept longer than an episode allows. Reported by the worker.
+    WallBudget,
+    /// The process ended without an answer. Reported by the pool of runners, and by the lane; the worker adds how it
+    /// ended.
+    Exited,
+    /// The policy printed too much and was stopped. Reported by the pool of runners, and by the worker.
+    LogFlood,
+    /// The policy or its server sent something other than an answer. Reported by the pool of runners, by the relay of a
+    /// policy server, and by the lane.
+    Protocol,
+    /// No connection with the policy server, or it refused the key. Reported by the relay.
+    Connect,
+    /// The policy server reported an error. Reported by the relay.
+    ServerError,
+    /// The policy server needs or offers something that the scenario does not. Reported by the relay.
+    Mismatch,
+    /// The policy server closed the connection. Reported by the relay.
+    Closed,
+    /// The simulation became unstable. Reported by the lane.
+    Unstable,
+    /// The simulator died in the same way twice. Reported by the worker.
+    SimulatorDied,
+    /// Every allowed attempt was interrupted from outside. Reported by the worker.
+    CutOff,
+    /// A code of another version of assay, read from a record or a report. No part of this version reports it.
+    Other(OtherCode),
+}
+
+/// A code that is none of the named ones, kept as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherCode(Box<str>);
+
+/// Implements both directions from one table, so that a code without a name does not compile.
+macro_rules! names {
+    ($($code:ident = $name:literal),+ $(,)?) => {
+        impl PolicyErrorCode {
+            /// All named codes.
+            pub const NAMED: &[Self] = &[$(Self::$code),+];
+
+            /// The code as it stands in frames, records and reports.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$code => $name,)+
+                    Self::Other(OtherCode(text)) => text,
+                }
+            }
+
+            /// Reads [`Self::as_str`] back; any other text is [`Self::Other`].
+            #[must_use]
+            pub fn parse(text: &str) -> Self {
+                match text {
+                    $($name => Self::$code,)+
+                    other => Self::Other(OtherCode(other.into())),
+                }
+            }
+        }
+    };
+}
+
+names! {
+    ImportError = "import_error",
+    SyntaxError = "syntax_error",
+    NoPolicy = "no_policy",
+    Exception = "exception",
+    BadAction = "bad_action",
+    Memory = "memory",
+    ImportTimeout = "import_timeout",
+    Timeout = "timeout",
+    WallBudget = "wall_budget",
+    Exited = "exited",
+    LogFlood = "log_flood",
+    Protocol = "protocol",
+    Connect = "connect",
+    ServerError = "server_error",
+    Mismatch = "mismatch",
+    Closed = "closed",
+    Unstable = "unstable",
+    SimulatorDied = "simulator_died",
+    CutOff = "cut_off",
+}
+
+impl PolicyErrorCode {
+    /// Returns whether the runner reports it. All others are observed from outside the policy's process, which must not
+    /// be able to claim them.
+    #[must_use]
+    pub fn is_reported_by_runner(&self) -> bool {
+        match self {
+            Self::ImportError
+            | Self::SyntaxError
+            | Self::NoPolicy
+            | Self::Exception
+            | Self::BadAction
+            | Self::Memory => true,
+            Self::ImportTimeout
+            | Self::Timeout
+            | Self::WallBudget
+            | Self::Exited
+            | Self::LogFlood
+            | Self::Protocol
+            | Self::Connect
+            | Self::ServerError
+            | Self::Mismatch
+            | Self::Closed
+            | Self::Unstable
+            | Self::SimulatorDied
+            | Self::CutOff
+            | Self::Other(_) => false,
+        }
+    }
+
+    /// Returns whether the policy used more time than it has.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::ImportTimeout | Self::Timeout | Self::WallBudget => true,
+            Self::ImportError
+            | Self::SyntaxError
+            | Self::NoPolicy
+            | Self::Exception
+            | Self::BadAction
+            | Self::Memory
+            | Self::Exited
+            | Self::LogFlood
+            | Self::Protocol
+            | Self::Connect
+            | Self::ServerError
+            | Self::Mismatch
+            | Self::Closed
+            | Self::Unstable
+            | Self::SimulatorDied
+            | Self::CutOff
+            | Self::Other(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for PolicyErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for PolicyErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicyErrorCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::parse(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// The strings of frames, records and reports: they must never change.
+    const STRINGS: [(PolicyErrorCode, &str); 19] = [
+        (PolicyErrorCode::ImportError, "import_error"),
+        (PolicyErrorCode::SyntaxError, "syntax_error"),
+        (PolicyErrorCode::NoPolicy, "no_policy"),
+        (PolicyErrorCode::Exception, "exception"),
+        (PolicyErrorCode::BadAction, "bad_action"),
+        (PolicyErrorCode::Memory, "memory"),
+        (PolicyErrorCode::ImportTimeout, "import_timeout"),
+        (PolicyErrorCode::Timeout, "timeout"),
+        (PolicyErrorCode::WallBudget, "wall_budget"),
+        (PolicyErrorCode::Exited, "exited"),
+        (PolicyErrorCode::LogFlood, "log_flood"),
+        (PolicyErrorCode::Protocol, "protocol"),
+        (PolicyErrorCode::Connect, "connect"),
+        (PolicyErrorCode::ServerError, "server_error"),
+        (PolicyErrorCode::Mismatch, "mismatch"),
+        (PolicyErrorCode::Closed, "closed"),
+        (PolicyErrorCode::Unstable, "unstable"),
+        (PolicyErrorCode::SimulatorDied, "simulator_died"),
+        (PolicyErrorCode::CutOff, "cut_off"),
+    ];
+
+    #[test]
+    fn every_code_has_its_string() {
+        let codes: Vec<_> = STRINGS.iter().map(|(code, _)| code.clone()).collect();
+        assert_eq!(codes, PolicyErrorCode::NAMED);
+        for (code, text) in STRINGS {
+            let json = format!("\"{text}\"");
+            assert_eq!((code.as_str(), code.to_string().as_str()), (text, text));
+            assert_eq!(PolicyErrorCode::parse(text), code);
+            assert_eq!(serde_json::to_string(&code).unwrap(), json);
+            assert_eq!(serde_json::from_str::<PolicyErrorCode>(&json).unwrap(), code);
+        }
+    }
+
+    #[test]
+    fn other_text_is_kept() {
+        for text in ["not_finite", "", "Timeout", "timeout ", "\u{1b}[31m", &"x".repeat(10_000)] {
+            let code = PolicyErrorCode::parse(text);
+            assert!(matches!(code, PolicyErrorCode::Other(_)) && !code.is_reported_by_runner(), "{text}");
+            assert_eq!(code.as_str(), text);
+            let json = serde_json::to_string(&code).unwrap();
+            assert_eq!(serde_json::from_str::<PolicyErrorCode>(&json).unwrap(), code);
+        }
+        for json in ["null", "7", "{\"timeout\":null}", "[\"timeout\"]"] {
+            assert!(serde_json::from_str::<PolicyErrorCode>(json).is_err(), "{json}");
+        }
+    }
+}
