@@ -101,8 +101,8 @@ pub struct CheckedServer {
 /// A checked archive, which may be run in the jail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedPolicy {
-    /// SHA-256 of the file as 64 lower-case hexadecimal digits.
-    pub sha256: String,
+    /// SHA-256 of the file.
+    pub sha256: Sha256Digest,
     /// Warnings for the author.
     pub warnings: Vec<String>,
 }

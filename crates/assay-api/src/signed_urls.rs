@@ -65,7 +65,7 @@ impl UrlSigner {
     }
 
     /// Returns the path and query of an artifact, valid from `now` on.
-    pub(crate) fn sign(&self, job: JobId, sha256: &str, name: &str, now: Timestamp) -> String {
+    pub(crate) fn sign(&self, job: JobId, sha256: Sha256Digest, name: &str, now: Timestamp) -> String {
         self.sign_path(&format!("/artifacts/{job}/{sha256}/{name}"), now)
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use assay_model::Sha256Digest;
 use assay_report::attest::{Envelope, PublishedKeys, SigningKey, check, check_policy, check_rendering};
 use jiff::Timestamp;
 
@@ -21,7 +22,7 @@ pub(crate) fn statement(data: &[u8]) {
     let signed = Envelope::sign(data, &KEY).expect("a payload can be signed");
     let signed = serde_json::to_vec(&signed).expect("an envelope is JSON");
     if let Ok(checked) = check(&signed, &KEYS, None) {
-        drop(check_policy(&checked.statement, "0"));
+        drop(check_policy(&checked.statement, Sha256Digest::of(data)));
     }
     drop(check_rendering(&signed, &KEYS, None));
     if let Ok(keys) = serde_json::from_slice::<PublishedKeys>(data) {

@@ -196,7 +196,7 @@ impl EpisodeRun<'_> {
         self.steps += 1;
         let action = self.simulation.action().to_vec();
         self.hash.step(self.simulation.integration_state(), &action);
-        self.trace.hashes.push(*self.hash.bytes());
+        self.trace.hashes.push(*self.hash.digest().as_bytes());
         self.meter.lap(Part::Hash);
         if terminal {
             return Ok(Some(Ending::TerminalClause));
@@ -251,7 +251,7 @@ impl EpisodeRun<'_> {
             video_url: None,
             log_url: None,
             log_type: None,
-            trace_hash: Some(self.hash.hex()),
+            trace_hash: Some(self.hash.digest()),
             judge: None,
             error,
             evidence: Vec::new(),

@@ -208,7 +208,7 @@ fn the_trace_holds_every_physics_step_and_every_hash() {
     let trace = assay_lane::Trace::read(&lane.trace(3)).unwrap();
     assert_eq!(trace.rows(), 5000);
     assert_eq!(trace.hashes.len(), 500);
-    let last: String = trace.hashes[499].iter().map(|b| format!("{b:02x}")).collect();
+    let last = assay_model::Sha256Digest::new(trace.hashes[499]);
     assert_eq!(Some(last), done.result.trace_hash);
     let time = &trace.columns[0];
     assert!(time.windows(2).all(|w| (w[1] - w[0] - 0.002).abs() < 1e-9), "physics steps are 2 ms apart");

@@ -93,6 +93,14 @@ impl<'de> Deserialize<'de> for Sha256Digest {
     }
 }
 
+/// Reads a digest in a file that may be a stranger's: any other text is `None`, which is the digest of nothing.
+///
+/// # Errors
+/// Not a text.
+pub fn digest_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sha256Digest>, D::Error> {
+    Ok(String::deserialize(deserializer)?.parse().ok())
+}
+
 /// Computes the digest of what is written to it.
 #[derive(Debug, Clone, Default)]
 pub struct Sha256Writer(Sha256);

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 
-use super::{InvalidDigest, Sha256Digest, Sha256Writer};
-use crate::to_hex;
+use super::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
+use crate::{Artifact, to_hex};
 
 proptest! {
     #[test]
@@ -55,4 +55,25 @@ fn the_digest_is_that_of_sha256sum() {
     for text in ["", " ", &known.to_uppercase(), &format!(" {known}"), &known[1..]] {
         assert_eq!(text.parse::<Sha256Digest>(), Err(InvalidDigest), "{text:?}");
     }
+}
+
+#[test]
+fn evidence_of_earlier_versions_reads_and_is_written_as_it_was() {
+    let json = format!(r#"{{"name":"log.mcap","sha256":"{}","size_bytes":5,"url":null}}"#, "ab".repeat(32));
+    let artifact: Artifact = serde_json::from_str(&json).unwrap();
+    assert_eq!(artifact.sha256, Sha256Digest::new([0xab; 32]));
+    assert_eq!(serde_json::to_string(&artifact).unwrap(), json);
+}
+
+#[test]
+fn another_text_in_a_strangers_file_is_no_digest() {
+    #[derive(serde::Deserialize)]
+    struct Listed(#[serde(deserialize_with = "digest_or_none")] Option<Sha256Digest>);
+
+    let read = |text: &str| serde_json::from_value::<Listed>(text.into()).unwrap().0;
+    assert_eq!(read(&"ab".repeat(32)), Some(Sha256Digest::new([0xab; 32])));
+    for text in ["", "ab", &"AB".repeat(32)] {
+        assert_eq!(read(text), None, "{text:?}");
+    }
+    assert!(serde_json::from_str::<Listed>("7").is_err());
 }

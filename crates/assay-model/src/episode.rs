@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::lane::files;
-use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode};
+use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode, Sha256Digest};
 
 /// Violations kept per clause and episode; the count goes on.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
@@ -130,8 +130,9 @@ pub struct EpisodeResult {
     /// Type of the file at `log_url`; `null` if that is `null`.
     #[serde(default)]
     pub log_type: Option<LogType>,
-    /// SHA-256 chain over integration state and action of every control step, hexadecimal.
-    pub trace_hash: Option<String>,
+    /// SHA-256 chain over integration state and action of every control step.
+    #[schema(value_type = Option<String>)]
+    pub trace_hash: Option<Sha256Digest>,
     /// The vision judge's answer; `null` when none is configured.
     pub judge: Option<Judgement>,
     /// The policy's error, for its author.
@@ -152,8 +153,9 @@ pub struct EpisodeResult {
 pub struct Artifact {
     /// Its path, relative to the report.
     pub name: String,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub sha256: String,
+    /// SHA-256 of its bytes.
+    #[schema(value_type = String)]
+    pub sha256: Sha256Digest,
     /// Its length in bytes.
     pub size_bytes: u64,
     /// Where to download it, for a while; `null` in files.

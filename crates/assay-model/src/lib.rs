@@ -51,7 +51,7 @@ pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
-pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer};
+pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,

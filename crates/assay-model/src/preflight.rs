@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId};
+use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
 
 /// A preflight of a policy on a scenario. It gives no verdict: a few steps show mistakes, not safety.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -16,7 +16,8 @@ pub struct Preflight {
     /// The author's name for the policy.
     pub policy_name: String,
     /// SHA-256 of the archive, hexadecimal; `null` for a server.
-    pub policy_sha256: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub policy_sha256: Option<Sha256Digest>,
     /// Identification of the policy.
     pub policy_identity: PolicyIdentity,
     /// Protocol of the policy server; `null` for an archive, and for a server that was not reached.

@@ -62,7 +62,7 @@ impl Fingerprint {
         let features = |fingerprint: &Self| fingerprint.cpu_features.join(" ");
         let pairs = [
             ("mujoco", self.mujoco.clone(), here.mujoco.clone()),
-            ("libmujoco_sha256", self.libmujoco_sha256.clone(), here.libmujoco_sha256.clone()),
+            ("libmujoco_sha256", self.libmujoco_sha256.to_string(), here.libmujoco_sha256.to_string()),
             ("cpu_features", features(self), features(here)),
             ("glibc", self.glibc.clone(), here.glibc.clone()),
             ("numpy", self.numpy.clone(), here.numpy.clone()),
@@ -79,13 +79,13 @@ impl Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::{Fingerprint, FingerprintDifference};
-    use crate::Isolation;
+    use crate::{Isolation, Sha256Digest};
 
     #[test]
     fn a_fingerprint_names_what_changed() {
         let then = Fingerprint {
             mujoco: "3.17.0".into(),
-            libmujoco_sha256: "ab".into(),
+            libmujoco_sha256: Sha256Digest::new([0xab; 32]),
             cpu_features: vec!["avx".into(), "fma".into()],
             glibc: "2.36".into(),
             numpy: "2.4.6".into(),

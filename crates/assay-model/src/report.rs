@@ -54,8 +54,9 @@ impl std::str::FromStr for Record {
 pub struct Fingerprint {
     /// Version of MuJoCo.
     pub mujoco: String,
-    /// SHA-256 of the library file, hexadecimal.
-    pub libmujoco_sha256: String,
+    /// SHA-256 of the library file.
+    #[schema(value_type = String)]
+    pub libmujoco_sha256: Sha256Digest,
     /// CPU features that numeric libraries choose their code by.
     pub cpu_features: Vec<String>,
     /// Version of the C library.
@@ -173,8 +174,8 @@ pub struct JobHeader {
     pub scenario_digest: Sha256Digest,
     /// The author's name for the policy.
     pub policy_name: String,
-    /// SHA-256 of the archive (of a canonical listing for a folder or file), hexadecimal; `null` for a server.
-    pub policy_sha256: Option<String>,
+    /// SHA-256 of the archive (of a canonical listing for a folder or file); `null` for a server.
+    pub policy_sha256: Option<Sha256Digest>,
     /// Identification of the policy.
     pub policy_identity: PolicyIdentity,
     /// Actions of a policy server's answer that are carried out before it is asked again; `null` for all of them, and
@@ -257,7 +258,8 @@ pub struct JobReport {
     #[schema(value_type = String)]
     pub scenario_digest: Sha256Digest,
     pub policy_name: String,
-    pub policy_sha256: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub policy_sha256: Option<Sha256Digest>,
     pub policy_identity: PolicyIdentity,
     #[serde(default)]
     pub replan_steps: Option<u32>,

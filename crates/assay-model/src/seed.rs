@@ -5,9 +5,9 @@ use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::PolicyKey;
 use crate::hex::{from_hex, to_hex};
 use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
+use crate::{PolicyKey, Sha256Digest};
 
 /// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not
 /// reveal the world's.
@@ -76,10 +76,10 @@ impl SeasonSecret {
         from_hex(text).map(Self)
     }
 
-    /// SHA-256 of the secret, hexadecimal: may be published from the start, and binds the host to the secret.
+    /// SHA-256 of the secret: may be published from the start, and binds the host to the secret.
     #[must_use]
-    pub fn commitment(&self) -> String {
-        to_hex(&Sha256::digest(self.0))
+    pub fn commitment(&self) -> Sha256Digest {
+        Sha256Digest::of(self.0)
     }
 
     /// The seeds of episode `episode`: HMAC-SHA256 under `world` and `policy`.

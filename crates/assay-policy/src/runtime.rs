@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_jail::{StageError, stage_readable};
+use assay_model::Sha256Digest;
 use serde::Deserialize;
 
 /// The environment variable that names the folder; it precedes all other places.
@@ -27,8 +28,8 @@ pub struct RuntimeManifest {
     pub python: String,
     /// Version of numpy.
     pub numpy: String,
-    /// Hash over all names and contents, in hex.
-    pub sha256: String,
+    /// Hash over all names and contents.
+    pub sha256: Sha256Digest,
 }
 
 /// A failure to find a usable runtime.

@@ -108,8 +108,7 @@ fn an_ordinary_archive_is_unpacked() {
     let intake = taken.result.as_ref().unwrap();
     assert_eq!(taken.names(), ["lib/net.py", "policy.py"]);
     assert_eq!((intake.files, intake.bytes), (2, POLICY.len() as u64 + 1));
-    let sha: String = <sha2::Sha256 as sha2::Digest>::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(intake.sha256, sha);
+    assert_eq!(intake.sha256, assay_model::Sha256Digest::of(&bytes));
     assert_eq!(std::fs::metadata(taken.dest().join("lib/net.py")).unwrap().mode() & 0o777, 0o644);
 }
 

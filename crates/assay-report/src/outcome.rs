@@ -121,7 +121,7 @@ pub(crate) fn judgement(judgement: &Judgement) -> String {
 
 /// The policy's name and, where it was measured, what identifies it.
 pub(crate) fn identity(report: &JobReport) -> String {
-    match (report.policy_identity, &report.policy_sha256) {
+    match (report.policy_identity, report.policy_sha256) {
         (PolicyIdentity::Measured, Some(hash)) => format!("sha256 {hash}"),
         (PolicyIdentity::Measured, None) => "no hash was recorded".to_owned(),
         (PolicyIdentity::Declared, _) => "declared by the server; the code that ran is unknown".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference};
+use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference, Sha256Digest};
 use serde::Serialize;
 
 /// A replay of one episode.
@@ -13,9 +13,11 @@ pub struct ReplayReport {
     /// The episode.
     pub episode: u32,
     /// Hash in the report.
-    pub recorded_trace_hash: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub recorded_trace_hash: Option<Sha256Digest>,
     /// Hash of the replay.
-    pub replayed_trace_hash: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub replayed_trace_hash: Option<Sha256Digest>,
     /// Differences from the report's machine. Listed first, because they may explain everything else.
     pub fingerprint_differences: Vec<FingerprintDifference>,
     /// The two recordings, compared.
@@ -33,8 +35,8 @@ impl ReplayReport {
         }
         match &self.comparison.difference {
             None => {
-                let (steps, hash) =
-                    (self.comparison.recorded_steps, self.recorded_trace_hash.as_deref().unwrap_or("-"));
+                let steps = self.comparison.recorded_steps;
+                let hash = self.recorded_trace_hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
                 let _ = writeln!(text, "episode {}: the same to the bit, {steps} control steps", self.episode);
                 let _ = writeln!(text, "trace hash {hash}");
             }
@@ -95,8 +97,8 @@ mod tests {
         ReplayReport {
             same: difference.is_none(),
             episode: 2,
-            recorded_trace_hash: Some("ab".into()),
-            replayed_trace_hash: Some("cd".into()),
+            recorded_trace_hash: Some(Sha256Digest::new([0xab; 32])),
+            replayed_trace_hash: Some(Sha256Digest::new([0xcd; 32])),
             fingerprint_differences: Vec::new(),
             comparison: Comparison { recorded_steps: 10, replayed_steps: 10, difference },
         }
@@ -104,7 +106,9 @@ mod tests {
 
     #[test]
     fn a_replay_in_words() {
-        assert_eq!(report(None).text(), "episode 2: the same to the bit, 10 control steps\ntrace hash ab\n");
+        let hash = "ab".repeat(32);
+        let same = format!("episode 2: the same to the bit, 10 control steps\ntrace hash {hash}\n");
+        assert_eq!(report(None).text(), same);
         let difference = Difference {
             control_step: 3,
             time_s: 0.06,

@@ -44,7 +44,7 @@ pub fn render(report: &JobReport, version: &str) -> Result<String, JsonError> {
                 "verdict": report.verdict,
                 "seed": report.seed,
                 "scenarioDigest": report.scenario_digest,
-                "policySha256": report.policy_sha256.as_deref().map(text),
+                "policySha256": report.policy_sha256,
             },
         }],
     });

@@ -64,11 +64,6 @@ pub(crate) fn counted(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
-/// The first `n` characters (hashes).
-pub(crate) fn head(text: &str, n: usize) -> &str {
-    text.char_indices().nth(n).map_or(text, |(at, _)| &text[..at])
-}
-
 /// Indices as ranges: `0-2, 5`.
 pub(crate) fn ranges(sorted: &[u32]) -> String {
     let mut out: Vec<(u32, u32)> = Vec::new();
@@ -115,6 +110,5 @@ mod tests {
     fn neighbours_join() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
         assert_eq!(ranges(&[]), "");
-        assert_eq!(head("äbc", 2), "äb");
     }
 }

@@ -1,44 +1,40 @@
 //! The hash chain that determines whether two episodes were the same to the bit.
 
-use sha2::{Digest, Sha256};
+use assay_model::{Sha256Digest, Sha256Writer};
 
 /// SHA-256 chain: `h[0] = H(label, start state, draws)`, `h[k] = H(h[k-1], state after control step k, action k)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceHash([u8; 32]);
+pub struct TraceHash(Sha256Digest);
 
 impl TraceHash {
     /// Starts the chain with the state before the first step and the world's draws (which the state does not contain).
     #[must_use]
     pub fn start(state: &[f64], draws: &[f64]) -> Self {
-        Self(absorb(Sha256::new().chain_update(b"assay/trace/1"), &[state, draws]))
+        Self(absorb(b"assay/trace/1", &[state, draws]))
     }
 
     /// Adds a control step.
     pub fn step(&mut self, state: &[f64], action: &[f64]) {
-        self.0 = absorb(Sha256::new().chain_update(self.0), &[state, action]);
+        self.0 = absorb(self.0.as_bytes(), &[state, action]);
     }
 
     /// Returns the hash so far.
     #[must_use]
-    pub fn bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Returns the hash so far, in hexadecimal.
-    #[must_use]
-    pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    pub fn digest(&self) -> Sha256Digest {
+        self.0
     }
 }
 
-fn absorb(mut hash: Sha256, parts: &[&[f64]]) -> [u8; 32] {
+fn absorb(before: &[u8], parts: &[&[f64]]) -> Sha256Digest {
+    let mut hash = Sha256Writer::default();
+    hash.update(before);
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());
         for number in *part {
             hash.update(number.to_le_bytes());
         }
     }
-    hash.finalize().into()
+    hash.finish()
 }
 
 #[cfg(test)]
@@ -50,7 +46,7 @@ mod tests {
         let chain = |x: f64, action: f64| {
             let mut hash = TraceHash::start(&[1.0, x], &[3.0]);
             hash.step(&[0.5], &[action]);
-            hash.hex()
+            hash.digest()
         };
         assert_eq!(chain(2.0, 0.0), chain(2.0, 0.0));
         assert_ne!(chain(2.0, 0.0), chain(f64::from_bits(2.0_f64.to_bits() + 1), 0.0));

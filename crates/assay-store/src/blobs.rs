@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
@@ -30,8 +30,6 @@ use files::PACKED;
 const JOBS: &str = "jobs";
 /// Folder of files that are about to be stored.
 const INCOMING: &str = "incoming";
-/// Number of digits of a SHA-256.
-const DIGITS: usize = 64;
 /// Artifacts that are packed at a time: each takes a processor, and three times its size in memory.
 const MAX_PACKING: usize = 1;
 /// Bytes that are read from a file at once.
@@ -50,9 +48,6 @@ pub enum BlobError {
     /// There is no artifact with this hash, or it was removed.
     #[error("there is no such artifact")]
     Missing,
-    /// Not a SHA-256 in lower-case hexadecimal.
-    #[error("not a SHA-256: {0:?}")]
-    Name(String),
     /// A file could not be read or written.
     #[error("cannot read or write a file of evidence")]
     Io(#[from] io::Error),
@@ -91,8 +86,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`] if the file cannot be read or stored.
-    pub async fn put(&self, job: JobId, sha256: &str, path: &Path) -> Result<(), BlobError> {
-        let (from, [to, _], incoming) = (path.to_owned(), self.paths(job, sha256)?, self.root.join(INCOMING));
+    pub async fn put(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError> {
+        let (from, [to, _], incoming) = (path.to_owned(), self.paths(job, sha256), self.root.join(INCOMING));
         run_blocking(move || files::store(&from, &to, &incoming)).await
     }
 
@@ -101,8 +96,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`] if it cannot be read or written; it is then unchanged.
-    pub async fn pack(&self, job: JobId, sha256: &str) -> Result<(), BlobError> {
-        let ([stored, _], incoming) = (self.paths(job, sha256)?, self.root.join(INCOMING));
+    pub async fn pack(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
+        let ([stored, _], incoming) = (self.paths(job, sha256), self.root.join(INCOMING));
         // The semaphore is never closed.
         let _permit = self.packing.acquire().await.map_err(io::Error::other)?;
         run_blocking(move || files::replace_with_packed(&stored, &incoming)).await
@@ -119,7 +114,7 @@ impl Blobs {
 
     /// Returns the paths of an artifact relative to the folder: as it is and, later, packed.
     #[must_use]
-    pub fn relative_paths(job: JobId, sha256: &str) -> [String; 2] {
+    pub fn relative_paths(job: JobId, sha256: Sha256Digest) -> [String; 2] {
         let plain = format!("{JOBS}/{job}/{sha256}");
         [plain.clone(), plain + PACKED]
     }
@@ -136,8 +131,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Missing`], or the folder cannot be read.
-    pub async fn size(&self, job: JobId, sha256: &str) -> Result<u64, BlobError> {
-        let [plain, packed] = self.paths(job, sha256)?;
+    pub async fn size(&self, job: JobId, sha256: Sha256Digest) -> Result<u64, BlobError> {
+        let [plain, packed] = self.paths(job, sha256);
         match tokio::fs::metadata(plain).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let file = tokio::fs::File::open(packed).await.map_err(missing)?;
@@ -156,10 +151,10 @@ impl Blobs {
     pub async fn read(
         &self,
         job: JobId,
-        sha256: &str,
+        sha256: Sha256Digest,
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
-        let [plain, packed] = self.paths(job, sha256)?;
+        let [plain, packed] = self.paths(job, sha256);
         match tokio::fs::File::open(plain).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let file = unpacked(packed).await?;
@@ -181,7 +176,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Missing`], or the folder or the file failed.
-    pub async fn copy_to(&self, job: JobId, sha256: &str, path: &Path) -> Result<(), BlobError> {
+    pub async fn copy_to(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError> {
         let size = self.size(job, sha256).await?;
         let mut pieces = self.read(job, sha256, 0..size).await?;
         let mut file = tokio::fs::File::create_new(path).await?;
@@ -195,8 +190,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`] if the folder failed.
-    pub async fn remove(&self, job: JobId, sha256: &str) -> Result<(), BlobError> {
-        let (paths, folder) = (self.paths(job, sha256)?, self.job_folder(job));
+    pub async fn remove(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
+        let (paths, folder) = (self.paths(job, sha256), self.job_folder(job));
         run_blocking(move || {
             paths.iter().try_for_each(|path| files::remove(path))?;
             files::remove_if_empty(&folder)
@@ -208,8 +203,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`] if the folder failed; files removed by then stay removed.
-    pub async fn retain(&self, job: JobId, kept: &HashSet<&str>) -> Result<(), BlobError> {
-        let kept: HashSet<String> = kept.iter().map(|&sha256| sha256.to_owned()).collect();
+    pub async fn retain(&self, job: JobId, kept: HashSet<Sha256Digest>) -> Result<(), BlobError> {
         let folder = self.job_folder(job);
         run_blocking(move || files::retain(&folder, &kept)).await
     }
@@ -237,13 +231,8 @@ impl Blobs {
     }
 
     /// Returns the paths of an artifact: as it is and packed.
-    fn paths(&self, job: JobId, sha256: &str) -> Result<[PathBuf; 2], BlobError> {
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if sha256.len() == DIGITS && sha256.bytes().all(is_digit) {
-            Ok(Self::relative_paths(job, sha256).map(|path| self.root.join(path)))
-        } else {
-            Err(BlobError::Name(sha256.to_owned()))
-        }
+    fn paths(&self, job: JobId, sha256: Sha256Digest) -> [PathBuf; 2] {
+        Self::relative_paths(job, sha256).map(|path| self.root.join(path))
     }
 }
 

@@ -97,8 +97,8 @@ pub struct Season {
     pub number: u32,
     /// Its fixed parameters.
     pub pins: SeasonPins,
-    /// SHA-256 of its secret, hexadecimal.
-    pub commitment: String,
+    /// SHA-256 of its secret.
+    pub commitment: Sha256Digest,
     /// Its state.
     pub state: SeasonState,
     /// Time of opening.

@@ -55,12 +55,12 @@ async fn full(disk: &SmallDisk) {
     let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
     let file = elsewhere.path().join("file");
     std::fs::write(&file, vec![7; 100_000]).unwrap();
-    let kept = blobs.put(claim.fence.job_id, &"a".repeat(64), &file).await;
+    let kept = blobs.put(claim.fence.job_id, assay_model::Sha256Digest::of([7; 9]), &file).await;
     assert!(is_disk_full(&kept.unwrap_err()));
 
     // Space returns: nothing has to be done, and what was committed is there, also after a restart.
     std::fs::remove_file(&filler).unwrap();
-    blobs.put(claim.fence.job_id, &"a".repeat(64), &file).await.unwrap();
+    blobs.put(claim.fence.job_id, assay_model::Sha256Digest::of([7; 9]), &file).await.unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     while !records.holds_reserve() {
         assert!(Instant::now() < until, "the reserve is not held again");

@@ -1,13 +1,12 @@
 //! The fingerprint of a machine: the conditions besides archive, scenario and seed that a result depends on.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
 
 use assay_model::{Fingerprint, Isolation, Scorer};
-use sha2::{Digest, Sha256};
 
 use crate::EngineError;
+use crate::signing::statement::sha256_of;
 
 /// CPU features by which numeric libraries select their code, as spelled in `/proc/cpuinfo`: the C library's
 /// mathematics (avx2, fma; disabled in lanes) and numpy's loops (the others too).
@@ -34,7 +33,7 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Re
     let version = libmujoco.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
     Ok(Fingerprint {
         mujoco: version.map_or_else(String::new, |(_, version)| version.to_owned()),
-        libmujoco_sha256: sha256(libmujoco).map_err(|e| fail(libmujoco, e))?,
+        libmujoco_sha256: sha256_of(libmujoco).map_err(|e| fail(libmujoco, e))?,
         cpu_features: cpu_features(),
         glibc: glibc_version(),
         numpy: numpy.to_owned(),
@@ -42,25 +41,6 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Re
         scorer_version: Scorer::default().version().to_owned(),
         isolation,
     })
-}
-
-fn sha256(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
-    Ok(crate::signing::statement::hex(&hash.finalize()))
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn cpu_features() -> Vec<String> {

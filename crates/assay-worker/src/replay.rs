@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use assay_jail::give_to_jail;
 use assay_model::lane::files;
-use assay_model::{Comparison, EpisodeResult, Record};
+use assay_model::{Comparison, EpisodeResult, Record, Sha256Digest};
 
 use crate::engine::core_of;
 use crate::episode::evidence;
@@ -30,9 +30,9 @@ pub enum ReplayError {
     #[error("the recording is not the report's: its SHA-256 is {found}, the report says {expected}")]
     OtherRecording {
         /// The hash in the report.
-        expected: String,
+        expected: Sha256Digest,
         /// The hash of the file.
-        found: String,
+        found: Sha256Digest,
     },
     /// The recording is not a readable trace.
     #[error("the recording can't be compared: {0}")]
@@ -110,7 +110,7 @@ fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<()
     let copy = evidence::take(folder, ".", &name.to_string_lossy(), inputs)?;
     let expected = recorded.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
     if let Some(expected) = expected.filter(|file| file.sha256 != copy.sha256) {
-        return Err(ReplayError::OtherRecording { expected: expected.sha256.clone(), found: copy.sha256 });
+        return Err(ReplayError::OtherRecording { expected: expected.sha256, found: copy.sha256 });
     }
     Ok(fs::rename(inputs.join(name), inputs.join(files::RECORDED))?)
 }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use assay_model::Sha256Digest;
 use assay_worker::sha256_of;
 
 use crate::output::POLICIES;
 
 /// Copies the policy that was given as `given` and taken in to the folder `unpacked` to the folder `out`. What is
 /// copied has the hash `sha256`: of an archive that of its bytes, of anything else that of what was taken in.
-pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: &str, out: &Path) -> anyhow::Result<()> {
+pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: Sha256Digest, out: &Path) -> anyhow::Result<()> {
     let [archive, file, folder] = POLICIES.map(|name| out.join(name));
     if given.is_dir() {
         return copy_folder(unpacked, &folder).with_context(|| format!("can't write {}", folder.display()));

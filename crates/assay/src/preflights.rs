@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
-use assay_model::Preflight;
+use assay_model::{Preflight, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
@@ -46,7 +46,7 @@ impl EnginePreflights {
         &self,
         request: &PreflightRequest,
         folder: &Path,
-    ) -> Result<(PolicySource, Option<String>), PreflightFailure> {
+    ) -> Result<(PolicySource, Option<Sha256Digest>), PreflightFailure> {
         if let Some((call, replan_steps)) = &request.server {
             let endpoint = ServerEndpoint::parse(call.url.reveal());
             let endpoint = endpoint.map_err(|error| PreflightFailure::Broken(error.to_string()))?;

@@ -91,13 +91,13 @@ impl LocalReplayer {
             return Ok(None);
         };
         let id = job.header.job_id;
-        let size = match self.blobs.size(id, &trace.sha256).await {
+        let size = match self.blobs.size(id, trace.sha256).await {
             Err(BlobError::Missing) => return Ok(None),
             size => size?,
         };
         let folder = self.engine.scratch("recording")?;
         let mut file = tokio::fs::File::create(folder.path().join(files::TRACE)).await?;
-        let mut pieces = self.blobs.read(id, &trace.sha256, 0..size).await?;
+        let mut pieces = self.blobs.read(id, trace.sha256, 0..size).await?;
         while let Some(piece) = pieces.next().await {
             file.write_all(&piece?).await?;
         }
@@ -188,7 +188,7 @@ pub(crate) fn again(
     Ok(ReplayReport {
         same: outcome.comparison.difference.is_none(),
         episode: episode.episode,
-        recorded_trace_hash: episode.trace_hash.clone(),
+        recorded_trace_hash: episode.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
         comparison: outcome.comparison,

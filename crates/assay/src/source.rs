@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_model::{PolicyIdentity, sanitise};
+use assay_model::{PolicyIdentity, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
@@ -22,7 +22,7 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) source: PolicySource,
     pub(crate) name: String,
     /// Of the archive; a server can't be hashed.
-    pub(crate) sha256: Option<String>,
+    pub(crate) sha256: Option<Sha256Digest>,
     pub(crate) identity: PolicyIdentity,
     /// Actions of a server's answer that are carried out before it is asked again.
     pub(crate) replan_steps: Option<u32>,

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStatus};
+use assay_model::{JobReport, JobStatus, Sha256Digest};
 use assay_testkit::{Assay, Client, Server, home, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const SCENARIO: &str = "cartpole_keepin";
 /// A job of a few short episodes, in a debug build on a busy machine.
@@ -141,7 +140,7 @@ fn completed_job_is_as_it_was(release: &Release, client: &Client) {
         assert_eq!(files.len(), before.len(), "{version}");
         for file in files {
             let bytes = client.download(file["url"].as_str().unwrap());
-            let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let hash = Sha256Digest::of(&bytes);
             assert_eq!(json!(hash), file["sha256"], "{version}: {}", file["name"]);
         }
     }

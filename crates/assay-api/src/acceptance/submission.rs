@@ -88,7 +88,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         scenario_version: pins.scenario_version.clone(),
         scenario_digest: pins.scenario_digest,
         policy_name: request.name,
-        policy_sha256: Some(policy.sha256.clone()),
+        policy_sha256: Some(policy.sha256),
         policy_identity: PolicyIdentity::Measured,
         replan_steps: None,
         // The seed of the showcase. Only the season knows those of the other episodes.

@@ -59,7 +59,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         scenario_version: request.scenario.version.clone(),
         scenario_digest: request.scenario.digest,
         policy_name: request.policy_name.clone(),
-        policy_sha256: policy.map(|policy| policy.sha256.clone()),
+        policy_sha256: policy.map(|policy| policy.sha256),
         policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
         replan_steps: request.replan_steps,
         seed: request.seed,

@@ -48,7 +48,7 @@ pub(super) fn sign_episode(app: &App, id: JobId, kept: bool, episode: &mut Episo
     for file in &mut episode.evidence {
         let name = signed_urls::file_name(&file.name);
         // What was removed has no address.
-        file.url = kept.then(|| app.settings.address(&app.signer.sign(id, &file.sha256, &name, now)));
+        file.url = kept.then(|| app.settings.address(&app.signer.sign(id, file.sha256, &name, now)));
     }
     let EpisodeResult { evidence, video_url, log_url, log_type, .. } = episode;
     let url = |path: &Option<String>| {

@@ -5,12 +5,11 @@ use std::future::Future;
 use std::io::Write;
 use std::path::PathBuf;
 
-use assay_model::Secret;
+use assay_model::{Secret, Sha256Digest, Sha256Writer};
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::body_timer::BodyTimer;
@@ -105,7 +104,7 @@ impl UploadForm {
             }
             if let Some(policy) = &self.policy {
                 content.add(b"file");
-                content.add(&policy.sha256);
+                content.add(policy.sha256.as_bytes());
             }
         };
         guard.begin(parts).await
@@ -120,7 +119,7 @@ impl UploadForm {
 #[derive(Debug)]
 pub(super) struct UploadedFile {
     /// SHA-256 of the file.
-    sha256: [u8; 32],
+    sha256: Sha256Digest,
     pub(super) size_bytes: u64,
     pub(super) file: NamedTempFile,
     /// The file name that the client sent, unchecked.
@@ -229,7 +228,7 @@ impl FormReader<'_> {
     async fn file(&mut self, mut field: Field<'_>) -> Result<UploadedFile, ApiError> {
         let name = field.file_name().map(str::to_owned);
         let mut sink = FileSink { folder: self.app.data.join(UPLOADS), file: None, buffer: Vec::new() };
-        let (mut size, mut hash) = (0_u64, Sha256::new());
+        let (mut size, mut hash) = (0_u64, Sha256Writer::default());
         while let Some(chunk) = self.next_piece(field.chunk()).await? {
             size = size.saturating_add(chunk.len() as u64);
             if size > (self.parts.max_bytes)(self.app) {
@@ -241,7 +240,7 @@ impl FormReader<'_> {
                 sink.file = Some(self.flush(&mut sink).await?);
             }
         }
-        Ok(UploadedFile { file: self.flush(&mut sink).await?, name, sha256: hash.finalize().into(), size_bytes: size })
+        Ok(UploadedFile { file: self.flush(&mut sink).await?, name, sha256: hash.finish(), size_bytes: size })
     }
 
     async fn flush(&mut self, sink: &mut FileSink) -> Result<NamedTempFile, ApiError> {

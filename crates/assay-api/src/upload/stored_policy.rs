@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use assay_model::Sha256Digest;
 use assay_store::StoreError;
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedRwLockReadGuard;
@@ -21,7 +22,7 @@ pub(crate) struct StoredPolicy {
     _in_use: OwnedRwLockReadGuard<()>,
     /// Relative to the data folder.
     pub(crate) path: String,
-    pub(crate) sha256: String,
+    pub(crate) sha256: Sha256Digest,
     pub(crate) size_bytes: u64,
     pub(crate) warnings: Vec<String>,
 }
@@ -62,18 +63,13 @@ pub(crate) fn intake_error(app: &App, failure: IntakeFailure) -> ApiError {
     }
 }
 
-/// Validates the result of the check, and stores the file.
+/// Stores a file that was checked.
 fn store(
     app: &App,
     file: NamedTempFile,
     checked: CheckedPolicy,
     in_use: OwnedRwLockReadGuard<()>,
 ) -> Result<StoredPolicy, ApiError> {
-    let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if checked.sha256.len() != 64 || !checked.sha256.bytes().all(hexadecimal) {
-        let error = std::io::Error::other("not a SHA-256 in hexadecimal");
-        return Err(ApiError::internal("the intake returned an invalid digest", &error));
-    }
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
     persist(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;

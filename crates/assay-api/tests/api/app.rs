@@ -32,7 +32,6 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -281,8 +280,8 @@ struct Counter(AtomicU64);
 
 impl Entropy for Counter {
     fn fill(&self, bytes: &mut [u8]) {
-        let digest = Sha256::digest(self.0.fetch_add(1, Ordering::Relaxed).to_le_bytes());
-        bytes.copy_from_slice(&digest[..bytes.len()]);
+        let digest = Sha256Digest::of(self.0.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        bytes.copy_from_slice(&digest.as_bytes()[..bytes.len()]);
     }
 }
 
@@ -294,7 +293,7 @@ impl PolicyIntake for MagicIntake {
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
         let bytes = std::fs::read(zip).map_err(IntakeFailure::Broken)?;
         if bytes.starts_with(b"PK") {
-            return Ok(CheckedPolicy { sha256: sha256_hex(&bytes), warnings: Vec::new() });
+            return Ok(CheckedPolicy { sha256: Sha256Digest::of(&bytes), warnings: Vec::new() });
         }
         Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
     }
@@ -477,10 +476,6 @@ impl Publisher for Renamed {
 fn cartpole() -> Scenario {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Scenario::load(&root.join("scenarios/cartpole_keepin"), &root.join("robots")).unwrap()
-}
-
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Two scenarios with short stories and the spec of a built-in one, in a collection.

@@ -1,6 +1,6 @@
 //! Evidence over HTTP: signed URLs, ranges, and the report.
 
-use assay_model::Artifact;
+use assay_model::{Artifact, Sha256Digest};
 use assay_store::testing::{episode, outcome};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
@@ -37,10 +37,13 @@ async fn completed(app: &TestApp, key: &str) -> String {
     let (records, now) = (&app.state.records, app.state.clock.now());
     let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
     let mut result = episode(0);
-    for (name, content, sha256) in [("log.mcap", &b"a log"[..], "a".repeat(64)), ("video.mp4", VIDEO, "b".repeat(64))] {
+    for (name, content, sha256) in [
+        ("log.mcap", &b"a log"[..], Sha256Digest::new([0xaa; 32])),
+        ("video.mp4", VIDEO, Sha256Digest::new([0xbb; 32])),
+    ] {
         let file = app.folder.path().join(name);
         std::fs::write(&file, content).unwrap();
-        app.state.blobs.put(claim.fence.job_id, &sha256, &file).await.unwrap();
+        app.state.blobs.put(claim.fence.job_id, sha256, &file).await.unwrap();
         let name = format!("episodes/000/{name}");
         result.evidence.push(Artifact { name, sha256, size_bytes: content.len() as u64, url: None });
     }
@@ -219,7 +222,7 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
     let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
     let artifact = |name: &str, digit: &str| Artifact {
         name: format!("episodes/000/{name}"),
-        sha256: digit.repeat(64),
+        sha256: digit.repeat(64).parse().unwrap(),
         size_bytes: 5,
         url: None,
     };

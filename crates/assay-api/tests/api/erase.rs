@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
-use assay_model::{Artifact, EpisodeResult, JobId, Scopes};
+use assay_model::{Artifact, EpisodeResult, JobId, Scopes, Sha256Digest};
 use assay_store::{REMOVAL_SETTLE_TIME, Removal};
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request, sha256_hex};
+use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
 
 const SCOPES: &str = "verify,read,review,admin";
 
@@ -29,8 +29,8 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     assert_eq!(claim.fence.job_id, job);
     let (file, content) = (app.folder.path().join("evidence"), vec![7; bytes]);
     std::fs::write(&file, &content).unwrap();
-    let sha256 = sha256_hex(&content);
-    app.state.blobs.put(job, &sha256, &file).await.unwrap();
+    let sha256 = Sha256Digest::of(&content);
+    app.state.blobs.put(job, sha256, &file).await.unwrap();
     std::fs::remove_file(file).unwrap();
     let evidence =
         vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64, url: None }];
@@ -159,7 +159,7 @@ async fn files_of_a_late_lane_are_removed_too() {
     assert_eq!(erase(&app, &key, &id).await.status, 204);
     let late = app.folder.path().join("late");
     std::fs::write(&late, "late").unwrap();
-    app.state.blobs.put(id.parse().unwrap(), &"a".repeat(64), &late).await.unwrap();
+    app.state.blobs.put(id.parse().unwrap(), Sha256Digest::of("late"), &late).await.unwrap();
     let due: Vec<Removal> = app.state.records.pending_removals(9).await.unwrap();
     assert_eq!(due.len(), 1, "it is looked for again");
     app.clock.forward(60);
@@ -198,9 +198,9 @@ async fn only_the_record_and_rank_of_an_erased_submission_remain() {
     let id = app.submitted(&key).await;
     let job: JobId = id.parse().unwrap();
     let path = format!("/submissions/{id}");
-    let (file, sha256) = (app.folder.path().join("evidence"), sha256_hex(b"seen"));
+    let (file, sha256) = (app.folder.path().join("evidence"), Sha256Digest::of("seen"));
     std::fs::write(&file, b"seen").unwrap();
-    app.state.blobs.put(job, &sha256, &file).await.unwrap();
+    app.state.blobs.put(job, sha256, &file).await.unwrap();
     let delete = async |key: &str| app.send(request("DELETE", &path, key).body(Body::empty()).unwrap()).await;
     let open = delete(&key).await;
     assert_eq!((open.status.as_u16(), open.code()), (409, "CONFLICT"), "its season may have to run it again");

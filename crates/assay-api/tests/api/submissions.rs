@@ -25,7 +25,7 @@ fn telling(index: u32) -> EpisodeResult {
     result.video_url = Some(format!("episodes/{index:03}/video.mp4"));
     result.evidence = vec![Artifact {
         name: format!("episodes/{index:03}/video.mp4"),
-        sha256: format!("{index:064x}"),
+        sha256: Sha256Digest::of(index.to_le_bytes()),
         size_bytes: 5,
         url: None,
     }];

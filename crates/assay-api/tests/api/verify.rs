@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_api::{ApiSettings, RateLimits, router};
-use assay_model::{Clock, PolicyKey};
+use assay_model::{Clock, PolicyKey, Sha256Digest};
 use assay_store::testing::{episode, outcome};
 use assay_store::{JobFailure, Queue, Records, Work};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::app::{POLICY, Part, SCENARIO, SERVER, TestApp, ZIP, form, request, sha256_hex};
+use crate::app::{POLICY, Part, SCENARIO, SERVER, TestApp, ZIP, form, request};
 
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -31,7 +31,7 @@ async fn a_policy_is_stored_before_the_response() {
     assert_eq!(answer.headers["location"], format!("/verify/{id}"));
     insta::assert_json_snapshot!("queued", without_id(&answer.body));
 
-    let sha256 = sha256_hex(ZIP);
+    let sha256 = Sha256Digest::of(ZIP);
     assert_eq!(std::fs::read(app.folder.path().join(format!("policies/{sha256}.zip"))).unwrap(), ZIP);
     assert_eq!(app.leftovers(), 0);
     let job_id = id.parse().unwrap();

@@ -1,11 +1,13 @@
 //! The outcome of an intake.
 
+use assay_model::Sha256Digest;
+
 /// An accepted policy or scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intake {
     /// Its identity, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
     /// its listing (for each file in the order of names: length of the name, name, length, content).
-    pub sha256: String,
+    pub sha256: Sha256Digest,
     /// Files unpacked.
     pub files: usize,
     /// Their bytes.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use assay_model::{Sha256Digest, Sha256Writer};
 use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
@@ -121,8 +121,8 @@ fn check(entry: &DirectoryEntry, limits: &IntakeLimits) -> Result<(), EntryProbl
     Ok(())
 }
 
-fn hash(mut file: &File) -> std::io::Result<String> {
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
+fn hash(mut file: &File) -> std::io::Result<Sha256Digest> {
+    let (mut hash, mut buffer) = (Sha256Writer::default(), vec![0; BUFFER_BYTES]);
     std::io::Seek::rewind(&mut file)?;
     loop {
         match file.read(&mut buffer)? {
@@ -131,7 +131,7 @@ fn hash(mut file: &File) -> std::io::Result<String> {
         }
     }
     std::io::Seek::rewind(&mut file)?;
-    Ok(super::folder::hex(hash))
+    Ok(hash.finish())
 }
 
 fn not_zip(error: &ZipError) -> IntakeError {

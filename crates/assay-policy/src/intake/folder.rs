@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use assay_model::Sha256Writer;
 
 use super::accepted::Intake;
 use super::error::{EntryProblem, IntakeError, io};
@@ -12,7 +12,7 @@ use super::names::{Clashes, components, is_left_out, place};
 use super::write::{CopyError, Observer, WriteCount};
 
 /// The hash over all files, each as its name, length and content.
-struct Listing(Sha256);
+struct Listing(Sha256Writer);
 
 impl Observer for Listing {
     fn see(&mut self, bytes: &[u8]) {
@@ -38,7 +38,7 @@ fn copy(
     dest: &Path,
     limits: &IntakeLimits,
 ) -> Result<Intake, IntakeError> {
-    let (mut written, mut listing) = (WriteCount::default(), Listing(Sha256::new()));
+    let (mut written, mut listing) = (WriteCount::default(), Listing(Sha256Writer::default()));
     for (source, target) in files {
         let mut file = File::open(&source).map_err(io(&source))?;
         let length = file.metadata().map_err(io(&source))?.len();
@@ -51,7 +51,7 @@ fn copy(
             CopyError::Refused(error) => error,
         })?;
     }
-    Ok(Intake { sha256: hex(listing.0), files: written.files, bytes: written.bytes })
+    Ok(Intake { sha256: listing.0.finish(), files: written.files, bytes: written.bytes })
 }
 
 /// Returns the files below `root` that are not ignored, as lists of names.
@@ -97,8 +97,4 @@ fn check(
     }
     let name = parts.join("/");
     clashes.add(&components(&name, limits)?, kind.is_dir())
-}
-
-pub(super) fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

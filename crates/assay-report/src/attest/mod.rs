@@ -18,6 +18,6 @@ pub use keys::{KnownKey, PublishedKeys};
 pub use rendering::{RENDERING_PREDICATE_TYPE, RenderingPredicate, RenderingStatement, check_rendering};
 pub use statement::{
     Digest, EngineInfo, Evidence, Measured, PREDICATE_TYPE, ResourceDescriptor, STATEMENT_TYPE, ScenarioRef,
-    ServiceInfo, Statement, StatementError, Times, VerificationPredicate,
+    ServiceInfo, Statement, StatementError, Times, VerificationPredicate, sha256_in,
 };
 pub use verify::{AttestError, VerifiedStatement, check, check_policy, recompute};

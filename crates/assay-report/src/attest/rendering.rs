@@ -1,7 +1,7 @@
 //! The statement about what was drawn of an episode after the verdict. It stands beside the job's own statement and
 //! names it, which stays as it was signed.
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use serde::{Deserialize, Serialize};
 
 use super::statement::{Digest, sha256};
@@ -58,13 +58,12 @@ impl RenderingStatement {
     pub fn of(
         (job, episode): (JobId, u32),
         files: &[Evidence],
-        (recording, statement): (&str, &str),
+        (recording, statement): (Sha256Digest, Sha256Digest),
         version: &str,
     ) -> Self {
-        let subject = |file: &Evidence| ResourceDescriptor { name: file.name.clone(), digest: sha256(&file.sha256) };
         Self {
             statement_type: STATEMENT_TYPE.to_owned(),
-            subject: files.iter().map(subject).collect(),
+            subject: files.iter().map(Evidence::descriptor).collect(),
             predicate_type: RENDERING_PREDICATE_TYPE.to_owned(),
             predicate: RenderingPredicate {
                 note: NOTE.to_owned(),
@@ -114,9 +113,14 @@ mod tests {
         let mut keys = PublishedKeys::default();
         let at = jiff::Timestamp::from_second(1_750_000_000).unwrap();
         keys.promote(&key.public(), at).unwrap();
-        let files = [Evidence { name: "video.mp4".into(), sha256: "aa".repeat(32) }];
+        let files = [Evidence::new("video.mp4", Sha256Digest::new([0xaa; 32]))];
         let job: JobId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
-        let made = RenderingStatement::of((job, 3), &files, (&"bb".repeat(32), &"cc".repeat(32)), "1");
+        let made = RenderingStatement::of(
+            (job, 3),
+            &files,
+            (Sha256Digest::new([0xbb; 32]), Sha256Digest::new([0xcc; 32])),
+            "1",
+        );
         let envelope = Envelope::sign(&made.to_bytes().unwrap(), &key).unwrap();
         let text = serde_json::to_vec(&envelope).unwrap();
         let (read, by) = check_rendering(&text, &keys, None).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_model::{Blame, JobReport, PolicyIdentity, PolicyKey, ReviewReason, Verdict};
+use assay_model::{Blame, JobReport, PolicyIdentity, PolicyKey, ReviewReason, Sha256Digest, Verdict, digest_or_none};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -140,8 +140,9 @@ pub struct Times {
 pub struct Evidence {
     /// Its path, relative to the statement's file, with `/`.
     pub name: String,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub sha256: String,
+    /// SHA-256 of its bytes. `None` where a stranger's statement has another text: no file is the one that was signed.
+    #[serde(deserialize_with = "digest_or_none")]
+    pub sha256: Option<Sha256Digest>,
 }
 
 /// A report that can't be stated.
@@ -183,7 +184,7 @@ impl Statement {
                 scenario: ScenarioRef {
                     id: report.scenario.to_string(),
                     version: report.scenario_version.clone(),
-                    digest: sha256(&report.scenario_digest.to_string()),
+                    digest: sha256(report.scenario_digest),
                 },
                 engine: engine(report, timestep_s),
                 service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },
@@ -216,22 +217,46 @@ impl Statement {
 
 /// The hash that names the policy. What a server ran was not seen, so a statement about one is about its report.
 fn subject(report: &JobReport, evidence: &[Evidence]) -> Result<ResourceDescriptor, StatementError> {
-    if let (PolicyIdentity::Measured, Some(hash)) = (report.policy_identity, &report.policy_sha256) {
+    if let (PolicyIdentity::Measured, Some(hash)) = (report.policy_identity, report.policy_sha256) {
         return Ok(ResourceDescriptor { name: report.policy_name.clone(), digest: sha256(hash) });
     }
     let file = evidence.iter().find(|file| file.name == "report.json").ok_or(StatementError::NoSubject)?;
-    Ok(ResourceDescriptor { name: file.name.clone(), digest: sha256(&file.sha256) })
+    Ok(file.descriptor())
 }
 
-pub(super) fn sha256(hash: &str) -> Digest {
-    Digest::from([("sha256".to_owned(), hash.to_owned())])
+impl Evidence {
+    /// A file with this hash.
+    #[must_use]
+    pub fn new(name: &str, sha256: Sha256Digest) -> Self {
+        Self { name: name.to_owned(), sha256: Some(sha256) }
+    }
+
+    /// The file that a statement is about.
+    #[must_use]
+    pub fn of(subject: &ResourceDescriptor) -> Self {
+        Self { name: subject.name.clone(), sha256: sha256_in(&subject.digest) }
+    }
+
+    pub(super) fn descriptor(&self) -> ResourceDescriptor {
+        ResourceDescriptor { name: self.name.clone(), digest: self.sha256.map(sha256).unwrap_or_default() }
+    }
+}
+
+pub(super) fn sha256(hash: Sha256Digest) -> Digest {
+    Digest::from([("sha256".to_owned(), hash.to_string())])
+}
+
+/// Returns the SHA-256 among the digests, if there is one.
+#[must_use]
+pub fn sha256_in(digest: &Digest) -> Option<Sha256Digest> {
+    digest.get("sha256")?.parse().ok()
 }
 
 fn engine(report: &JobReport, timestep_s: Option<f64>) -> Option<EngineInfo> {
     report.fingerprint.as_ref().map(|print| EngineInfo {
         name: "MuJoCo".to_owned(),
         version: print.mujoco.clone(),
-        digest: sha256(&print.libmujoco_sha256),
+        digest: sha256(print.libmujoco_sha256),
         timestep_s,
         scorer_version: print.scorer_version.clone(),
     })

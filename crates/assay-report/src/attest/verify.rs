@@ -1,6 +1,6 @@
 //! Checking a statement, offline: the signature, the policy, and whether the numbers follow from the report's episodes.
 
-use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, conclude_by};
+use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, conclude_by};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
@@ -28,7 +28,7 @@ pub enum AttestError {
         /// The statement's value.
         stated: String,
         /// The file's.
-        given: String,
+        given: Sha256Digest,
     },
     /// A policy server's program was never seen.
     #[error("the statement is about a policy server, known only by its address: no archive can be the one that ran")]
@@ -83,14 +83,14 @@ fn parse(payload: &[u8]) -> Result<Statement, AttestError> {
 ///
 /// # Errors
 /// [`AttestError::Policy`] or [`AttestError::Declared`].
-pub fn check_policy(statement: &Statement, sha256: &str) -> Result<(), AttestError> {
+pub fn check_policy(statement: &Statement, sha256: Sha256Digest) -> Result<(), AttestError> {
     if statement.predicate.policy_identity == PolicyIdentity::Declared {
         return Err(AttestError::Declared);
     }
     let stated = statement.subject.first().and_then(|subject| subject.digest.get("sha256"));
     match stated {
-        Some(stated) if stated == sha256 => Ok(()),
-        stated => Err(AttestError::Policy { stated: stated.cloned().unwrap_or_default(), given: sha256.to_owned() }),
+        Some(stated) if stated.parse() == Ok(sha256) => Ok(()),
+        stated => Err(AttestError::Policy { stated: stated.cloned().unwrap_or_default(), given: sha256 }),
     }
 }
 

@@ -98,7 +98,6 @@ impl EpisodeView {
             "plain"
         };
         let video = episode.video_url.as_deref().and_then(address);
-        let trace_hash = episode.trace_hash.as_deref().map_or_else(|| "-".to_owned(), clean);
         let completed = episode.status == EpisodeStatus::Completed;
         Self {
             index: episode.episode,
@@ -117,8 +116,8 @@ impl EpisodeView {
                 .map_or_else(|| "-".to_owned(), |l| format!("{:.2}, {:.2} ms", l.p50, l.p99)),
             deadline_misses: episode.deadline_misses,
             clipped_actions: episode.clipped_actions,
-            trace_head: words::head(&trace_hash, 12).to_owned(),
-            trace_hash,
+            trace_head: episode.trace_hash.map_or_else(|| "-".to_owned(), |hash| format!("{hash:.12}")),
+            trace_hash: episode.trace_hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string()),
             open: open || !completed || safety_tone != "plain",
             log: episode.log_url.as_deref().and_then(address),
             plots: plots.map(|plots| PlotView::all(episode, plots, video.as_deref())).unwrap_or_default(),

@@ -177,7 +177,7 @@ fn engine(report: &JobReport) -> Vec<(&'static str, String)> {
     let Some(print) = &report.fingerprint else { return Vec::new() };
     vec![
         ("MuJoCo", clean(&print.mujoco)),
-        ("libmujoco", format!("sha256 {}", clean(&print.libmujoco_sha256))),
+        ("libmujoco", format!("sha256 {}", print.libmujoco_sha256)),
         ("CPU features", clean(&print.cpu_features.join(" "))),
         ("glibc", clean(&print.glibc)),
         ("numpy (policy)", clean(&print.numpy)),

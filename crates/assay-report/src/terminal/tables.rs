@@ -147,7 +147,7 @@ impl EpisodeRow {
                 words::seconds(episode.sim_time_s),
                 latency(|l| l.p50),
                 latency(|l| l.p99),
-                clean(episode.trace_hash.as_deref().map_or(NOTHING, |hash| words::head(hash, HASH_HEAD))),
+                episode.trace_hash.map_or_else(|| NOTHING.to_owned(), |hash| format!("{hash:.HASH_HEAD$}")),
             ],
             ending: Tone::of_episode(episode.status),
             safety: match (episode.has_critical_violation(), warned) {

@@ -1,7 +1,7 @@
 //! Signed statements: what holds, and that nothing else does.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_model::{JobReport, PolicyIdentity};
+use assay_model::{JobReport, PolicyIdentity, Sha256Digest};
 use assay_report::attest::{
     AttestError, Envelope, Evidence, PublishedKeys, SigningKey, Statement, check, check_policy, recompute,
 };
@@ -23,7 +23,7 @@ fn published(keys: &[&SigningKey]) -> PublishedKeys {
 }
 
 fn statement(report: &JobReport) -> Statement {
-    let evidence = vec![Evidence { name: "report.json".into(), sha256: "ab".repeat(32) }];
+    let evidence = vec![Evidence::new("report.json", Sha256Digest::new([0xab; 32]))];
     Statement::of(report, Some(0.002), "0.1.0", evidence).unwrap()
 }
 
@@ -38,15 +38,36 @@ fn a_statement_says_what_the_report_says() {
     let checked = check(&signed(&report, &key()), &published(&[&key()]), None).unwrap();
     let value: Value = serde_json::from_slice(&checked.statement.to_bytes().unwrap()).unwrap();
     assert_eq!(value["_type"], "https://in-toto.io/Statement/v1");
-    assert_eq!(value["subject"][0]["digest"]["sha256"], Value::from(report.policy_sha256.clone().unwrap()));
+    assert_eq!(value["subject"][0]["digest"]["sha256"], Value::from(report.policy_sha256.unwrap().to_string()));
     let predicate = &value["predicate"];
     assert_eq!((&predicate["verdict"], &predicate["policyIdentity"]), (&"UNSAFE".into(), &"measured".into()));
     assert_eq!((&predicate["measured"]["episodes"], &predicate["measured"]["violations"]), (&3.into(), &1.into()));
     assert_eq!(predicate["engine"]["timestepS"], 0.002);
     assert_eq!((&predicate["seed"], &predicate["policyKey"]), (&7.into(), &"a5".repeat(32).into()));
     assert!(predicate["note"].as_str().unwrap().contains("only recomputation"));
-    check_policy(&checked.statement, &"c3".repeat(32)).unwrap();
-    assert!(matches!(check_policy(&checked.statement, &"c4".repeat(32)), Err(AttestError::Policy { .. })));
+    check_policy(&checked.statement, Sha256Digest::new([0xc3; 32])).unwrap();
+    assert!(matches!(check_policy(&checked.statement, Sha256Digest::new([0xc4; 32])), Err(AttestError::Policy { .. })));
+}
+
+/// A stranger's statement may have another text where ours has a digest: it is read, and nothing is what was signed.
+#[test]
+fn a_text_that_is_no_digest_is_that_of_no_file() {
+    let good = serde_json::to_value(statement(&fixtures::violated())).unwrap();
+    for text in ["", "ab", &"AB".repeat(32)] {
+        let mut value = good.clone();
+        value["predicate"]["evidence"][0]["sha256"] = text.into();
+        value["subject"][0]["digest"]["sha256"] = text.into();
+        let envelope = Envelope::sign(&serde_json::to_vec(&value).unwrap(), &key()).unwrap();
+        let file = serde_json::to_vec(&envelope).unwrap();
+        let read = check(&file, &published(&[&key()]), None).unwrap().statement;
+        assert_eq!(
+            (read.predicate.evidence[0].sha256, Evidence::of(&read.subject[0]).sha256),
+            (None, None),
+            "{text:?}"
+        );
+        let other = check_policy(&read, Sha256Digest::new([0xab; 32]));
+        assert!(matches!(other, Err(AttestError::Policy { stated, .. }) if stated == text));
+    }
 }
 
 #[test]
@@ -73,7 +94,7 @@ fn a_policy_server_is_only_ever_declared() {
     (report.policy_identity, report.policy_sha256) = (PolicyIdentity::Declared, None);
     let statement = statement(&report);
     assert_eq!(statement.subject[0].name, "report.json");
-    assert!(matches!(check_policy(&statement, &"c3".repeat(32)), Err(AttestError::Declared)));
+    assert!(matches!(check_policy(&statement, Sha256Digest::new([0xc3; 32])), Err(AttestError::Declared)));
     assert!(String::from_utf8(statement.to_bytes().unwrap()).unwrap().contains("\"policyIdentity\":\"declared\""));
 }
 

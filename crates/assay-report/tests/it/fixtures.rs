@@ -131,7 +131,7 @@ fn clean(index: u32) -> EpisodeResult {
         video_url: Some(format!("episodes/{index:03}/video.mp4")),
         log_url: Some(format!("episodes/{index:03}/trace.parquet")),
         log_type: Some(assay_model::LogType::Parquet),
-        trace_hash: Some("9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}"))),
+        trace_hash: "9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}")).parse().ok(),
         judge: None,
         error: None,
         evidence: Vec::new(),
@@ -195,7 +195,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         scenario_version: "1.0.0".into(),
         scenario_digest: Sha256Digest::new([0x5f; 32]),
         policy_name: "my_policy".into(),
-        policy_sha256: Some("c3".repeat(32)),
+        policy_sha256: Some(Sha256Digest::new([0xc3; 32])),
         policy_identity: PolicyIdentity::Measured,
         replan_steps: None,
         seed: SEED,
@@ -219,7 +219,7 @@ fn concluded(episodes: &[EpisodeResult], target: Option<f64>) -> JobReport {
     report.completed_at = Some("2026-01-15T09:30:04Z".parse().unwrap());
     report.fingerprint = Some(Fingerprint {
         mujoco: "3.17.0".into(),
-        libmujoco_sha256: "ab".repeat(32),
+        libmujoco_sha256: Sha256Digest::new([0xab; 32]),
         cpu_features: vec!["avx2".into(), "fma".into()],
         glibc: "2.36".into(),
         numpy: "2.2.0".into(),

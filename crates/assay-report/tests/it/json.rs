@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use assay_model::PolicyErrorCode;
-use assay_report::json::{parse, render};
+use assay_report::json::{JsonError, parse, render};
 use proptest::prelude::*;
 
 use crate::fixtures;
@@ -42,5 +42,25 @@ proptest! {
         let back = parse(&render(&report).unwrap()).unwrap();
         prop_assert_eq!(back.episode_details[0].sim_time_s.to_bits(), x.to_bits());
         prop_assert_eq!(back.episode_details[0].clauses[0].robustness.map(f64::to_bits), Some(x.to_bits()));
+    }
+}
+
+/// Digests stand in a report as every version wrote them; any other text is no report of assay.
+#[test]
+fn digests_are_lower_case_digits() {
+    let report = fixtures::violated();
+    let text = render(&report).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let digests = [
+        (&value["scenario_digest"], "5f".repeat(32)),
+        (&value["policy_sha256"], "c3".repeat(32)),
+        (&value["fingerprint"]["libmujoco_sha256"], "ab".repeat(32)),
+    ];
+    for (written, digits) in digests {
+        assert_eq!(*written, digits.as_str());
+        for other in ["", "5f", &digits.to_uppercase()] {
+            let error = parse(&text.replace(&digits, other)).unwrap_err();
+            assert!(matches!(error, JsonError::Read(_)), "{other:?}: {error}");
+        }
     }
 }

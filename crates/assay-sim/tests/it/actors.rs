@@ -62,7 +62,7 @@ fn actors_are_part_of_the_hash_and_of_nothing_that_a_policy_does() {
         let mut values = vec![0.0; inputs.len()];
         simulation.read_inputs(&mut values);
         let mocap = inputs.iter().zip(values).filter(|(name, _)| name.starts_with("mocap")).map(|(_, v)| v);
-        (hash.hex(), mocap.collect::<Vec<f64>>())
+        (hash.digest().to_string(), mocap.collect::<Vec<f64>>())
     };
     let (hash, places) = run(5, [0.5, 0.0]);
     assert_eq!((hash.clone(), places.clone()), run(5, [0.5, 0.0]));

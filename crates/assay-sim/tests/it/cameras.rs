@@ -75,7 +75,7 @@ fn images_repeat_to_the_bit_and_change_nothing() {
             let action = simulation.action().to_vec();
             hash.step(simulation.integration_state(), &action);
         }
-        (hash.hex(), bytes)
+        (hash.digest().to_string(), bytes)
     };
     let (seeing, blind) = (world(LOOKS), world("[signals.height]"));
     let (hash, images) = run(&seeing);

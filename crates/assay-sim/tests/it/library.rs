@@ -41,7 +41,7 @@ fn second(world: &CompiledScenario, mut simulation: Simulation) -> (String, Vec<
         let action = simulation.action().to_vec();
         hash.step(simulation.integration_state(), &action);
     }
-    (hash.hex(), simulation.sample().to_vec())
+    (hash.digest().to_string(), simulation.sample().to_vec())
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use tempfile::NamedTempFile;
 
 use crate::pack;
@@ -127,13 +127,13 @@ pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes the files of a job's folder except those with the hashes `kept`.
-pub(super) fn retain(folder: &Path, kept: &HashSet<String>) -> io::Result<()> {
+pub(super) fn retain(folder: &Path, kept: &HashSet<Sha256Digest>) -> io::Result<()> {
     let Some(entries) = existing(fs::read_dir(folder))? else { return Ok(()) };
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         let sha256 = name.to_str().map(|name| name.strip_suffix(PACKED).unwrap_or(name));
-        if !sha256.is_some_and(|sha256| kept.contains(sha256)) {
+        if !sha256.and_then(|sha256| sha256.parse().ok()).is_some_and(|sha256| kept.contains(&sha256)) {
             remove(&entry.path())?;
         }
     }

@@ -5,12 +5,13 @@ use std::io::Write;
 
 use super::files::write_atomically;
 use super::*;
+use assay_model::Sha256Digest;
 
 fn job(last: u8) -> JobId {
     format!("01900000-0000-7000-8000-0000000000{last:02x}").parse().unwrap()
 }
 
-async fn text(blobs: &Blobs, job: JobId, sha256: &str, range: Range<u64>) -> Result<String, BlobError> {
+async fn text(blobs: &Blobs, job: JobId, sha256: Sha256Digest, range: Range<u64>) -> Result<String, BlobError> {
     let pieces: Vec<Bytes> = blobs.read(job, sha256, range).await?.try_collect().await?;
     Ok(String::from_utf8(pieces.concat()).unwrap())
 }
@@ -21,34 +22,31 @@ async fn artifacts_are_kept_by_job_and_hash() {
     let blobs = Blobs::folder(&data.path().join("blobs")).unwrap();
     let file = data.path().join("file");
     std::fs::write(&file, "evidence").unwrap();
-    let (one, two) = ("a".repeat(64), "b".repeat(64));
-    for (id, sha256) in [(1, &one), (1, &one), (1, &two), (2, &one)] {
+    let (one, two) = (Sha256Digest::of("one"), Sha256Digest::of("two"));
+    for (id, sha256) in [(1, one), (1, one), (1, two), (2, one)] {
         blobs.put(job(id), sha256, &file).await.unwrap();
         blobs.settle(job(id)).await.unwrap();
     }
-    assert_eq!(blobs.size(job(1), &one).await.unwrap(), 8);
-    assert_eq!(text(&blobs, job(1), &one, 0..8).await.unwrap(), "evidence");
-    assert_eq!(text(&blobs, job(1), &one, 2..4).await.unwrap(), "id");
-    let missing = text(&blobs, job(2), &two, 0..8).await;
+    assert_eq!(blobs.size(job(1), one).await.unwrap(), 8);
+    assert_eq!(text(&blobs, job(1), one, 0..8).await.unwrap(), "evidence");
+    assert_eq!(text(&blobs, job(1), one, 2..4).await.unwrap(), "id");
+    let missing = text(&blobs, job(2), two, 0..8).await;
     assert!(matches!(missing, Err(BlobError::Missing)), "each job has its own");
-    for name in ["../../x", "", "A", &"g".repeat(64)] {
-        assert!(matches!(blobs.size(job(1), name).await, Err(BlobError::Name(_))), "{name}");
-    }
 
     let copy = data.path().join("copy");
-    blobs.copy_to(job(1), &one, &copy).await.unwrap();
+    blobs.copy_to(job(1), one, &copy).await.unwrap();
     assert_eq!(std::fs::read_to_string(copy).unwrap(), "evidence");
-    let nowhere = blobs.copy_to(job(2), &two, &data.path().join("nothing")).await;
+    let nowhere = blobs.copy_to(job(2), two, &data.path().join("nothing")).await;
     assert!(matches!(nowhere, Err(BlobError::Missing)));
 
     assert_eq!(blobs.usage().await.unwrap(), HashMap::from([(job(1), 16), (job(2), 8)]));
-    blobs.retain(job(1), &HashSet::from([two.as_str()])).await.unwrap();
-    assert!(matches!(blobs.size(job(1), &one).await, Err(BlobError::Missing)));
-    assert_eq!(blobs.size(job(1), &two).await.unwrap(), 8);
+    blobs.retain(job(1), HashSet::from([two])).await.unwrap();
+    assert!(matches!(blobs.size(job(1), one).await, Err(BlobError::Missing)));
+    assert_eq!(blobs.size(job(1), two).await.unwrap(), 8);
     blobs.erase(job(1)).await.unwrap();
     blobs.erase(job(1)).await.unwrap();
-    assert!(matches!(blobs.size(job(1), &two).await, Err(BlobError::Missing)));
-    assert_eq!(blobs.size(job(2), &one).await.unwrap(), 8, "another job's stay");
+    assert!(matches!(blobs.size(job(1), two).await, Err(BlobError::Missing)));
+    assert_eq!(blobs.size(job(2), one).await.unwrap(), 8, "another job's stay");
     assert!(!data.path().join(format!("blobs/jobs/{}", job(1))).exists(), "no empty folder is left");
 }
 
@@ -60,34 +58,34 @@ async fn what_packs_well_is_kept_small_and_read_as_it_was() {
     let file = incoming.path().join("plots.json");
     let json = format!("[{}]", "0.25, ".repeat(2000));
     std::fs::write(&file, &json).unwrap();
-    let hash = "a".repeat(64);
-    blobs.put(job(1), &hash, &file).await.unwrap();
-    blobs.put(job(1), &hash, &file).await.unwrap();
+    let hash = Sha256Digest::of("a");
+    blobs.put(job(1), hash, &file).await.unwrap();
+    blobs.put(job(1), hash, &file).await.unwrap();
     blobs.settle(job(1)).await.unwrap();
     assert!(blobs.usage().await.unwrap()[&job(1)] >= json.len() as u64, "it is not packed yet");
-    blobs.pack(job(1), &hash).await.unwrap();
-    blobs.pack(job(1), &hash).await.unwrap();
-    blobs.put(job(1), &hash, &file).await.unwrap();
-    assert_eq!(blobs.size(job(1), &hash).await.unwrap(), json.len() as u64);
+    blobs.pack(job(1), hash).await.unwrap();
+    blobs.pack(job(1), hash).await.unwrap();
+    blobs.put(job(1), hash, &file).await.unwrap();
+    assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64);
     let usage = blobs.usage().await.unwrap()[&job(1)];
     assert!(usage < 1000, "{usage}");
-    assert_eq!(text(&blobs, job(1), &hash, 0..json.len() as u64).await.unwrap(), json);
-    assert_eq!(text(&blobs, job(1), &hash, 7..19).await.unwrap(), json[7..19]);
+    assert_eq!(text(&blobs, job(1), hash, 0..json.len() as u64).await.unwrap(), json);
+    assert_eq!(text(&blobs, job(1), hash, 7..19).await.unwrap(), json[7..19]);
     let copy = data.path().join("copy");
-    blobs.copy_to(job(1), &hash, &copy).await.unwrap();
+    blobs.copy_to(job(1), hash, &copy).await.unwrap();
     assert_eq!(std::fs::read_to_string(copy).unwrap(), json);
 
-    let [plain, kept] = Blobs::relative_paths(job(1), &hash).map(|place| data.path().join(place));
+    let [plain, kept] = Blobs::relative_paths(job(1), hash).map(|place| data.path().join(place));
     assert!(!plain.exists() && Blobs::unpack_file(&kept).unwrap() == json.as_bytes());
     let good = std::fs::read(&kept).unwrap();
     std::fs::write(&kept, &good[..good.len() - 9]).unwrap();
-    assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Damaged(_))));
+    assert!(matches!(text(&blobs, job(1), hash, 0..4).await, Err(BlobError::Damaged(_))));
     std::fs::write(&kept, good).unwrap();
-    blobs.retain(job(1), &HashSet::from([hash.as_str()])).await.unwrap();
-    assert_eq!(blobs.size(job(1), &hash).await.unwrap(), json.len() as u64, "it is kept by the name it was put under");
+    blobs.retain(job(1), HashSet::from([hash])).await.unwrap();
+    assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64, "it is kept by the name it was put under");
     blobs.erase(job(1)).await.unwrap();
-    assert!(matches!(blobs.size(job(1), &hash).await, Err(BlobError::Missing)));
-    assert!(matches!(text(&blobs, job(1), &hash, 0..4).await, Err(BlobError::Missing)));
+    assert!(matches!(blobs.size(job(1), hash).await, Err(BlobError::Missing)));
+    assert!(matches!(text(&blobs, job(1), hash, 0..4).await, Err(BlobError::Missing)));
 }
 
 #[tokio::test]
@@ -97,10 +95,10 @@ async fn what_is_erased_while_it_is_packed_does_not_come_back() {
     let incoming = blobs.incoming().unwrap();
     let file = incoming.path().join("plots.json");
     fs::write(&file, format!("[{}]", "0.25, ".repeat(20_000))).unwrap();
-    let hash = "a".repeat(64);
+    let hash = Sha256Digest::of("a");
     for _ in 0..40 {
-        blobs.put(job(1), &hash, &file).await.unwrap();
-        let (packing, erasing) = tokio::join!(blobs.pack(job(1), &hash), blobs.erase(job(1)));
+        blobs.put(job(1), hash, &file).await.unwrap();
+        let (packing, erasing) = tokio::join!(blobs.pack(job(1), hash), blobs.erase(job(1)));
         packing.unwrap();
         erasing.unwrap();
         assert!(!blobs.job_folder(job(1)).exists());
@@ -114,31 +112,29 @@ async fn what_is_incoming_is_kept_without_a_copy_and_anything_else_with_one() {
     let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let incoming = blobs.incoming().unwrap();
-    let (near, far) = ("a".repeat(64), "b".repeat(64));
+    let (near, far) = (Sha256Digest::of("near"), Sha256Digest::of("far"));
     let (from_near, from_far) = (incoming.path().join("file"), elsewhere.path().join("file"));
     fs::write(&from_near, "near").unwrap();
     fs::write(&from_far, "far").unwrap();
-    blobs.put(job(1), &near, &from_near).await.unwrap();
-    blobs.put(job(1), &far, &from_far).await.unwrap();
+    blobs.put(job(1), near, &from_near).await.unwrap();
+    blobs.put(job(1), far, &from_far).await.unwrap();
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
     assert_eq!(inode(&from_near), inode(&data.path().join(format!("jobs/{}/{near}", job(1)))));
-    assert_eq!(text(&blobs, job(1), &far, 0..3).await.unwrap(), "far");
-    let nothing = blobs.put(job(1), &"c".repeat(64), &incoming.path().join("nothing")).await;
+    assert_eq!(text(&blobs, job(1), far, 0..3).await.unwrap(), "far");
+    let nothing = blobs.put(job(1), Sha256Digest::of("nothing"), &incoming.path().join("nothing")).await;
     assert!(matches!(nothing, Err(BlobError::Io(_))));
-    let odd = blobs.put(job(1), "../../x", &from_near).await;
-    assert!(matches!(odd, Err(BlobError::Name(_))));
 
     // As after a kill: what was incoming goes, what was kept stays.
     let left = incoming.keep();
     let blobs = Blobs::folder(data.path()).unwrap();
     assert!(!left.exists());
-    assert_eq!(text(&blobs, job(1), &near, 0..4).await.unwrap(), "near");
+    assert_eq!(text(&blobs, job(1), near, 0..4).await.unwrap(), "near");
 }
 #[tokio::test]
 async fn what_is_written_lies_among_the_incoming_until_it_is_whole() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
-    let (incoming, to) = (data.path().join(INCOMING), blobs.job_folder(job(1)).join("a".repeat(64)));
+    let (incoming, to) = (data.path().join(INCOMING), blobs.job_folder(job(1)).join(Sha256Digest::of("a").to_string()));
     let count = |folder: &Path| fs::read_dir(folder).map_or(0, Iterator::count);
     let cut_off = write_atomically(&to, &incoming, |file| {
         file.write_all(b"half")?;
@@ -160,12 +156,13 @@ async fn one_artifact_is_removed_packed_or_not() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let file = data.path().join("file");
-    for (hash, content) in [("a".repeat(64), "plain".to_owned()), ("b".repeat(64), "[0.25]".repeat(2000))] {
+    for (hash, content) in [(Sha256Digest::of("a"), "plain".to_owned()), (Sha256Digest::of("b"), "[0.25]".repeat(2000))]
+    {
         fs::write(&file, content).unwrap();
-        blobs.put(job(1), &hash, &file).await.unwrap();
+        blobs.put(job(1), hash, &file).await.unwrap();
         assert_eq!(blobs.usage().await.unwrap().len(), 1);
-        blobs.remove(job(1), &hash).await.unwrap();
-        blobs.remove(job(1), &hash).await.unwrap();
+        blobs.remove(job(1), hash).await.unwrap();
+        blobs.remove(job(1), hash).await.unwrap();
         assert_eq!(blobs.usage().await.unwrap(), HashMap::new());
     }
 }

@@ -205,3 +205,20 @@ fn read(row: &Row<'_>) -> SqlResult<CommunityScenario> {
         deleted_at: time_or_null(row, "deleted_at")?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_text_that_is_no_digest_is_a_corrupt_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = SqliteRecords::open(folder.path(), "a test").unwrap();
+        let sql = "INSERT INTO installed_versions (digest, id, version, kept_at) VALUES ('5F', 'reach', '1.0.0', 0)";
+        records.write("a test", |db| Ok(db.execute(sql, [])?)).await.unwrap();
+        let error = records.scenario_digests().await.unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { column: "digest", .. }), "{error}");
+    }
+}

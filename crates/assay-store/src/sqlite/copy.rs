@@ -123,7 +123,7 @@ impl RecordsCopy {
     ///
     /// # Errors
     /// It can't be read.
-    pub fn evidence(&self) -> Result<BTreeSet<(JobId, String)>, StoreError> {
+    pub fn evidence(&self) -> Result<BTreeSet<(JobId, Sha256Digest)>, StoreError> {
         let mut found = BTreeSet::new();
         self.query("reading what evidence there is", |db| {
             let kept = "FROM jobs JOIN {} USING (job_id) WHERE evidence_removed_at IS NULL";
@@ -157,9 +157,9 @@ fn each(db: &Connection, sql: &str, mut visit: impl FnMut(&Row<'_>) -> SqlResult
     Ok(())
 }
 
-fn add(found: &mut BTreeSet<(JobId, String)>, row: &Row<'_>, artifacts: &[Artifact]) -> SqlResult<()> {
+fn add(found: &mut BTreeSet<(JobId, Sha256Digest)>, row: &Row<'_>, artifacts: &[Artifact]) -> SqlResult<()> {
     let job: JobId = parsed(row, "job_id")?;
-    found.extend(artifacts.iter().map(|artifact| (job, artifact.sha256.clone())));
+    found.extend(artifacts.iter().map(|artifact| (job, artifact.sha256)));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! From JUDGING to the end.
 
-use assay_model::{Artifact, JobId, Judgement};
+use assay_model::{Artifact, JobId, Judgement, Sha256Digest};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use super::shards::claim;
@@ -74,7 +74,8 @@ pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
         error: Some("silent".into()),
         tokens: 3,
     };
-    let frame = Artifact { name: "episodes/001/a.png".into(), sha256: "0".repeat(64), size_bytes: 1, url: None };
+    let frame =
+        Artifact { name: "episodes/001/a.png".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 1, url: None };
     let judge = |fence, episode| records.add_judgement(fence, episode, judgement.clone(), vec![frame.clone()]);
     assert!(!judge(stale.fence, 1).await.unwrap(), "fenced");
     assert!(!judge(fresh.fence, 2).await.unwrap(), "no such episode");

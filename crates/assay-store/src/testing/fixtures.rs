@@ -31,7 +31,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             scenario_version: "1.0.0".into(),
             scenario_digest: Sha256Digest::new([0; 32]),
             policy_name: format!("policy {number}"),
-            policy_sha256: Some("11".repeat(32)),
+            policy_sha256: Some(Sha256Digest::new([0x11; 32])),
             policy_identity: PolicyIdentity::Measured,
             replan_steps: Some(4),
             seed: u64::MAX - number,
@@ -74,7 +74,7 @@ pub fn episode(index: u32) -> EpisodeResult {
         video_url: None,
         log_url: None,
         log_type: None,
-        trace_hash: Some(format!("{index:064x}")),
+        trace_hash: Some(Sha256Digest::of(index.to_le_bytes())),
         judge: None,
         error: None,
         evidence: Vec::new(),
@@ -103,7 +103,7 @@ pub fn signed() -> SignedDocuments {
 pub fn fingerprint() -> Fingerprint {
     Fingerprint {
         mujoco: "3.17.0".into(),
-        libmujoco_sha256: "22".repeat(32),
+        libmujoco_sha256: Sha256Digest::new([0x22; 32]),
         cpu_features: vec!["avx2".into()],
         glibc: "2.36".into(),
         numpy: "2.2.0".into(),

@@ -1,7 +1,9 @@
 //! Rendering after the verdict.
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, JobStage, JobStatus, Level, Plan, Record, Violation};
+use assay_model::{
+    Artifact, EpisodeResult, JobHeader, JobId, JobStage, JobStatus, Level, Plan, Record, Sha256Digest, Violation,
+};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
@@ -10,7 +12,12 @@ use crate::{
 };
 
 fn file(episode: u32, name: &str) -> Artifact {
-    Artifact { name: format!("episodes/{episode:03}/{name}"), sha256: "ab".repeat(32), size_bytes: 100, url: None }
+    Artifact {
+        name: format!("episodes/{episode:03}/{name}"),
+        sha256: Sha256Digest::new([0xab; 32]),
+        size_bytes: 100,
+        url: None,
+    }
 }
 
 /// A result with a recording, in which something was violated or not.

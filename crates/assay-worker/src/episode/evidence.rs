@@ -5,11 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use assay_model::Artifact;
+use assay_model::{Artifact, Sha256Writer};
 use rustix::fs::{Mode, OFlags, openat};
-use sha2::{Digest, Sha256};
-
-use crate::signing::statement::hex;
 
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
@@ -43,9 +40,9 @@ pub(crate) fn folder_of(episode: u32) -> String {
 pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<Artifact> {
     let file = open(scratch, folder, name)?;
     fs::create_dir_all(to)?;
-    let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256::new() };
+    let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256Writer::default() };
     let size_bytes = io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut copy)?;
-    let sha256 = hex(&copy.hash.finalize());
+    let sha256 = copy.hash.finish();
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
 }
 
@@ -70,7 +67,7 @@ pub(crate) fn read(scratch: &Path, name: &str, limit: u64) -> io::Result<Vec<u8>
 /// A writer that also hashes the content.
 struct Copy {
     file: File,
-    hash: Sha256,
+    hash: Sha256Writer,
 }
 
 impl Write for Copy {
@@ -126,7 +123,7 @@ mod tests {
         let taken = take(scratch.path(), "000", "good", to.path()).unwrap();
         // printf evidence | sha256sum
         let sha256 = "ee8250fb76e094b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e";
-        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.into(), size_bytes: 8, url: None });
+        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.parse().unwrap(), size_bytes: 8, url: None });
         assert_eq!(fs::read(to.path().join("good")).unwrap(), b"evidence");
         let name = secret.path().file_name().unwrap().to_str().unwrap();
         for (folder, name) in

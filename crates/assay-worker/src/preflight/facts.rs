@@ -23,7 +23,7 @@ pub(super) fn preflight(job: &PreflightJob, tries: &Tries, findings: Vec<Finding
         scenario: scenario.id.clone(),
         scenario_version: scenario.version.clone(),
         policy_name: job.policy_name.clone(),
-        policy_sha256: job.policy_sha256.clone(),
+        policy_sha256: job.policy_sha256,
         policy_identity: job.identity(),
         speaks: first.speaks.clone(),
         instruction: scenario.instruction.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use assay_model::PolicyIdentity;
+use assay_model::{PolicyIdentity, Sha256Digest};
 use assay_scenario::Scenario;
 
 use crate::PolicySource;
@@ -17,7 +17,7 @@ pub struct PreflightJob {
     /// The author's name for it.
     pub policy_name: String,
     /// SHA-256 of its archive; `None` for a server.
-    pub policy_sha256: Option<String>,
+    pub policy_sha256: Option<Sha256Digest>,
 }
 
 impl PreflightJob {

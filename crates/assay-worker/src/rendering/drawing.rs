@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult, JobId, Record, SeedSource};
+use assay_model::{Artifact, EpisodeResult, JobId, Record, SeedSource, Sha256Digest};
 use assay_report::attest::{Envelope, Evidence, RenderingStatement};
 use assay_scenario::Scenario;
 
@@ -36,7 +36,7 @@ pub struct DrawJob<'a> {
     /// The source from which its worlds are drawn again.
     pub seeds: SeedSource,
     /// SHA-256 of the job's signed statement.
-    pub statement_sha256: &'a str,
+    pub statement_sha256: Sha256Digest,
     /// Most bytes of an episode's evidence ([`crate::episode_share`]); over it images are left out.
     pub max_episode_bytes: u64,
 }
@@ -120,7 +120,7 @@ pub(crate) fn draw(
     if !drawn.files.is_empty() {
         let about = (job.job_id, result.episode);
         let statement =
-            sign(tools, about, &drawn.files, (&recording.sha256, job.statement_sha256), folder, statement_of(part));
+            sign(tools, about, &drawn.files, (recording.sha256, job.statement_sha256), folder, statement_of(part));
         drawn.files.push(statement?);
     }
     let inside = evidence::folder_of(result.episode);
@@ -133,12 +133,11 @@ fn sign(
     tools: DrawTools<'_>,
     about: (JobId, u32),
     drawn: &[Artifact],
-    from: (&str, &str),
+    from: (Sha256Digest, Sha256Digest),
     folder: &Path,
     name: &str,
 ) -> Result<Artifact, SignError> {
-    let evidence: Vec<_> =
-        drawn.iter().map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
+    let evidence: Vec<_> = drawn.iter().map(|file| Evidence::new(&file.name, file.sha256)).collect();
     let statement = RenderingStatement::of(about, &evidence, from, env!("CARGO_PKG_VERSION"));
     let envelope = Envelope::sign(&statement.to_bytes()?, &tools.keyring.current()?)?;
     let mut text = serde_json::to_vec_pretty(&envelope).map_err(SignError::Json)?;

@@ -1,17 +1,16 @@
 //! The last step of a job: the verdict.
 
-use assay_model::{Verdict, conclude};
+use assay_model::{Sha256Digest, Verdict, conclude};
 use assay_report::attest::Evidence;
 use assay_report::json;
 use assay_store::{ConclusionClaim, JobOutcome, JobState, RenderCounts, SignedDocuments, StoreError};
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
 use super::claims::Held;
 use super::intervals::LEASE;
 use super::shared::WorkerShared;
 use crate::episode::session_error::platform;
-use crate::signing::statement::{STATEMENT_FILE, hex, state};
+use crate::signing::statement::{STATEMENT_FILE, state};
 use crate::{Cancel, SessionError};
 
 /// The report's name in the statement, the same as in the command line's folder.
@@ -123,9 +122,8 @@ impl WorkerShared {
         let text = json::render(&report)?.into_bytes();
         // Files were hashed when they were copied; no other process could write there since.
         let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
-        let mut evidence: Vec<_> =
-            files.map(|file| Evidence { name: file.name.clone(), sha256: file.sha256.clone() }).collect();
-        evidence.push(Evidence { name: REPORT_FILE.to_owned(), sha256: hex(&Sha256::digest(&text)) });
+        let mut evidence: Vec<_> = files.map(|file| Evidence::new(&file.name, file.sha256)).collect();
+        evidence.push(Evidence::new(REPORT_FILE, Sha256Digest::of(&text)));
         let statement = state(&report, evidence, timestep_s, &self.options.keyring);
         let statement = statement.map_err(|error| ReportSigningError::Statement(platform(&error)))?;
         Ok(SignedDocuments { report: text, statement })

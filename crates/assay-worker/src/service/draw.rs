@@ -6,9 +6,8 @@ use std::path::Path;
 use std::thread;
 
 use assay_model::lane::files;
-use assay_model::{Artifact, JobId};
+use assay_model::{Artifact, JobId, Sha256Digest};
 use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
-use sha2::{Digest, Sha256};
 
 use super::claims::Held;
 use super::intervals::{LEASE, POLL};
@@ -18,7 +17,6 @@ use crate::episode::evidence;
 use crate::episode::session_error::platform;
 use crate::rendering::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
 use crate::rendering::video::Urgency;
-use crate::signing::statement::hex;
 use crate::{Cancel, SessionError, episode_share};
 
 /// The reason why nothing was rendered.
@@ -123,7 +121,7 @@ impl WorkerShared {
             job_id: job,
             scenario: &scenario,
             seeds,
-            statement_sha256: &hex(&Sha256::digest(&statement)),
+            statement_sha256: Sha256Digest::of(&statement),
             max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
         };
         let options = &self.options;
@@ -142,7 +140,7 @@ impl WorkerShared {
     fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
         let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
         let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".to_owned()))?;
-        let copied = self.wait(self.options.blobs.copy_to(job, &recording.sha256, &folder.join(files::TRACE)));
+        let copied = self.wait(self.options.blobs.copy_to(job, recording.sha256, &folder.join(files::TRACE)));
         copied.map_err(|error| match error {
             BlobError::Missing => Undrawn::Failed("the recording is gone".to_owned()),
             // Another try would read the same bytes.
@@ -156,7 +154,7 @@ impl WorkerShared {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
             for file in &drawn.files {
-                self.wait(blobs.put(job, &file.sha256, &desk.join(&file.name))).map_err(|e| ours(&e))?;
+                self.wait(blobs.put(job, file.sha256, &desk.join(&file.name))).map_err(|e| ours(&e))?;
             }
             if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(|e| ours(&e)) }
         };
@@ -169,9 +167,10 @@ impl WorkerShared {
         // The job is erased, its evidence is gone, or another renderer has the episode: files without a record are
         // removed.
         let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
-        let is_known = |sha256: &str| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
-        for file in drawn.files.iter().filter(|file| !is_known(&file.sha256)) {
-            self.wait(blobs.remove(job, &file.sha256)).map_err(|e| ours(&e))?;
+        let is_known =
+            |sha256: Sha256Digest| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
+        for file in drawn.files.iter().filter(|file| !is_known(file.sha256)) {
+            self.wait(blobs.remove(job, file.sha256)).map_err(|e| ours(&e))?;
         }
         Ok(())
     }

@@ -23,8 +23,8 @@ impl WorkerShared {
             }
         };
         let kept = recorded.iter().flat_map(|episode| &episode.evidence);
-        let kept = kept.chain(drawn.iter().flat_map(|drawn| &drawn.files)).map(|file| file.sha256.as_str()).collect();
-        if let Err(error) = self.wait(self.options.blobs.retain(header.job_id, &kept)) {
+        let kept = kept.chain(drawn.iter().flat_map(|drawn| &drawn.files)).map(|file| file.sha256).collect();
+        if let Err(error) = self.wait(self.options.blobs.retain(header.job_id, kept)) {
             tracing::warn!(job.id = %header.job_id, %error, "evidence that does not count stays");
         }
     }

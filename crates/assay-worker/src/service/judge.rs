@@ -64,11 +64,11 @@ impl WorkerShared {
         let recording =
             episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)).ok_or(BlobError::Missing)?;
         let trace = work.path().join(files::TRACE);
-        self.wait(blobs.copy_to(job, &recording.sha256, &trace))?;
+        self.wait(blobs.copy_to(job, recording.sha256, &trace))?;
         let (judgement, frames) = judging.judge(episode, &trace, work.path(), cancel);
         for frame in &frames {
             let name = Path::new(&frame.name).file_name().unwrap_or_default();
-            self.wait(blobs.put(job, &frame.sha256, &work.path().join(name)))?;
+            self.wait(blobs.put(job, frame.sha256, &work.path().join(name)))?;
         }
         self.wait(blobs.settle(job))?;
         Ok((judgement, frames))

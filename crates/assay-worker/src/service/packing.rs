@@ -1,7 +1,7 @@
 //! Compresses kept evidence when no verdict is waiting: each episode's once it is recorded, except the last one's,
 //! which is packed after the verdict.
 
-use assay_model::{EpisodeResult, JobId};
+use assay_model::{EpisodeResult, JobId, Sha256Digest};
 
 use super::shared::WorkerShared;
 use crate::SessionError;
@@ -12,14 +12,14 @@ impl WorkerShared {
     pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
         let (blobs, health) = (self.options.blobs.clone(), self.options.health.clone());
         let files = results.into_iter().flat_map(|result| &result.evidence);
-        let hashes: Vec<String> = files.map(|file| file.sha256.clone()).collect();
+        let hashes: Vec<Sha256Digest> = files.map(|file| file.sha256).collect();
         self.options.runtime.spawn(async move {
             for sha256 in hashes {
-                match blobs.pack(job, &sha256).await.map_err(|error| platform(&error)) {
+                match blobs.pack(job, sha256).await.map_err(|error| platform(&error)) {
                     Ok(_) => {}
                     Err(SessionError::Outage(why)) => health.files_failed(&why),
                     Err(error) => {
-                        tracing::warn!(job.id = %job, sha256, %error, "evidence stays as large as it is");
+                        tracing::warn!(job.id = %job, %sha256, %error, "evidence stays as large as it is");
                     }
                 }
             }

@@ -98,7 +98,7 @@ impl SessionEvents for ShardRecorder<'_> {
             return Ok(());
         }
         let path = self.folder.join(evidence::folder_of(episode)).join(&file.name);
-        self.kept(episode, self.shared.options.blobs.put(self.fence.job_id, &file.sha256, &path))
+        self.kept(episode, self.shared.options.blobs.put(self.fence.job_id, file.sha256, &path))
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), String> {

@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use assay_model::JobReport;
+use assay_model::{JobReport, Sha256Digest, Sha256Writer};
 use assay_report::attest::{Envelope, Evidence, KeyError, Statement, StatementError};
-use sha2::{Digest, Sha256};
 
 use crate::{Keyring, KeyringError};
 
@@ -93,18 +92,18 @@ fn collect(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Evidence>)
         if kind.is_dir() {
             collect(&entry.path(), &format!("{name}/"), depth + 1, found)?;
         } else if kind.is_file() {
-            found.push(Evidence { name, sha256: sha256_of(&entry.path())? });
+            found.push(Evidence::new(&name, sha256_of(&entry.path())?));
         }
     }
     Ok(())
 }
 
-/// Returns the SHA-256 of a file, hexadecimal.
+/// Returns the SHA-256 of a file.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn sha256_of(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 64 * 1024]);
+pub fn sha256_of(path: &Path) -> io::Result<Sha256Digest> {
+    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256Writer::default(), vec![0; 64 * 1024]);
     loop {
         let count = file.read(&mut buffer)?;
         if count == 0 {
@@ -112,9 +111,5 @@ pub fn sha256_of(path: &Path) -> io::Result<String> {
         }
         hash.update(&buffer[..count]);
     }
-    Ok(hex(&hash.finalize()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(hash.finish())
 }

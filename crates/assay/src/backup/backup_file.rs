@@ -1,5 +1,6 @@
 //! A file of a backup.
 
+use assay_model::{Sha256Digest, digest_or_none};
 use serde::{Deserialize, Serialize};
 
 /// A file of a backup.
@@ -9,8 +10,31 @@ pub(crate) struct BackupFile {
     pub(crate) path: String,
     /// Its length in bytes.
     pub(crate) size_bytes: u64,
-    /// SHA-256 of its bytes, hexadecimal.
-    pub(crate) sha256: String,
+    /// SHA-256 of its bytes. `None` where a stranger's list has another text: no file is the one that was backed up.
+    #[serde(deserialize_with = "digest_or_none")]
+    pub(crate) sha256: Option<Sha256Digest>,
     /// Its permissions, octal.
     pub(crate) mode: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use assay_model::Sha256Digest;
+    use serde_json::json;
+
+    use super::BackupFile;
+
+    #[test]
+    fn a_text_that_is_no_digest_is_that_of_no_file() {
+        let entry = |sha256: &str| json!({ "path": "assay.db", "size_bytes": 1, "sha256": sha256, "mode": "600" });
+        let read = |sha256: &str| serde_json::from_value::<BackupFile>(entry(sha256)).unwrap();
+        let good = "ab".repeat(32);
+        assert_eq!(read(&good).sha256, Some(Sha256Digest::new([0xab; 32])));
+        assert_eq!(serde_json::to_value(read(&good)).unwrap(), entry(&good));
+        for text in ["", "ab", &"AB".repeat(32)] {
+            assert_eq!(read(text).sha256, None, "{text:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
+use assay_model::Sha256Digest;
 use assay_store::{Blobs, RecordsCopy, SqliteRecords};
 use assay_worker::Cancel;
 use indicatif::ProgressBar;
@@ -83,11 +84,16 @@ fn problem(folder: &Path, entry: &BackupFile) -> Option<String> {
         Ok((size, _)) if size != entry.size_bytes => {
             Some(format!("{path} has {size} bytes, {} were backed up", entry.size_bytes))
         }
-        Ok((_, sha256)) if sha256 != entry.sha256 => {
-            Some(format!("{path} was changed: its SHA-256 is {sha256}, not {}", entry.sha256))
+        Ok((_, sha256)) if Some(sha256) != entry.sha256 => {
+            Some(format!("{path} was changed: its SHA-256 is {sha256}, not {}", listed(entry)))
         }
         Ok(_) => None,
     }
+}
+
+/// The hash that the backup's list has for a file.
+fn listed(entry: &BackupFile) -> String {
+    entry.sha256.map_or_else(|| "a SHA-256 that is none".to_owned(), |sha256| sha256.to_string())
 }
 
 /// Opens a copy of the records, brought to this version's schema, and looks whether what they name is there.
@@ -135,11 +141,12 @@ fn misplaced(
     let packed = matches!(named, Named::Artifact(..)) && places.first() != Some(&entry.path);
     let found = if packed {
         match Blobs::unpack_file(&folder.join(&entry.path)) {
-            Ok(content) => files::hash_of(&content),
+            Ok(content) => Some(Sha256Digest::of(content)),
             Err(error) => return Some(format!("{} can't be unpacked: {error}", entry.path)),
         }
     } else {
-        entry.sha256.clone()
+        entry.sha256
     };
-    (found != expected).then(|| format!("{} holds {found}, the records name {expected}", entry.path))
+    let holds = found.map_or_else(|| listed(entry), |found| found.to_string());
+    (found != Some(expected)).then(|| format!("{} holds {holds}, the records name {expected}", entry.path))
 }

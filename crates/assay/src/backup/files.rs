@@ -5,8 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use assay_model::to_hex;
-use sha2::{Digest, Sha256};
+use assay_model::{Sha256Digest, Sha256Writer};
 
 use super::backup_file::BackupFile;
 
@@ -27,11 +26,11 @@ pub(super) fn copy(from: &Path, to: &Path, path: &str) -> io::Result<Option<Back
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to.join(path))?;
     let (size_bytes, sha256) = pass(source, |piece| file.write_all(piece))?;
     file.set_permissions(Permissions::from_mode(mode))?;
-    Ok(Some(BackupFile { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") }))
+    Ok(Some(BackupFile { path: path.to_owned(), size_bytes, sha256: Some(sha256), mode: format!("{mode:o}") }))
 }
 
 /// Length and SHA-256 of a file.
-pub(super) fn hash(path: &Path) -> io::Result<(u64, String)> {
+pub(super) fn hash(path: &Path) -> io::Result<(u64, Sha256Digest)> {
     pass(open(path)?, |_| Ok(()))
 }
 
@@ -42,16 +41,11 @@ pub(super) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(io::Error::other("too long")) } else { Ok(bytes) }
 }
 
-/// SHA-256 of some bytes, hexadecimal.
-pub(super) fn hash_of(bytes: &[u8]) -> String {
-    to_hex(&Sha256::digest(bytes))
-}
-
 /// The entry of a file that is in its place.
 pub(super) fn entry(folder: &Path, path: &str) -> io::Result<BackupFile> {
     let (size_bytes, sha256) = hash(&folder.join(path))?;
     let mode = folder.join(path).metadata()?.permissions().mode() & PERMISSIONS;
-    Ok(BackupFile { path: path.to_owned(), size_bytes, sha256, mode: format!("{mode:o}") })
+    Ok(BackupFile { path: path.to_owned(), size_bytes, sha256: Some(sha256), mode: format!("{mode:o}") })
 }
 
 /// The permissions that an entry has; those of a secret where it does not say.
@@ -108,12 +102,12 @@ fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
-fn pass(mut file: File, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<(u64, String)> {
-    let (mut hash, mut length, mut buffer) = (Sha256::new(), 0, vec![0; PIECE]);
+fn pass(mut file: File, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<(u64, Sha256Digest)> {
+    let (mut hash, mut length, mut buffer) = (Sha256Writer::default(), 0, vec![0; PIECE]);
     loop {
         let count = file.read(&mut buffer)?;
         if count == 0 {
-            return Ok((length, to_hex(&hash.finalize())));
+            return Ok((length, hash.finish()));
         }
         hash.update(&buffer[..count]);
         write(&buffer[..count])?;

@@ -18,21 +18,20 @@ pub(super) enum Named {
     /// A scenario's version, by its digest: its folder has more files.
     Scenario(Sha256Digest),
     /// A job's artifact, by its hash.
-    Artifact(JobId, String),
+    Artifact(JobId, Sha256Digest),
 }
 
-/// Whether a path is that of an archive, named by its SHA-256: what else a record named would be read, and removed with
-/// its job.
-fn is_archive(path: &str) -> bool {
-    let digest = path.strip_prefix(POLICIES).and_then(|rest| rest.strip_prefix('/')?.strip_suffix(".zip"));
-    digest.is_some_and(|digest| digest.parse::<Sha256Digest>().is_ok())
+/// Returns the SHA-256 by which the path of an archive names it. `None` for any other path: what else a record named would
+/// be read, and removed with its job.
+fn archive(path: &str) -> Option<Sha256Digest> {
+    path.strip_prefix(POLICIES)?.strip_prefix('/')?.strip_suffix(".zip")?.parse().ok()
 }
 
 impl Named {
     /// All files that the records name.
     pub(super) fn all(records: &RecordsCopy) -> Result<BTreeSet<Self>, StoreError> {
         let policies = records.policy_paths()?;
-        if let Some(path) = policies.iter().find(|path| !is_archive(path)) {
+        if let Some(path) = policies.iter().find(|path| archive(path).is_none()) {
             let what = std::io::Error::other(format!("{path:?} is no archive of a data folder"));
             return Err(StoreError::Corrupt { row: "a job".into(), column: "policy_path", source: Arc::new(what) });
         }
@@ -50,16 +49,16 @@ impl Named {
             Self::Call(job) => vec![format!("{SERVERS}/{job}.json")],
             Self::Scenario(digest) => vec![format!("{SCENARIOS}/{digest}/scenario.toml")],
             Self::Artifact(job, sha256) => {
-                Blobs::relative_paths(*job, sha256).map(|place| format!("{BLOBS}/{place}")).to_vec()
+                Blobs::relative_paths(*job, *sha256).map(|place| format!("{BLOBS}/{place}")).to_vec()
             }
         }
     }
 
     /// The SHA-256 that its name says, of its content when nothing is packed.
-    pub(super) fn sha256(&self) -> Option<&str> {
+    pub(super) fn sha256(&self) -> Option<Sha256Digest> {
         match self {
-            Self::Policy(path) => path.rsplit('/').next()?.strip_suffix(".zip"),
-            Self::Artifact(_, sha256) => Some(sha256),
+            Self::Policy(path) => archive(path),
+            Self::Artifact(_, sha256) => Some(*sha256),
             Self::Call(_) | Self::Scenario(_) => None,
         }
     }
@@ -67,12 +66,12 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
-    use super::is_archive;
+    use super::{Sha256Digest, archive};
 
     #[test]
     fn archives_lie_in_their_folder() {
-        let digest = "ab".repeat(32);
-        assert!(is_archive(&format!("policies/{digest}.zip")));
+        let digest = Sha256Digest::new([0xab; 32]);
+        assert_eq!(archive(&format!("policies/{digest}.zip")), Some(digest));
         let outside = [
             "../victim.txt".to_owned(),
             "/etc/passwd".to_owned(),
@@ -82,7 +81,7 @@ mod tests {
             "policies/.zip".to_owned(),
         ];
         for path in outside {
-            assert!(!is_archive(&path), "{path}");
+            assert_eq!(archive(&path), None, "{path}");
         }
     }
 }

@@ -81,7 +81,7 @@ impl Replayable {
         let trace = self.episode.evidence.iter().find(|file| file.name.ends_with(TRACE));
         let trace = trace.ok_or_else(|| anyhow!("there is none"))?;
         let [plain, packed] =
-            Blobs::relative_paths(self.job.header.job_id, &trace.sha256).map(|place| blobs.join(place));
+            Blobs::relative_paths(self.job.header.job_id, trace.sha256).map(|place| blobs.join(place));
         if packed.is_file() {
             return Ok(fs::write(to, Blobs::unpack_file(&packed)?)?);
         }

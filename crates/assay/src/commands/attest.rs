@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use assay_api::OsEntropy;
-use assay_model::{Clock, SystemClock};
+use assay_model::{Clock, Sha256Digest, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::{self, AttestError, KnownKey, PublishedKeys, VerifiedStatement};
 use assay_report::json;
@@ -124,7 +124,7 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     };
     let mut text = signer(&checked.key);
     match &arguments.policy {
-        Some(path) => match attest::check_policy(&checked.statement, &policy_hash(path)?) {
+        Some(path) => match attest::check_policy(&checked.statement, policy_hash(path)?) {
             Ok(()) => line(&mut text, "policy", "the archive that was measured"),
             Err(error) => return refuse("policy", &error),
         },
@@ -139,7 +139,7 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
     line(&mut text, "evidence", &found.words());
     let job = sha256_of(&arguments.file).usage()?;
     let listed = &checked.statement.predicate.evidence;
-    let beside = match drawn::beside(listed, (&job, &known, arguments.keyid.as_deref()), &folder).usage()? {
+    let beside = match drawn::beside(listed, (job, &known, arguments.keyid.as_deref()), &folder).usage()? {
         BesideCheck::Valid(beside) => beside,
         BesideCheck::Invalid(why) => return refuse("drawing", &why),
     };
@@ -188,7 +188,7 @@ fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
 }
 
 /// Returns the identity of a policy: the hash of an archive's bytes, or of the listing of a folder or file.
-fn policy_hash(path: &Path) -> Result<String, Failure> {
+fn policy_hash(path: &Path) -> Result<Sha256Digest, Failure> {
     let script = path.extension().is_some_and(|extension| extension == "py");
     if path.is_file() && !script {
         return sha256_of(path).with_context(|| format!("can't read {}", path.display())).usage();

@@ -99,8 +99,8 @@ fn installation_checks() -> Vec<HostCheck> {
     match Engine::start(&installation, EngineOptions::new(1)) {
         Ok(engine) => {
             let fingerprint = engine.fingerprint();
-            let hash = fingerprint.libmujoco_sha256.get(..16).unwrap_or_default();
-            checks.push(passed("MuJoCo", format!("{} (sha256 {hash}...)", fingerprint.mujoco)));
+            let hash = fingerprint.libmujoco_sha256;
+            checks.push(passed("MuJoCo", format!("{} (sha256 {hash:.16}...)", fingerprint.mujoco)));
             checks.push(passed("scenarios", format!("{} built in", engine.library().scenarios().len())));
             checks.push(match assay_worker::check_rendering(&engine) {
                 Ok(()) => {

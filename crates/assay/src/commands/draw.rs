@@ -57,7 +57,7 @@ impl Folder<'_> {
             job_id: self.report.job_id,
             scenario: self.scenario,
             seeds: self.seeds.clone(),
-            statement_sha256: &statement,
+            statement_sha256: statement,
             max_episode_bytes: episode_share(self.max_job_bytes, self.report.num_episodes),
         };
         let tools = DrawTools { engine, keyring };

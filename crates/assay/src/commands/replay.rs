@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeasonSecret, SeedSource};
+use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeasonSecret, SeedSource, Sha256Digest};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
@@ -64,12 +64,12 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let scenario = scenario(&engine, &report, folder).usage()?;
     let work = engine.scratch("replay").ours()?;
     let unpacked = work.path().join("policy");
-    let sha256 = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
+    let taken = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
         let ours = error.is_ours();
         let error = anyhow!(error).context(format!("the policy {}", policy.display()));
         if ours { Failure::Ours(error) } else { Failure::Usage(error) }
     })?;
-    same_policy(&report, &policy, &sha256.sha256).usage()?;
+    same_policy(&report, &policy, taken.sha256).usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
         policy: PolicySource::Folder(unpacked),
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let found = ReplayReport {
         same: outcome.comparison.difference.is_none(),
         episode: recorded.episode,
-        recorded_trace_hash: recorded.trace_hash.clone(),
+        recorded_trace_hash: recorded.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
         comparison: outcome.comparison,
@@ -145,8 +145,8 @@ fn policy(arguments: &ReplayArgs, folder: &Path) -> anyhow::Result<PathBuf> {
         .ok_or_else(|| anyhow!("--policy: there is no {} beside the report; say where it is", POLICIES.join(", ")))
 }
 
-fn same_policy(report: &JobReport, path: &Path, found: &str) -> anyhow::Result<()> {
-    match &report.policy_sha256 {
+fn same_policy(report: &JobReport, path: &Path, found: Sha256Digest) -> anyhow::Result<()> {
+    match report.policy_sha256 {
         None => Err(anyhow!("the report is of a policy server, which can't be run again")),
         Some(expected) if expected != found => Err(anyhow!(
             "{} is not the policy of the report: its SHA-256 is {found}, the report says {expected} (a folder and an \

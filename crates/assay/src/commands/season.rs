@@ -150,7 +150,7 @@ async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<Cod
             season.state.as_str().to_owned(),
             season.opened_at.strftime("%Y-%m-%d").to_string(),
             records.unfinished_season_jobs(&season.scenario, season.number).await.ours()?.to_string(),
-            season.commitment.chars().take(COMMITMENT_SHOWN).collect(),
+            format!("{:.COMMITMENT_SHOWN$}", season.commitment),
         ]);
     }
     let header = ["scenario", "season", "state", "opened", "waiting", "commitment"];

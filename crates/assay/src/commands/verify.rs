@@ -188,7 +188,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
 /// everything else holds.
 fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report: &JobReport, out: &Path) {
     let (PolicySource::Folder(unpacked), Some(sha256), false) =
-        (policy, &report.policy_sha256, arguments.no_keep_policy)
+        (policy, report.policy_sha256, arguments.no_keep_policy)
     else {
         return;
     };
@@ -264,7 +264,7 @@ fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, policy: &Reso
         scenario_version: scenario.version.clone(),
         scenario_digest: scenario.digest,
         policy_name: policy.name.clone(),
-        policy_sha256: policy.sha256.clone(),
+        policy_sha256: policy.sha256,
         policy_identity: policy.identity,
         replan_steps: policy.replan_steps,
         seed,

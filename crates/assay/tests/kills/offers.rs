@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use assay_model::JobReport;
+use assay_model::{JobReport, Sha256Digest};
 use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
-use sha2::{Digest, Sha256};
 
 use crate::dice::Dice;
 use crate::{EPISODES, SCENARIO, SEEDS};
@@ -55,9 +54,9 @@ class Policy(Honest):
 pub(crate) struct Policy {
     pub(crate) name: &'static str,
     pub(crate) zip: Vec<u8>,
-    pub(crate) sha256: String,
+    pub(crate) sha256: Sha256Digest,
     /// Trace hashes of an undisturbed run with each seed; none if it does not do the same every time.
-    pub(crate) hashes: Vec<Vec<String>>,
+    pub(crate) hashes: Vec<Vec<Option<Sha256Digest>>>,
 }
 
 /// The policies that are offered.
@@ -78,7 +77,7 @@ impl Policies {
         ];
         let policy = |(name, zip): (&'static str, Vec<u8>)| {
             let path = assay.write(&format!("{name}.zip"), &zip);
-            let sha256 = Sha256::digest(&zip).iter().map(|byte| format!("{byte:02x}")).collect();
+            let sha256 = Sha256Digest::of(&zip);
             let run = |seed: u64| {
                 let (seed, episodes) = (seed.to_string(), EPISODES.to_string());
                 let path = path.to_str().unwrap();
@@ -94,13 +93,13 @@ impl Policies {
 
     /// Returns the policy of a job.
     pub(crate) fn of(&self, job: &JobReport) -> &Policy {
-        self.0.iter().find(|policy| Some(&policy.sha256) == job.policy_sha256.as_ref()).unwrap()
+        self.0.iter().find(|policy| Some(policy.sha256) == job.policy_sha256).unwrap()
     }
 }
 
 /// Returns the trace hashes of a job's episodes.
-pub(crate) fn hashes(report: &JobReport) -> Vec<String> {
-    report.episode_details.iter().map(|episode| episode.trace_hash.clone().unwrap_or_default()).collect()
+pub(crate) fn hashes(report: &JobReport) -> Vec<Option<Sha256Digest>> {
+    report.episode_details.iter().map(|episode| episode.trace_hash).collect()
 }
 
 /// What was offered and asked for.

@@ -61,7 +61,7 @@ fn a_policy_that_is_not_deterministic_is_found_and_named() {
     let answer = client.post_json(&format!("/verify/{steady}/replay"), &json!({ "episode": 1 }));
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!((&answer.body["same"], &answer.body["difference"]), (&json!(true), &Value::Null));
-    let recorded = client.job(&steady).episode_details[1].trace_hash.clone();
+    let recorded = client.job(&steady).episode_details[1].trace_hash;
     assert_eq!(answer.body["replayed_trace_hash"], json!(recorded));
 
     let dice: &[u8] = b"import os\n\ndef policy(observation):\n    return [os.urandom(1)[0] / 128 - 1]\n";

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use assay_model::{Clock, Generator, Grid, ScenarioId, SeasonSecret, SystemClock};
+use assay_model::{Clock, Generator, Grid, ScenarioId, SeasonSecret, Sha256Digest, SystemClock};
 use assay_scenario::{Scenario, draw};
 use assay_store::{JobRecords, SeasonRecords, SqliteRecords};
 use assay_testkit::{Assay, Client, Server, archive, example, home, now_s, wait_for, zip_folder};
 use jiff::Timestamp;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
@@ -115,7 +114,7 @@ impl Hidden {
         for id in submissions {
             let results = runtime.block_on(records.episodes(id.parse().unwrap(), 0, EPISODES)).unwrap();
             assert_eq!(results.len(), EPISODES as usize);
-            texts.extend(results.into_iter().filter_map(|result| result.trace_hash));
+            texts.extend(results.into_iter().filter_map(|result| Some(result.trace_hash?.to_string())));
         }
         Self { secret, texts }
     }
@@ -283,7 +282,7 @@ fn a_season_from_the_first_submission_to_its_evidence() {
 /// Evidence, statement and replay of a submission whose season is closed.
 fn released(client: &Client, id: &str, commitment: &Value, secret: &SeasonSecret) {
     let statement = client.get(&format!("/submissions/{id}/attestation")).text;
-    let sha256: String = Sha256::digest(&statement).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = Sha256Digest::of(&statement);
     assert_eq!(commitment["statement_sha256"], json!(sha256));
     let report = client.get(&format!("/submissions/{id}/report.json"));
     assert_eq!((report.status, &report.body["mode"]), (200, &json!("arena")));

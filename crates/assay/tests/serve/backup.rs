@@ -11,7 +11,6 @@ use assay_model::{JobReport, JobStatus, Verdict};
 use assay_testkit::{Assay, Client, archive, example, home, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sha2::Digest;
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
@@ -240,7 +239,7 @@ fn a_forged_backup_names_no_file_outside() {
     let mut manifest: Value = serde_json::from_slice(&fs::read(&list).unwrap()).unwrap();
     let content = fs::read(&file).unwrap();
     for entry in manifest["files"].as_array_mut().unwrap().iter_mut().filter(|entry| entry["path"] == "assay.db") {
-        entry["sha256"] = json!(assay_model::to_hex(&sha2::Sha256::digest(&content)));
+        entry["sha256"] = json!(assay_model::Sha256Digest::of(&content));
         entry["size_bytes"] = json!(content.len());
     }
     fs::write(&list, manifest.to_string()).unwrap();

@@ -101,7 +101,7 @@ fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
     let own = client.verify(&reference, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
     let hashes = |id: &str| {
         let job = client.ended_job(id, JOB_LIMIT);
-        job.episode_details.iter().map(|episode| episode.trace_hash.clone()).collect::<Vec<_>>()
+        job.episode_details.iter().map(|episode| episode.trace_hash).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&pinned), hashes(&own), "the same world under another name");
 

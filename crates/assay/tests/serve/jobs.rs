@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Verdict};
+use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Sha256Digest, Verdict};
 use assay_testkit::{archive, example, wait_for, zip_folder};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use sha2::{Digest, Sha256};
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, drawn_job, serve};
 
@@ -93,7 +92,7 @@ fn a_certification_ends_at_its_first_failure() {
     assert_eq!(job.verdict, Some(Verdict::Inconclusive));
     assert_eq!(comparable(&job), comparable(&local));
     let mut listed: Vec<_> =
-        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.clone()).collect();
+        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.to_string()).collect();
     listed.sort();
     listed.dedup();
     wait_for("the end of evidence that does not count", JOB_LIMIT, || {
@@ -122,11 +121,11 @@ fn the_evidence_of_a_job_is_kept() {
     {
         let name = format!("episodes/{name}");
         let file = job.episode_details.iter().flat_map(|e| &e.evidence).find(|file| file.name == name);
-        let lies = |sha256: &str| {
+        let lies = |sha256: Sha256Digest| {
             let folder = assay.path("data/blobs/jobs").join(&id);
-            [sha256.to_owned(), format!("{sha256}.pack")].iter().any(|name| folder.join(name).is_file())
+            [sha256.to_string(), format!("{sha256}.pack")].iter().any(|name| folder.join(name).is_file())
         };
-        assert_eq!(file.is_some_and(|file| lies(&file.sha256)), kept, "{name}");
+        assert_eq!(file.is_some_and(|file| lies(file.sha256)), kept, "{name}");
     }
 }
 
@@ -215,11 +214,11 @@ fn evidence_can_be_downloaded() {
     assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
     for file in &episode.evidence {
         let bytes = client.download(file.url.as_ref().unwrap());
-        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+        let sha256 = Sha256Digest::of(&bytes);
+        assert_eq!((sha256, bytes.len() as u64), (file.sha256, file.size_bytes), "{}", file.name);
     }
     let report = client.get(&format!("/verify/{id}/report.json")).text;
-    let sha256: String = Sha256::digest(&report).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = Sha256Digest::of(&report).to_string();
     let statement = client.get(&format!("/verify/{id}/attestation")).body;
     let payload = BASE64_STANDARD.decode(statement["payload"].as_str().unwrap()).unwrap();
     assert!(String::from_utf8(payload).unwrap().contains(&sha256), "signed is what is told, byte for byte");

@@ -3,10 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use assay_model::JobStatus;
+use assay_model::{JobStatus, Sha256Digest};
 use assay_testkit::{example, home, wait_for, zip_folder};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::{JOB_LIMIT, assay, serve};
 
@@ -35,8 +34,8 @@ fn an_episode_takes_little_and_is_given_back_whole() {
     for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
         let url = file.url.as_ref().unwrap();
         let content = client.download(url);
-        let sha256: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((&sha256, content.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+        let sha256 = Sha256Digest::of(&content);
+        assert_eq!((sha256, content.len() as u64), (file.sha256, file.size_bytes), "{}", file.name);
         assert_eq!(client.download_range(url, 100, 219), content[100..220], "{}", file.name);
         assay.write(&format!("out/{}", file.name), content);
     }
@@ -49,7 +48,7 @@ fn an_episode_takes_little_and_is_given_back_whole() {
     let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
     python.arg(home().join("docs/replay.py")).arg(assay.path("out/episodes/001")).env_remove("GLIBC_TUNABLES");
     let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
-    let hash = job.episode_details[1].trace_hash.as_ref().unwrap();
+    let hash = job.episode_details[1].trace_hash.unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("the same to the bit, trace hash {hash}"));
     let replay = client.post(&format!("/verify/{id}/replay"));
     assert_eq!((replay.status, &replay.body["same"]), (200, &json!(true)), "{}", replay.text);

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStage, JobStatus, Verdict};
+use assay_model::{Artifact, JobReport, JobStage, JobStatus, Sha256Digest, Verdict};
 use assay_testkit::{Assay, Client, Jailed, archive, wait_for};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serve};
 
@@ -44,15 +43,11 @@ fn blobs(assay: &Assay, id: &str) -> PathBuf {
     assay.path("data/blobs/jobs").join(id)
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// What lies in the data folder is what the job speaks of.
 #[track_caller]
 fn nothing_else_is_kept(assay: &Assay, job: &JobReport) {
     let mut listed: Vec<_> =
-        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.clone()).collect();
+        job.episode_details.iter().flat_map(|episode| &episode.evidence).map(|file| file.sha256.to_string()).collect();
     listed.sort();
     listed.dedup();
     let kept = fs::read_dir(blobs(assay, &job.job_id.to_string())).unwrap();
@@ -91,12 +86,12 @@ fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
         let statement: Value = serde_json::from_slice(&payload).unwrap();
         let about = &statement["predicate"];
         assert_eq!((&about["jobId"], &about["episode"]), (&json!(id), &json!(episode.episode)));
-        assert_eq!(about["statement"]["digest"]["sha256"], json!(sha256(signed[1].as_bytes())));
+        assert_eq!(about["statement"]["digest"]["sha256"], json!(Sha256Digest::of(&signed[1])));
         assert_eq!(about["recording"]["sha256"], json!(file("trace.parquet").sha256));
         let video = statement["subject"].as_array().unwrap().iter().find(|file| file["name"] == "video.mp4").unwrap();
         assert_eq!(video["digest"]["sha256"], json!(file("video.mp4").sha256));
         let bytes = client.download(episode.video_url.as_ref().unwrap());
-        assert_eq!(sha256(&bytes), file("video.mp4").sha256);
+        assert_eq!(Sha256Digest::of(&bytes), file("video.mp4").sha256);
     }
     nothing_else_is_kept(&assay, &after);
     // The list tells the same, and the page shows them.
@@ -147,14 +142,14 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     let before = judged(&client, &id);
     let traces: Vec<_> = before.episode_details.iter().flat_map(|episode| &episode.evidence).collect();
     let traces: Vec<_> = traces.into_iter().filter(|file| file.name.ends_with("trace.parquet")).collect();
-    let place = |sha256: &str| blobs(&assay, &id).join(sha256).with_extension("pack");
+    let plain = |file: &Artifact| blobs(&assay, &id).join(file.sha256.to_string());
+    let place = |file: &Artifact| plain(file).with_extension("pack");
     wait_for("packed recordings", JOB_LIMIT, || {
-        let packed = |sha256: &str| place(sha256).exists() && !blobs(&assay, &id).join(sha256).exists();
-        traces.iter().all(|file| packed(&file.sha256)).then_some(())
+        traces.iter().all(|file| place(file).exists() && !plain(file).exists()).then_some(())
     });
-    let good: Vec<_> = traces.iter().map(|file| fs::read(place(&file.sha256)).unwrap()).collect();
+    let good: Vec<_> = traces.iter().map(|file| fs::read(place(file)).unwrap()).collect();
     for file in &traces {
-        fs::write(place(&file.sha256), b"no recording").unwrap();
+        fs::write(place(file), b"no recording").unwrap();
     }
     // A renderer that has the recording already is killed: that is a failure too.
     let job = wait_for("that it is given up", VIDEO_LIMIT, || {
@@ -170,7 +165,7 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     assert!(tries <= 2 * 2 * 4, "{tries} tries");
 
     for (file, good) in traces.iter().zip(good) {
-        fs::write(place(&file.sha256), good).unwrap();
+        fs::write(place(file), good).unwrap();
     }
     let asked = assay.run(&["render", id.as_str(), "--data", "data", "--record", "all"]);
     assert_eq!((asked.code, asked.stdout.contains("2 episodes are queued")), (0, true), "{}", asked.stderr);

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use assay_model::{EpisodeResult, JobReport};
+use assay_model::{EpisodeResult, JobReport, Sha256Digest};
 use assay_testkit::{Assay, Run};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::log::read as read_log;
 use crate::{CARTPOLE, assay, hashes, report, verify};
@@ -53,8 +52,8 @@ fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     }
     for file in &episode.evidence {
         let bytes = fs::read(out.join(&file.name)).unwrap();
-        let sha256: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((&sha256, bytes.len() as u64), (&file.sha256, file.size_bytes), "{}", file.name);
+        let sha256 = Sha256Digest::of(&bytes);
+        assert_eq!((sha256, bytes.len() as u64), (file.sha256, file.size_bytes), "{}", file.name);
     }
 }
 

@@ -61,5 +61,5 @@ fn report(run: &Run) -> JobReport {
 /// The trace hashes of all episodes.
 #[track_caller]
 fn hashes(report: &JobReport) -> Vec<String> {
-    report.episode_details.iter().map(|episode| episode.trace_hash.clone().unwrap()).collect()
+    report.episode_details.iter().map(|episode| episode.trace_hash.unwrap().to_string()).collect()
 }

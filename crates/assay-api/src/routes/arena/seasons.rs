@@ -36,8 +36,8 @@ pub(in crate::routes) struct SeasonView {
     opened_at: Timestamp,
     closed_at: Option<Timestamp>,
     /// SHA-256 of the secret, hexadecimal: known from the start.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    commitment: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    commitment: Sha256Digest,
     /// The secret from which all worlds were drawn, hexadecimal; `null` before the season is closed.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     secret: Option<String>,

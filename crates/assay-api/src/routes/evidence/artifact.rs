@@ -2,7 +2,7 @@
 //! read the file, for as long as it is good. What an artifact holds was written by strangers' programs, so a browser
 //! may play a video and save everything else, and run nothing.
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use assay_store::{BlobError, Blobs};
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -71,7 +71,8 @@ pub(in crate::routes) async fn handle(
             "this address has expired; ask for the job again to get a new one",
         ));
     }
-    let length = match app.blobs.size(job, &sha256).await {
+    let sha256: Sha256Digest = sha256.parse().map_err(|_| ApiError::not_found("artifact"))?;
+    let length = match app.blobs.size(job, sha256).await {
         Err(BlobError::Missing) => return Err(missing(&app, job).await),
         size => size.map_err(failed)?,
     };
@@ -103,10 +104,10 @@ pub(in crate::routes) async fn handle(
         }
     };
     let response = response.header(header::CONTENT_LENGTH, range.end - range.start);
-    built(response, body(&app.blobs, job, &sha256, range).await?)
+    built(response, body(&app.blobs, job, sha256, range).await?)
 }
 
-async fn body(blobs: &Blobs, job: JobId, sha256: &str, range: std::ops::Range<u64>) -> Result<Body, ApiError> {
+async fn body(blobs: &Blobs, job: JobId, sha256: Sha256Digest, range: std::ops::Range<u64>) -> Result<Body, ApiError> {
     if range.is_empty() {
         return Ok(Body::empty());
     }
@@ -162,7 +163,7 @@ async fn missing(app: &App, job: JobId) -> ApiError {
 
 fn failed(error: BlobError) -> ApiError {
     match error {
-        BlobError::Missing | BlobError::Name(_) => ApiError::not_found("artifact"),
+        BlobError::Missing => ApiError::not_found("artifact"),
         other => ApiError::internal("an artifact could not be read", &other),
     }
 }

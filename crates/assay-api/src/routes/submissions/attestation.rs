@@ -24,8 +24,8 @@ pub(in crate::routes) struct Commitment {
     submission_id: JobId,
     season: u32,
     /// SHA-256 of the season's secret, hexadecimal.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    season_commitment: String,
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    season_commitment: Sha256Digest,
     /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
     #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     statement_sha256: Sha256Digest,
@@ -77,11 +77,12 @@ pub(in crate::routes) async fn handle(
     let header = &job.header;
     let number = header.arena.as_ref().map_or(0, |entry| entry.season);
     let season = app.records.season(&header.scenario, Some(number)).await?;
+    let season = season.ok_or_else(|| ApiError::not_found("season"))?;
     let statement = signed_text(&app, &job, SignedDocument::Statement).await?;
     let commitment = Commitment {
         submission_id: header.job_id,
         season: number,
-        season_commitment: season.map(|season| season.commitment).unwrap_or_default(),
+        season_commitment: season.commitment,
         statement_sha256: Sha256Digest::of(&statement),
     };
     Ok(Json(commitment).into_response())

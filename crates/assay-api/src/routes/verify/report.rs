@@ -122,8 +122,8 @@ pub(in crate::routes) async fn signed_text(
 async fn plots_of(app: &App, report: &JobReport, episode: u32) -> Option<EpisodePlots> {
     let result = report.episode_details.iter().find(|result| result.episode == episode)?;
     let file = result.evidence.iter().find(|file| file.name.ends_with(files::PLOTS))?;
-    let size = app.blobs.size(report.job_id, &file.sha256).await.ok().filter(|size| (1..=MAX_PLOTS).contains(size))?;
-    let pieces = app.blobs.read(report.job_id, &file.sha256, 0..size).await.ok()?;
+    let size = app.blobs.size(report.job_id, file.sha256).await.ok().filter(|size| (1..=MAX_PLOTS).contains(size))?;
+    let pieces = app.blobs.read(report.job_id, file.sha256, 0..size).await.ok()?;
     let bytes = axum::body::to_bytes(Body::from_stream(pieces), usize::MAX).await.ok()?;
     serde_json::from_slice(&bytes).ok()
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use assay_model::Sha256Digest;
 use assay_model::lane::files;
-use assay_report::attest::{self, Digest, Evidence, PublishedKeys, RenderingStatement};
+use assay_report::attest::{self, Evidence, PublishedKeys, RenderingStatement, sha256_in};
 use assay_worker::STATEMENT_FILE;
 
 use super::beside::Beside;
@@ -34,7 +35,7 @@ pub(super) fn rendering(
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&key);
-    let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
+    let drawn: Vec<_> = statement.subject.iter().map(Evidence::of).collect();
     let found = match evidence(&drawn, folder).usage()? {
         EvidenceCheck::Unchanged(found) => found,
         EvidenceCheck::Changed(changed) => {
@@ -43,9 +44,12 @@ pub(super) fn rendering(
     };
     line(&mut text, "evidence", &found.words());
     let (about, job) = (&statement.predicate, folder.join("../.."));
-    let from = [named(files::TRACE, &about.recording)];
-    match (evidence(&from, folder).usage()?, evidence(&[named(STATEMENT_FILE, &about.statement.digest)], &job).usage()?)
-    {
+    let from = [Evidence { name: files::TRACE.to_owned(), sha256: sha256_in(&about.recording) }];
+    match (
+        evidence(&from, folder).usage()?,
+        evidence(&[Evidence { name: STATEMENT_FILE.to_owned(), sha256: sha256_in(&about.statement.digest) }], &job)
+            .usage()?,
+    ) {
         (EvidenceCheck::Changed(changed), _) => {
             return refuse("recording", &format!("{changed} is not the one that it was drawn from"));
         }
@@ -73,10 +77,6 @@ pub(super) fn rendering(
     Ok(if complete { Code::Success } else { Code::Inconclusive })
 }
 
-fn named(name: &str, digest: &Digest) -> Evidence {
-    Evidence { name: name.to_owned(), sha256: digest.get("sha256").cloned().unwrap_or_default() }
-}
-
 /// The result of checking the files besides those of the job's statement.
 pub(super) enum BesideCheck {
     /// Every statement of a drawing holds.
@@ -90,7 +90,7 @@ pub(super) enum BesideCheck {
 /// signed.
 pub(super) fn beside(
     listed: &[Evidence],
-    (job, known, keyid): (&str, &PublishedKeys, Option<&str>),
+    (job, known, keyid): (Sha256Digest, &PublishedKeys, Option<&str>),
     folder: &Path,
 ) -> anyhow::Result<BesideCheck> {
     let by_name: BTreeMap<&str, &Evidence> = listed.iter().map(|file| (file.name.as_str(), file)).collect();
@@ -104,11 +104,11 @@ pub(super) fn beside(
             Ok((statement, _)) => statement,
             Err(error) => return Ok(BesideCheck::Invalid(format!("{name}: {error}"))),
         };
-        let recording = by_name.get(format!("{place}/{}", files::TRACE).as_str()).map(|file| file.sha256.as_str());
+        let recording = by_name.get(format!("{place}/{}", files::TRACE).as_str()).copied();
         if !is_about(&statement, job, recording) {
             return Ok(BesideCheck::Invalid(format!("{name} is about another job or episode")));
         }
-        let drawn: Vec<_> = statement.subject.iter().map(|file| named(&file.name, &file.digest)).collect();
+        let drawn: Vec<_> = statement.subject.iter().map(Evidence::of).collect();
         match evidence(&drawn, &folder.join(place))? {
             EvidenceCheck::Unchanged(found) => {
                 beside.signed += found.here;
@@ -128,10 +128,14 @@ pub(super) fn beside(
 }
 
 /// Whether a drawing's statement names this job's statement and this recording.
-fn is_about(statement: &RenderingStatement, job: &str, recording: Option<&str>) -> bool {
+fn is_about(statement: &RenderingStatement, job: Sha256Digest, recording: Option<&Evidence>) -> bool {
     let about = &statement.predicate;
-    let sha256 = |digest: &Digest| digest.get("sha256").cloned();
-    sha256(&about.statement.digest).as_deref() == Some(job) && sha256(&about.recording).as_deref() == recording
+    let drawn_from = sha256_in(&about.recording);
+    let is_recording = match recording {
+        Some(file) => drawn_from.is_some() && drawn_from == file.sha256,
+        None => !about.recording.contains_key("sha256"),
+    };
+    sha256_in(&about.statement.digest) == Some(job) && is_recording
 }
 
 /// Names of all that lies below `folder/episodes` and is no folder, relative to `folder`.

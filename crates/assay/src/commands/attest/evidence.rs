@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::anyhow;
+use assay_model::Sha256Digest;
 use assay_report::attest::Evidence;
 use assay_worker::sha256_of;
 
@@ -88,13 +89,13 @@ pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Evid
             return Err(anyhow!("{} is no regular file", path.display()));
         }
         match sha256_of(&path) {
-            Ok(hash) if hash == file.sha256 => {
+            Ok(hash) if Some(hash) == file.sha256 => {
                 found.here += 1;
                 found.report |= file.name == REPORT_JSON;
             }
             Ok(hash) => {
-                let digits = |hash: &str| hash.chars().take(SHOWN_DIGITS).collect::<String>();
-                let (found, signed) = (digits(&hash), digits(&file.sha256));
+                let digits = |hash: Sha256Digest| format!("{hash:.SHOWN_DIGITS$}");
+                let (found, signed) = (digits(hash), file.sha256.map(digits).unwrap_or_default());
                 return Ok(EvidenceCheck::Changed(format!("{} (sha256 {found}.., not {signed}..)", file.name)));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => found.absent.push(file.name.clone()),
