@@ -1,6 +1,6 @@
 //! Bodies that move by themselves: people, vehicles, obstacles. Each is a mocap body of the scene on a track that is
-//! drawn before the episode begins: nothing that a policy does changes it. Only when it goes along that track depends
-//! on the policy, where the actor stops for something.
+//! drawn before the episode begins, so a policy cannot change the track. A policy can only delay an actor that stops
+//! for something.
 
 use assay_model::Generator;
 use schemars::JsonSchema;
@@ -9,11 +9,11 @@ use serde::Deserialize;
 use crate::expression::evaluate;
 use crate::{DrawError, Scalar};
 
-/// Most legs of a drawn track.
+/// Maximum number of legs of a drawn track.
 const MAX_LEGS: usize = 20_000;
-/// Shortest leg of a random walk, m: a nearer goal is drawn again, so that a walk has a bounded number of legs.
+/// Minimum length of a leg of a random walk, m. A closer goal is drawn again, which bounds the number of legs.
 const LEAST_LEG_M: f64 = 0.05;
-/// Tries for a goal before the walk stands still.
+/// Attempts to draw a goal before the walk stops.
 const MAX_TRIES: usize = 1000;
 
 /// A body that moves by itself.
@@ -25,19 +25,19 @@ pub struct Actor {
     /// Its motion.
     #[serde(flatten)]
     pub motion: Motion,
-    /// Geoms that it does not walk into; by default it stops for nothing.
+    /// Geoms for which it stops; by default none.
     #[serde(default)]
     pub stops_for: Option<StopsFor>,
 }
 
-/// Something that an actor does not walk into: it stands still while a step would bring it nearer to a geom that it is
-/// already near, and goes on later. So whatever touches it has moved against it.
+/// Geoms that an actor does not run into: it pauses while a step would bring it closer to a geom within the gap. A
+/// contact is therefore always caused by the other body.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopsFor {
     /// A group of geoms.
     pub group: String,
-    /// Smallest distance that it keeps by itself, in m.
+    /// Distance in m below which the actor does not approach a geom.
     pub gap_m: f64,
 }
 
@@ -45,20 +45,20 @@ pub struct StopsFor {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Motion {
-    /// From waypoint to waypoint in straight lines.
+    /// Straight lines between waypoints.
     Path {
-        /// `[x, y]` or `[x, y, z]` in m, world axes; numbers or arithmetic over parameters.
+        /// `[x, y]` or `[x, y, z]` in m, world axes; each a number or an expression over parameters.
         waypoints: Vec<Vec<Scalar>>,
-        /// m/s.
+        /// Speed in m/s.
         speed: Scalar,
-        /// When it sets out, s.
+        /// Time of departure, s.
         #[serde(default = "zero")]
         start_s: Scalar,
         /// Behaviour after the last waypoint.
         #[serde(default)]
         repeat: Repeat,
     },
-    /// To one random place of a rectangle after another, at the height of the scene.
+    /// Random walk between points of a rectangle, at the body's height in the scene.
     Walk {
         /// Range of x in m.
         x: [f64; 2],
@@ -66,7 +66,7 @@ pub enum Motion {
         y: [f64; 2],
         /// Range of the speed in m/s, drawn for each leg.
         speed: [f64; 2],
-        /// Range of the rest at each place in s.
+        /// Range of the pause at each point in s.
         #[serde(default)]
         pause_s: [f64; 2],
     },
@@ -80,32 +80,32 @@ fn zero() -> Scalar {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
-    /// It stays there.
+    /// It stays at the last waypoint.
     #[default]
     Stop,
-    /// It goes straight to the first waypoint and on.
+    /// It moves in a straight line to the first waypoint and starts again.
     Loop,
-    /// It turns round.
+    /// It turns around and returns along the path.
     BackAndForth,
 }
 
-/// Where an actor is.
+/// The pose of an actor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
-    /// m; the third is none where the scene's height stays.
+    /// x in m, world axes.
     pub x: f64,
-    /// m.
+    /// y in m, world axes.
     pub y: f64,
-    /// m.
+    /// z in m, world axes; none if the body keeps its height in the scene.
     pub z: Option<f64>,
-    /// Turn about z in rad.
+    /// Rotation about z in rad.
     pub heading: f64,
 }
 
-/// A drawn motion: places at times, straight lines between them.
+/// A drawn motion: positions at given times, with straight lines between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
-    /// Rising times in s; at least one.
+    /// Knots in ascending order of time; at least one.
     knots: Vec<Knot>,
 }
 
@@ -119,10 +119,10 @@ struct Knot {
 }
 
 impl Track {
-    /// The motion of `actor` in an episode of `duration_s`.
+    /// Draws the motion of `actor` in an episode of `duration_s`.
     ///
     /// # Errors
-    /// [`DrawError`] when a drawn number makes no motion.
+    /// [`DrawError`] if a drawn number does not define a motion.
     pub(crate) fn draw(
         actor: &Actor,
         duration_s: f64,
@@ -229,14 +229,14 @@ impl Track {
         let heading = (place[1] - from.place[1]).atan2(place[0] - from.place[0]);
         let index = self.knots.len() - 1;
         self.knots[index].heading = heading;
-        // Whoever waits looks where it will go.
+        // While waiting, the actor faces its next goal.
         if index > 0 && self.knots[index - 1].place == from.place {
             self.knots[index - 1].heading = heading;
         }
         self.knots.push(Knot { time_s: from.time_s + way / speed, place, heading, ..from });
     }
 
-    /// Where it is at `time_s`.
+    /// Returns its pose at `time_s`.
     #[must_use]
     pub fn at(&self, time_s: f64) -> Pose {
         let next = self.knots.partition_point(|knot| knot.time_s <= time_s);

@@ -5,28 +5,28 @@ use assay_model::{AccountId, ScenarioCard, ScenarioId, sanitise};
 use crate::markdown::harmless;
 use crate::{Budget, Scenario, ScenarioError};
 
-/// Most simulated seconds of an episode.
+/// Maximum number of simulated seconds of an episode.
 pub const MAX_COMMUNITY_TIME_LIMIT_S: u32 = 120;
-/// Most physics steps of an episode.
+/// Maximum number of physics steps of an episode.
 pub const MAX_COMMUNITY_STEPS: u32 = 200_000;
-/// Most tags of a scenario.
+/// Maximum number of tags of a scenario.
 pub const MAX_TAGS: usize = 16;
-/// Longest tag in bytes.
+/// Maximum length of a tag in bytes.
 pub const MAX_TAG_BYTES: usize = 32;
-/// Longest version in bytes.
+/// Maximum length of a version in bytes.
 pub const MAX_VERSION_BYTES: usize = 32;
-/// Longest name in bytes.
+/// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 100;
-/// Longest description or instruction in bytes.
+/// Maximum length of a description or instruction in bytes.
 const MAX_SENTENCE_BYTES: usize = 500;
-/// Longest `README.md` in bytes.
+/// Maximum size of `README.md` in bytes.
 const MAX_README_BYTES: usize = 64 * 1024;
 
 impl Scenario {
-    /// Checks the rules for scenarios of strangers, as far as they need no physics.
+    /// Checks those rules for scenarios from untrusted authors that require no physics.
     ///
     /// # Errors
-    /// [`ScenarioError`] names the key and what would be right.
+    /// [`ScenarioError`] names the key and the remedy.
     pub fn check_community(&self) -> Result<(), ScenarioError> {
         let fail = |key: &str, problem: String| Err(ScenarioError::value(key, problem));
         if self.id.as_str().contains('.') {
@@ -57,7 +57,7 @@ impl Scenario {
         self.check_cost()
     }
 
-    /// Time: the simulator's and the policy's.
+    /// Checks the time of the simulator and of the policy.
     fn check_cost(&self) -> Result<(), ScenarioError> {
         let fail = |key: &str, problem: String| Err(ScenarioError::value(key, problem));
         if self.time_limit_s > MAX_COMMUNITY_TIME_LIMIT_S {
@@ -84,10 +84,10 @@ impl Scenario {
         }
     }
 
-    /// Takes the name under which `account` publishes it.
+    /// Returns the scenario with the id under which `account` publishes it.
     ///
     /// # Errors
-    /// The account's name and the id are too long together.
+    /// The account's name and the id together are too long.
     pub fn published_by(self, account: &AccountId) -> Result<Self, ScenarioError> {
         let id: Result<ScenarioId, _> = format!("{account}.{}", self.id).parse();
         let id = id.map_err(|_| {
@@ -118,7 +118,7 @@ impl Scenario {
 /// Checks the tags of a scenario.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// A message with the problem and the remedy.
 pub fn check_tags(tags: &[String]) -> Result<(), String> {
     if tags.len() > MAX_TAGS {
         return Err(format!("{} tags, at most {MAX_TAGS} are taken", tags.len()));

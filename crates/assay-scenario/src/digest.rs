@@ -1,4 +1,4 @@
-//! The digest of a scenario: what exactly was run.
+//! The digest of a scenario, which identifies its exact content.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,18 +9,18 @@ use assay_model::{Sha256Digest, Sha256Writer};
 use crate::Robot;
 use crate::scenario::robot_folders;
 
-/// Deepest folder that is followed.
+/// Maximum nesting depth of folders.
 const MAX_DEPTH: usize = 8;
-/// Most files of a scenario or robot.
+/// Maximum number of files of a scenario or robot.
 const MAX_FILES: usize = 4096;
-/// Largest file of a scenario or robot in bytes (a big mesh).
+/// Maximum size of a file of a scenario or robot in bytes (a large mesh).
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it uses.
 ///
 /// # Errors
-/// A file that can't be read; a link, whose target the digest would not cover; too many files, too large a file or too
-/// deep a folder.
+/// A file cannot be read; a link, whose target the digest would not cover; too many files, a file that is too large or
+/// a folder that is too deep.
 pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<Sha256Digest> {
     let mut hash = Sha256Writer::default();
     add_folder(&mut hash, "scenario", folder)?;
@@ -30,7 +30,7 @@ pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<Sha256Digest> {
     Ok(hash.finish())
 }
 
-/// The files of a scenario's or robot's folder, sorted, relative to it.
+/// Returns the files of a scenario's or robot's folder, sorted, relative to it.
 ///
 /// # Errors
 /// As [`digest`].

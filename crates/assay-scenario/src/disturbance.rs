@@ -5,22 +5,22 @@ use serde::Deserialize;
 
 use crate::range::is_range;
 
-/// Something that happens to the world and that the policy has to stand. The closed list.
+/// An external disturbance of the world, which the policy has to withstand. A closed list.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Disturbance {
-    /// A force on a body's centre of mass. Draws `push_N.at`, `push_N.force` and `push_N.heading`, N counting
-    /// disturbances from 0.
+    /// A force on a body's centre of mass. Draws `push_N.at`, `push_N.force` and `push_N.heading`, where N is the index
+    /// of the disturbance, from 0.
     Push {
         /// The body.
         body: String,
-        /// Range of the time at which it begins, in s.
+        /// Range of the start time, in s.
         at_s: [f64; 2],
         /// Duration, in s.
         duration_s: f64,
-        /// Range of the force's size in N.
+        /// Range of the force's magnitude in N.
         force_n: [f64; 2],
-        /// Range of its horizontal direction in rad, counted from the world's x axis; all around where absent.
+        /// Range of its horizontal direction in rad, measured from the world's x axis; any direction by default.
         #[serde(default = "all_around")]
         heading_rad: [f64; 2],
         /// Angle above the horizontal in rad.
@@ -33,21 +33,21 @@ fn all_around() -> [f64; 2] {
     [-std::f64::consts::PI, std::f64::consts::PI]
 }
 
-/// A force that an episode drew.
+/// A force drawn for an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Push {
-    /// On which body.
+    /// The body on which it acts.
     pub body: String,
-    /// From when, in s.
+    /// Start in s.
     pub from_s: f64,
-    /// Until when, in s.
+    /// End in s.
     pub until_s: f64,
-    /// N in world axes.
+    /// Force in N, world axes.
     pub force: [f64; 3],
 }
 
 impl Disturbance {
-    /// Checks the disturbance; an error has the key below `disturbance[N]`, and the remedy.
+    /// Checks the disturbance; an error contains the key below `disturbance[N]`, and the remedy.
     pub(crate) fn check(&self, time_limit_s: f64) -> Result<(), (&'static str, &'static str)> {
         let Self::Push { body, at_s, duration_s, force_n, heading_rad, elevation_rad } = self;
         if body.is_empty() {
@@ -71,7 +71,7 @@ impl Disturbance {
         Ok(())
     }
 
-    /// Draws disturbance number `index`; what was drawn goes to `parameters`.
+    /// Draws disturbance number `index` and appends the drawn numbers to `parameters`.
     pub(crate) fn draw(
         &self,
         index: usize,

@@ -13,7 +13,7 @@ pub struct Draw {
     pub parameters: Vec<(String, f64)>,
     /// Settings of the world, in order.
     pub settings: Vec<Setting>,
-    /// Forces from outside.
+    /// External forces.
     pub pushes: Vec<Push>,
     /// Tracks of the scenario's actors, in their order.
     pub tracks: Vec<Track>,
@@ -22,16 +22,16 @@ pub struct Draw {
 /// A number to set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Where.
+    /// Target of the setting.
     pub target: Target,
-    /// The number.
+    /// Value of the setting.
     pub value: f64,
 }
 
 /// Draws the world of an episode.
 ///
 /// # Errors
-/// [`DrawError`] when the scenario asks for the impossible.
+/// [`DrawError`] if the scenario specifies an impossible world.
 pub fn draw(scenario: &Scenario, generator: &mut Generator) -> Result<Draw, DrawError> {
     let mut parameters: Vec<(String, f64)> =
         scenario.parameters.iter().map(|(name, from)| (name.clone(), sample(from, generator))).collect();

@@ -1,15 +1,15 @@
 //! Draws that fail.
 
-/// Tries for a placement before it is called impossible.
+/// Attempts to place a body before the placement is considered impossible.
 pub(crate) const MAX_TRIES: usize = 10_000;
 
-/// A draw that can't be made.
+/// A draw that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawError {
     /// The region is too small for its bodies.
     #[error("placement: no free place for {body:?} after {MAX_TRIES} tries; widen x and y or lower spacing")]
     Crowded {
-        /// The body that found no place.
+        /// The body that could not be placed.
         body: String,
     },
     /// An actor that would have to move backwards in time.
@@ -22,10 +22,10 @@ pub enum DrawError {
         /// The drawn value.
         value: f64,
     },
-    /// A `[[set]]` value that is no number.
+    /// A `[[set]]` value that is not a number.
     #[error("set: {expression:?}: {problem}")]
     Expression {
-        /// As written.
+        /// The expression as written.
         expression: String,
         /// The problem.
         problem: String,

@@ -4,63 +4,63 @@ use std::path::{Path, PathBuf};
 
 use assay_model::lane::ScenarioFault;
 
-/// A scenario or robot that is not usable as written.
+/// An invalid scenario or robot.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// A file can't be read.
+    /// A file cannot be read.
     #[error("{}: can't be read", path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A file that must be there is not.
+    /// A required file is missing.
     #[error("{}: is missing; {purpose}, so add it", path.display())]
     Missing {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its purpose.
         purpose: &'static str,
     },
-    /// A link stands where a file should.
+    /// A link is used in place of a file.
     #[error("{}: is a link; put a copy there", path.display())]
     Linked {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file is larger than [`crate::MAX_TEXT_BYTES`].
     #[error("{}: is larger than {} bytes; shorten it", path.display(), crate::MAX_TEXT_BYTES)]
     TooLarge {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Not TOML, or not of the schema.
+    /// The file is not valid TOML, or does not match the schema.
     #[error("{}: {message}", path.display())]
     Syntax {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// The parser's words, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
-    /// MJCF that is none, or that asks for what it may not have.
+    /// Invalid MJCF, or MJCF with a forbidden element or path.
     #[error("{file}: {problem}")]
     Mjcf {
-        /// Which file, relative to the scenario's folder.
+        /// Path of the file, relative to the scenario's folder.
         file: String,
         /// The problem, and how to correct it.
         problem: String,
     },
-    /// A text that is not taken.
+    /// A text that is not accepted.
     #[error("{file}: {problem}")]
     Text {
-        /// Which file.
+        /// Path of the file.
         file: &'static str,
         /// The problem, and how to correct it.
         problem: String,
     },
-    /// A value that makes no sense.
+    /// An invalid value.
     #[error("{file}: {key}: {problem}")]
     Value {
         /// `scenario.toml` or `robot.toml`.
@@ -73,12 +73,12 @@ pub enum ScenarioError {
 }
 
 impl ScenarioError {
-    /// A wrong value in `scenario.toml`.
+    /// Creates the error for an invalid value in `scenario.toml`.
     pub(crate) fn value(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Value { file: "scenario.toml", key: key.into(), problem: problem.into() }
     }
 
-    /// File, key and problem apart.
+    /// Returns file, key and problem separately.
     #[must_use]
     pub fn fault(&self) -> ScenarioFault {
         let named = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();

@@ -16,13 +16,14 @@ pub(crate) fn evaluate(value: &Scalar, parameters: &[(String, f64)]) -> Result<f
     if number.is_finite() { Ok(number) } else { Err(fail(format!("gives {number}"))) }
 }
 
-/// Arithmetic over the parameters `names`: the robustness of `expression >= 0` is the expression's value.
+/// Parses an arithmetic expression over the parameters `names`: the robustness of `expression >= 0` is the expression's
+/// value.
 ///
 /// # Errors
-/// What is wrong with the expression, in words.
+/// A message with the problem of the expression.
 pub(crate) fn arithmetic(expression: &str, names: &[&str]) -> Result<BoundFormula, String> {
-    // Bare, for columns that count from the author's first character; in parentheses, so that nothing but arithmetic
-    // fits. Only arithmetic is right in both.
+    // Parsed without parentheses first, so that columns in errors count from the author's first character, and then in
+    // parentheses, so that only arithmetic is accepted.
     Formula::parse(&format!("{expression} >= 0"), &[]).map_err(|e| e.to_string())?;
     let formula = Formula::parse(&format!("({expression}) >= 0"), &[])
         .map_err(|_| "must be arithmetic over parameters".to_owned())?;

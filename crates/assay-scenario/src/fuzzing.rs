@@ -1,14 +1,14 @@
-//! Entry points for fuzzing: what reads a stranger's text and is private otherwise.
+//! Entry points for fuzzing: parsers of untrusted text that are otherwise private.
 
-/// Checks a scene, as it is done before MuJoCo reads it.
+/// Checks a scene as before MuJoCo reads it.
 ///
 /// # Errors
-/// What is wrong, for its author.
+/// A message for the scene's author.
 pub fn mjcf(text: &str) -> Result<(), String> {
     crate::load::mjcf::check_text(text)
 }
 
-/// Returns a `README.md` made fit to be shown.
+/// Returns a `README.md` that is safe to display.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     crate::markdown::harmless(text)

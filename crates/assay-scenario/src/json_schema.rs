@@ -1,5 +1,5 @@
-//! JSON Schemas of the two files, made from the types that read them. They tell an editor which keys there are and what
-//! they mean; what only makes sense together (names, ranges of ranges) is told by [`crate::Scenario::load`].
+//! JSON Schemas of the two files, generated from the types that parse them. They describe the available keys to an
+//! editor; constraints between keys (names, ranges of ranges) are checked by [`crate::Scenario::load`].
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::RobotModel;
 use crate::schema::Document;
 
-/// The schema of `scenario.toml` (JSON Schema 2020-12).
+/// Returns the schema of `scenario.toml` (JSON Schema 2020-12).
 #[must_use]
 pub fn scenario_schema() -> Value {
     with_title::<Document>("scenario.toml, format 1")
 }
 
-/// The schema of `robot.toml`.
+/// Returns the schema of `robot.toml`.
 #[must_use]
 pub fn robot_schema() -> Value {
     with_title::<RobotModel>("robot.toml, format 1")

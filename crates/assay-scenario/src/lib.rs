@@ -1,8 +1,8 @@
-//! A scenario is data: the schema of `scenario.toml` and `robot.toml`, its validation, what an episode draws, and the
-//! library of scenarios. No physics here: whatever needs the compiled world (do these names exist?) is checked by
-//! `assay-sim`.
+//! A scenario is data: the schema of `scenario.toml` and `robot.toml`, its validation, the draws of an episode, and the
+//! library of scenarios. There is no physics here: checks that need the compiled world, such as whether a name exists,
+//! are in `assay-sim`.
 //!
-//! Where to begin: [`Scenario::load`] reads a folder; [`draw`] makes an episode's parameters; [`Library`] finds
+//! Where to begin: [`Scenario::load`] reads a folder; [`draw`] draws an episode's parameters; [`Library`] finds
 //! scenarios by id.
 
 mod actor;
@@ -52,25 +52,24 @@ pub use suggest::closest;
 
 /// The format of `scenario.toml` and `robot.toml` that this crate reads.
 pub const FORMAT: u32 = 1;
-/// Most simulated seconds of an episode.
+/// Maximum number of simulated seconds of an episode.
 pub const MAX_TIME_LIMIT_S: u32 = 600;
-/// Most physics steps of an episode.
+/// Maximum number of physics steps of an episode.
 pub const MAX_PHYSICS_STEPS: u32 = 300_000;
-/// Most control steps by which a scenario may delay actions.
+/// Maximum delay of actions in control steps.
 pub const MAX_LATENCY_STEPS: u32 = 100;
-/// Most of anything that a scenario lists (signals, clauses, stages, parameters, ...).
+/// Maximum number of entries in each list of a scenario (signals, clauses, stages, parameters, ...).
 pub const MAX_ITEMS: usize = 256;
-/// Pixels of each side of an observed image.
+/// Width and height of an observed image in pixels.
 pub const IMAGE_SIDE: u32 = 224;
-/// Most observed images per simulated second, of one camera.
+/// Maximum rate of one camera's observed images, per simulated second.
 pub const MAX_IMAGE_HZ: f64 = 10.0;
 
-/// Greatest bandwidth of a signal of kind `force`, as a share of the physics steps per second: half of what sampling
-/// allows.
+/// Maximum bandwidth of a signal of kind `force`, as a fraction of the physics rate: half of the Nyquist frequency.
 pub const MAX_BANDWIDTH: f64 = 0.25;
-/// Most cameras in an observation.
+/// Maximum number of cameras in an observation.
 pub const MAX_CAMERAS: usize = 4;
 /// Prefix of the name of an image in the observation.
 pub const IMAGE_PREFIX: &str = "images/";
-/// Longest file of a scenario that is read whole (TOML, Markdown), in bytes.
+/// Maximum size of a text file of a scenario (TOML, Markdown), in bytes.
 pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Finding scenarios: a folder of scenario folders, `collections.toml` beside them.
+//! The library of scenarios: a folder that contains a folder per scenario and `collections.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ const COLLECTIONS: &str = "collections.toml";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collection {
-    /// Its id.
+    /// Id of the collection.
     pub id: String,
-    /// Name in words.
+    /// Display name.
     pub name: String,
     /// One sentence.
     pub description: String,
@@ -44,19 +44,19 @@ pub struct Library {
 /// A scenario that was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// The library's folder can't be read.
+    /// The library's folder cannot be read.
     #[error("{}: can't be read", path.display())]
     Read {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A scenario of the library is broken.
+    /// A scenario of the library is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// `collections.toml` is broken.
+    /// `collections.toml` is invalid.
     #[error("{}: {problem}", path.display())]
     Collections {
         /// The file.
@@ -87,7 +87,7 @@ impl Library {
     /// Reads every scenario in `scenarios`, with robots from `robots`.
     ///
     /// # Errors
-    /// The first scenario that is broken.
+    /// The first invalid scenario.
     pub fn open(scenarios: &Path, robots: &Path) -> Result<Self, LibraryError> {
         let folders = folders(scenarios)?;
         let loaded = folders.iter().map(|path| Scenario::load_named(path, robots)).collect::<Result<Vec<_>, _>>()?;
@@ -95,36 +95,36 @@ impl Library {
         Ok(Self { scenarios: loaded, collections, robots: robots.to_owned() })
     }
 
-    /// The curated sets of scenarios, in the order of the file.
+    /// Returns the curated sets of scenarios, in the order of the file.
     #[must_use]
     pub fn collections(&self) -> &[Collection] {
         &self.collections
     }
 
-    /// The scenarios, by id.
+    /// Returns the scenarios, sorted by id.
     #[must_use]
     pub fn scenarios(&self) -> &[Scenario] {
         &self.scenarios
     }
 
-    /// The folder of robots.
+    /// Returns the folder of robots.
     #[must_use]
     pub fn robots(&self) -> &Path {
         &self.robots
     }
 
-    /// The scenario of that id.
+    /// Returns the scenario with that id.
     ///
     /// # Errors
-    /// [`LibraryError::Unknown`], which lists what there is.
+    /// [`LibraryError::Unknown`], which lists the existing scenarios.
     pub fn get(&self, id: &ScenarioId) -> Result<&Scenario, LibraryError> {
         self.scenarios.iter().find(|s| s.id == *id).ok_or_else(|| self.unknown(id.as_str()))
     }
 
-    /// The scenario that a user names: an id, or a path to a scenario's folder.
+    /// Returns the scenario that a user names by its id, or by the path of its folder.
     ///
     /// # Errors
-    /// [`LibraryError`]: unknown id, or a folder that is no scenario.
+    /// [`LibraryError`]: unknown id, or a folder that is not a scenario.
     pub fn find(&self, name: &str) -> Result<Scenario, LibraryError> {
         if let Some(scenario) = self.scenarios.iter().find(|s| s.id.as_str() == name) {
             return Ok(scenario.clone());
@@ -136,10 +136,11 @@ impl Library {
         Err(self.unknown(name))
     }
 
-    /// The folder that a user names, by the id of a scenario in `scenarios` or by a path, whatever is in it.
+    /// Returns the folder that a user names, by the id of a scenario in `scenarios` or by a path, regardless of its
+    /// contents.
     ///
     /// # Errors
-    /// [`LibraryError::Unknown`], which lists what there is; or `scenarios` can't be read.
+    /// [`LibraryError::Unknown`], which lists the existing scenarios; or `scenarios` cannot be read.
     pub fn folder(scenarios: &Path, name: &str) -> Result<PathBuf, LibraryError> {
         let folders = folders(scenarios)?;
         if let Some(folder) = folders.iter().find(|folder| folder.file_name().is_some_and(|id| id == name)) {
@@ -160,12 +161,12 @@ impl Library {
     }
 }
 
-/// The folder's path from the root: lanes have another working directory.
+/// Returns the folder's absolute path, since lanes have a different working directory.
 fn whole(folder: &Path) -> Result<PathBuf, LibraryError> {
     folder.canonicalize().map_err(|source| LibraryError::Read { path: folder.to_owned(), source })
 }
 
-/// The folders of scenarios in `scenarios`, by name.
+/// Returns the folders of scenarios in `scenarios`, sorted by name.
 fn folders(scenarios: &Path) -> Result<Vec<PathBuf>, LibraryError> {
     let read = |source| LibraryError::Read { path: scenarios.to_owned(), source };
     let mut folders: Vec<PathBuf> = fs::read_dir(scenarios)
@@ -177,7 +178,7 @@ fn folders(scenarios: &Path) -> Result<Vec<PathBuf>, LibraryError> {
     Ok(folders)
 }
 
-/// The collections, each with an id of its own and scenarios that exist. None where there is no file.
+/// Reads the collections, each with a unique id and existing scenarios. There are none without a file.
 fn read_collections(path: &Path, scenarios: &[Scenario]) -> Result<Vec<Collection>, LibraryError> {
     let fail = |problem: String| LibraryError::Collections { path: path.to_owned(), problem };
     let text = match fs::read_to_string(path) {

@@ -1,4 +1,4 @@
-//! Reading a scenario's folder and checking everything that can be checked without a physics engine.
+//! Reads a scenario's folder and performs all checks that do not need a physics engine.
 
 mod actors;
 mod conditions;
@@ -16,11 +16,11 @@ use crate::schema::Document;
 use crate::{Scenario, ScenarioError, Signal};
 
 impl Scenario {
-    /// Reads the scenario in a folder that its author or user names: as [`Self::load`], and its id must be the folder's
-    /// name.
+    /// Reads the scenario in a folder given by a user. Like [`Self::load`], but the id must also be the name of the
+    /// folder.
     ///
     /// # Errors
-    /// [`ScenarioError`] names file, key and what would be right.
+    /// [`ScenarioError`] names file, key and remedy.
     pub fn load_named(folder: &Path, robots_folder: &Path) -> Result<Self, ScenarioError> {
         let scenario = Self::load(folder, robots_folder)?;
         let name = folder.file_name().unwrap_or_default();
@@ -35,10 +35,10 @@ impl Scenario {
         Err(ScenarioError::value("id", problem))
     }
 
-    /// Reads the scenario in `folder`, whatever that is called, with robots from `robots_folder`.
+    /// Reads the scenario in `folder`, regardless of the folder's name, with robots from `robots_folder`.
     ///
     /// # Errors
-    /// [`ScenarioError`] names file, key and what would be right.
+    /// [`ScenarioError`] names file, key and remedy.
     pub fn load(folder: &Path, robots_folder: &Path) -> Result<Self, ScenarioError> {
         let path = folder.join("scenario.toml");
         let document: Document = files::parse(&path, "it makes a folder a scenario")?;

@@ -1,19 +1,19 @@
-//! Markdown from strangers. It stays Markdown, so that every reader sees what its author wrote and every page renders
-//! it in its own way; but whatever renders it finds no HTML in it, no link but those to web pages, to addresses and
-//! within the text, and no image: one from elsewhere would tell a server who reads, one of the folder is served to
-//! nobody. Images are left out, everything else that is refused is shown as it was written.
+//! Sanitises Markdown from untrusted authors. The result is Markdown that any page can render in its own way, but it
+//! contains no HTML, only links to web pages, mail addresses and positions within the text, and no images: an external
+//! image would reveal the reader to another server, and images of the folder are not served. Images are removed; other
+//! forbidden content is shown as plain text.
 
 use std::collections::BTreeMap;
 
 use assay_model::sanitise;
 use pulldown_cmark::{Event, Parser, Tag};
 
-/// Permitted beginnings of a link.
+/// Permitted prefixes of a link.
 const SCHEMES: [&str; 4] = ["https://", "http://", "mailto:", "#"];
-/// Rounds of defusing: what is defused in one may let something else come alive, each time less.
+/// Maximum number of passes: neutralising content in one pass can activate other content, less each time.
 const MAX_ROUNDS: usize = 16;
 
-/// The text without anything that a renderer could be made to do with it.
+/// Returns the text without active content.
 pub(crate) fn harmless(text: &str) -> String {
     let mut text = sanitise(text, usize::MAX);
     for _ in 0..MAX_ROUNDS {
@@ -25,7 +25,7 @@ pub(crate) fn harmless(text: &str) -> String {
             text.replace_range(start..end, instead);
         }
     }
-    // Whoever nests that deep gets no markup at all.
+    // Text that is nested this deeply loses all markup.
     text.replace('<', "&lt;").replace('[', "&#91;")
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn harmless(text: &str) -> String {
 fn edits(text: &str) -> BTreeMap<usize, (usize, &'static str)> {
     let (mut edits, mut done) = (BTreeMap::new(), 0);
     for (event, range) in Parser::new(text).into_offset_iter() {
-        // Within an image, which goes as a whole.
+        // Part of an image, which is removed as a whole.
         if range.start < done {
             continue;
         }
@@ -58,7 +58,7 @@ fn edits(text: &str) -> BTreeMap<usize, (usize, &'static str)> {
 
 fn is_allowed(link: &str) -> bool {
     let link = link.to_ascii_lowercase();
-    // An address in angle brackets is one of mail.
+    // An autolink without a scheme is a mail address.
     SCHEMES.iter().any(|scheme| link.starts_with(scheme)) || !link.contains([':', '/', '\\']) && link.contains('@')
 }
 

@@ -1,6 +1,7 @@
 //! Ranges that numbers are drawn from.
 
-/// Whether numbers can be drawn evenly from `low` to `high`: both are numbers, in order, and so is their difference.
+/// Returns true if numbers can be drawn uniformly from `low` to `high`: both and their difference are finite, and they
+/// are in order.
 pub(crate) fn is_range([low, high]: [f64; 2]) -> bool {
     low <= high && (high - low).is_finite()
 }

@@ -1,4 +1,4 @@
-//! Names of things in the compiled world, written `kind:name`.
+//! References to elements of the compiled world, written `kind:name`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -62,7 +62,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// A number of the world that a scenario may set for each episode.
+/// A number of the world that a scenario can set for each episode.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Target {
@@ -72,13 +72,13 @@ pub enum Target {
     BodyYaw(String),
     /// `body:NAME.mass`, kg; the inertia scales with it.
     BodyMass(String),
-    /// `geom:NAME.size.0|1|2`, m as MJCF means it for the geom's type.
+    /// `geom:NAME.size.0|1|2`, m, as defined by MJCF for the geom's type.
     GeomSize(String, usize),
     /// `geom:NAME.friction.0|1|2`.
     GeomFriction(String, usize),
-    /// `joint:NAME.qpos`, rad or m at the start.
+    /// `joint:NAME.qpos`, initial position in rad or m.
     JointPosition(String),
-    /// `joint:NAME.qvel`, rad/s or m/s at the start.
+    /// `joint:NAME.qvel`, initial velocity in rad/s or m/s.
     JointVelocity(String),
     /// `joint:NAME.damping`.
     JointDamping(String),

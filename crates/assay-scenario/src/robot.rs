@@ -1,4 +1,4 @@
-//! `robot.toml`: a robot's names, limits and gains beside its MJCF.
+//! `robot.toml`: a robot's names, limits and gains, in addition to its MJCF.
 
 mod drive;
 mod lidar;
@@ -11,28 +11,29 @@ pub use drive::Drive;
 pub use lidar::Lidar;
 pub use rotors::Rotors;
 
-/// A robot that scenarios mount.
+/// A robot that scenarios can mount.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RobotModel {
     /// Format of the file, [`crate::FORMAT`].
     pub format: u32,
-    /// Folder name.
+    /// Id, which is the name of the folder.
     pub id: String,
-    /// Name in words.
+    /// Display name.
     pub name: String,
     /// MJCF file beside `robot.toml`.
     pub model: String,
-    /// Where the figures come from.
+    /// Sources of the figures.
     pub sources: Vec<String>,
-    /// The arm's joints, base first, without prefix; an actuator of the same name drives each. None without an arm.
+    /// The arm's joints, base first, without prefix; each is driven by an actuator of the same name. Empty without an
+    /// arm.
     #[serde(default)]
     pub joints: Vec<String>,
-    /// Site at the tool's working point; of a robot without an arm, its point of reference.
+    /// Site at the tool centre point; for a robot without an arm, its reference point.
     pub tcp: String,
     /// The gripper, if it has one.
     pub gripper: Option<Gripper>,
-    /// The vendor's limits.
+    /// The manufacturer's limits.
     #[serde(default)]
     pub limits: Limits,
     /// Gains of the joint actuators in the MJCF.
@@ -41,7 +42,7 @@ pub struct RobotModel {
     /// Inverse kinematics.
     #[serde(default)]
     pub ik: Ik,
-    /// Driven wheels, if it has such.
+    /// Driven wheels, if it has any.
     pub drive: Option<Drive>,
     /// Rotors, if it flies.
     pub rotors: Option<Rotors>,
@@ -54,26 +55,26 @@ pub struct RobotModel {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gripper {
-    /// Its actuator: target of one finger in m.
+    /// Its actuator, which takes the target of one finger in m.
     pub actuator: String,
-    /// Its finger joints, slides in m.
+    /// Its finger joints, which are slide joints in m.
     pub joints: Vec<String>,
     /// Travel of one finger in m.
     pub open_m: f64,
-    /// Fastest that one finger travels, in m/s; what its actuator makes of it unless given.
+    /// Maximum speed of one finger, in m/s; limited only by the actuator if absent.
     #[serde(default)]
     pub speed_m_per_s: Option<f64>,
 }
 
 impl Gripper {
-    /// The settings that must be positive.
+    /// Returns the settings that must be positive.
     fn numbers(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
         let speed = self.speed_m_per_s.map(|speed| ("gripper.speed_m_per_s", speed));
         [("gripper.open_m", self.open_m)].into_iter().chain(speed)
     }
 }
 
-/// A vendor's limits, one number per arm joint.
+/// The manufacturer's limits, one number per arm joint.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -81,11 +82,11 @@ pub struct Limits {
     pub position_low: Vec<f64>,
     /// rad.
     pub position_high: Vec<f64>,
-    /// rad/s.
+    /// Velocity in rad/s.
     pub velocity: Vec<f64>,
-    /// rad/s2.
+    /// Acceleration in rad/s2.
     pub acceleration: Vec<f64>,
-    /// Nm.
+    /// Torque in Nm.
     pub torque: Vec<f64>,
 }
 
@@ -93,9 +94,9 @@ pub struct Limits {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Servo {
-    /// Nm/rad.
+    /// Proportional gain in Nm/rad.
     pub kp: Vec<f64>,
-    /// Nm s/rad.
+    /// Damping in Nm s/rad.
     pub kd: Vec<f64>,
 }
 
@@ -105,19 +106,19 @@ pub struct Servo {
 pub struct Ik {
     /// Damping at a singularity.
     pub damping: f64,
-    /// Below this manipulability the damping sets in.
+    /// Manipulability below which the damping is applied.
     pub manipulability_threshold: f64,
     /// Pull towards the start posture in the null space, 1/s per arm joint. A pull on a single joint settles a
     /// redundant arm's free motion; a pull on several makes them compete.
     pub nullspace_gain: Vec<f64>,
-    /// Furthest that the reference runs ahead of a blocked joint, rad.
+    /// Maximum distance by which the reference leads a blocked joint, rad.
     pub leash_rad: f64,
-    /// Share of the vendor's velocity and acceleration limits that is used, in (0, 1].
+    /// Fraction of the manufacturer's velocity and acceleration limits that is used, in (0, 1].
     pub velocity_share: f64,
 }
 
 impl Default for Ik {
-    /// For robots without an arm, which have nothing to solve.
+    /// Returns the values for robots without an arm, which are unused.
     fn default() -> Self {
         let nullspace_gain = Vec::new();
         Self { damping: 0.05, manipulability_threshold: 0.02, nullspace_gain, leash_rad: 0.05, velocity_share: 1.0 }
@@ -125,7 +126,7 @@ impl Default for Ik {
 }
 
 impl RobotModel {
-    /// Checks that every list has a number per joint and that the numbers make sense.
+    /// Checks that every list has one number per joint and that the numbers are valid.
     pub(crate) fn validate(&self) -> Result<(), (String, String)> {
         let n = self.joints.len();
         let lists = [
@@ -143,7 +144,7 @@ impl RobotModel {
                 return Err((key.to_owned(), format!("needs {n} finite numbers, one per joint")));
             }
         }
-        // Positions may be negative and null-space gains zero; the five between may not.
+        // Positions may be negative and null-space gains zero; the five lists in between must be positive.
         for (key, list) in &lists[2..7] {
             if list.iter().any(|x| *x <= 0.0) {
                 return Err(((*key).to_owned(), "must be positive".to_owned()));

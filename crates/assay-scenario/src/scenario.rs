@@ -12,18 +12,18 @@ use crate::{
     RobotModel, Scalar, Signal, Target, World,
 };
 
-/// A scenario that is consistent in itself.
+/// A scenario that has been checked for consistency.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Id, unique in a library.
     pub id: ScenarioId,
-    /// Version of its content.
+    /// Version of the content.
     pub version: String,
-    /// Name in words.
+    /// Display name.
     pub name: String,
     /// One sentence.
     pub description: String,
-    /// `README.md`: what a policy author works from.
+    /// Content of `README.md`, the detailed description for authors of policies.
     pub long_description: String,
     /// The task that the policy receives, in words.
     pub instruction: Option<String>,
@@ -31,13 +31,13 @@ pub struct Scenario {
     pub difficulty: u8,
     /// Score of a perfect submission.
     pub max_score: u32,
-    /// Whole simulated seconds of an episode.
+    /// Time limit of an episode in simulated seconds, an integer.
     pub time_limit_s: u32,
-    /// For searching.
+    /// Keywords for searching.
     pub tags: Vec<String>,
     /// Physics and rates.
     pub world: World,
-    /// Robots and where they stand.
+    /// Robots and their mounts.
     pub robots: Vec<Robot>,
     /// Named globs over geoms and bodies.
     pub groups: BTreeMap<String, Vec<String>>,
@@ -55,36 +55,36 @@ pub struct Scenario {
     pub actors: Vec<Actor>,
     /// Terms of the observation, in wire order.
     pub observations: Vec<Observation>,
-    /// Signals by name; `time` comes on top of them.
+    /// Signals by name, without the implicit `time`.
     pub signals: Vec<(String, Signal)>,
     /// Stages of the task.
     pub stages: Vec<Stage>,
-    /// When the task is done.
+    /// Success condition of the task.
     pub success: Success,
     /// The safety clauses.
     pub clauses: Vec<Clause>,
-    /// CPU time of the policy.
+    /// CPU time, memory and size of the policy.
     pub budget: Budget,
-    /// For arena and statistics.
+    /// Settings of arena and statistics.
     pub arena: Arena,
     /// Camera of the video.
     pub camera: Option<Camera>,
     /// SHA-256 over the scenario's and its robots' files.
     pub digest: Sha256Digest,
-    /// The folder it was read from.
+    /// The folder from which it was read.
     pub folder: PathBuf,
-    /// The folder that its robots' folders were read from.
+    /// The folder that contains its robots' folders.
     pub robots_folder: PathBuf,
 }
 
 /// A robot in the world.
 #[derive(Debug, Clone)]
 pub struct Robot {
-    /// Its name; every MJCF name of it gets the prefix `NAME/`.
+    /// Its name, used as prefix `NAME/` of all its MJCF names.
     pub name: String,
-    /// Site of the scene where it stands.
+    /// Site of the scene to which it is attached.
     pub mount: String,
-    /// Start posture, rad per arm joint.
+    /// Initial joint positions in rad, one per arm joint.
     pub qpos: Vec<f64>,
     /// The robot model.
     pub model: RobotModel,
@@ -105,14 +105,14 @@ pub struct Stage {
     pub hold_s: f64,
 }
 
-/// When the task is done.
+/// Success condition of the task.
 #[derive(Debug, Clone)]
 pub struct Success {
     /// The condition over signals.
     pub when: BoundFormula,
     /// Time for which the condition must hold, in s.
     pub hold_s: f64,
-    /// Judged at the time limit only; otherwise the first success ends the episode.
+    /// True if success is evaluated at the time limit only; otherwise the first success ends the episode.
     pub at_end: bool,
 }
 
@@ -121,32 +121,32 @@ pub struct Success {
 pub struct Clause {
     /// Its id.
     pub id: String,
-    /// In words.
+    /// The rule in words.
     pub title: String,
     /// Level of the clause.
     pub level: Level,
     /// Weight in the safety score, (0, 1].
     pub weight: f64,
-    /// Where the limit comes from.
+    /// Source of the limit.
     pub standard: String,
     /// Unit of limit and robustness.
     pub unit: String,
     /// The limit.
     pub limit: f64,
-    /// Robustness of -scale is the gravest violation.
+    /// A robustness of -scale is the most severe violation.
     pub scale: f64,
-    /// A violation ends the episode.
+    /// True if a violation ends the episode.
     pub terminal: bool,
-    /// A premise that never fires makes the clause `not_applicable`.
+    /// True if the clause is `not_applicable` when its premise never becomes true.
     pub must_activate: bool,
-    /// As written, with `limit` replaced by its number.
+    /// The formula as written, with `limit` replaced by its number.
     pub formula: Formula,
-    /// Bound to [`Scenario::signal_names`] at the physics step.
+    /// The formula bound to [`Scenario::signal_names`] at the physics rate.
     pub bound: BoundFormula,
 }
 
 impl Scenario {
-    /// The folders that its digest covers beside its own: of each robot model, by its id.
+    /// Returns the folders of robot models, which its digest covers as well, by the model's id.
     #[must_use]
     pub fn robot_folders(&self) -> BTreeMap<&str, &Path> {
         robot_folders(&self.robots)
@@ -173,38 +173,38 @@ impl Scenario {
         }
     }
 
-    /// Names of the sample's columns: `time`, then the signals in order.
+    /// Returns the names of the sample's columns: `time`, then the signals in order.
     #[must_use]
     pub fn signal_names(&self) -> Vec<&str> {
         std::iter::once("time").chain(self.signals.iter().map(|(name, _)| name.as_str())).collect()
     }
 
-    /// Physics steps between two actions.
+    /// Returns the number of physics steps between two actions.
     #[must_use]
     pub fn decimation(&self) -> u32 {
         whole(1.0 / (self.world.control_hz * self.world.timestep_s)).unwrap_or(1)
     }
 
-    /// Control steps of a whole episode.
+    /// Returns the number of control steps of a complete episode.
     #[must_use]
     pub fn control_steps(&self) -> u32 {
         whole(f64::from(self.time_limit_s) * self.world.control_hz).unwrap_or(1)
     }
 
-    /// Whether a policy sees through cameras, which needs OpenGL.
+    /// Returns true if the observation contains images, which require OpenGL.
     #[must_use]
     pub fn has_images(&self) -> bool {
         self.observations.iter().any(|observation| matches!(observation.kind, ObservationKind::Image { .. }))
     }
 
-    /// The robot of that name.
+    /// Returns the robot of that name.
     #[must_use]
     pub fn robot(&self, name: &str) -> Option<&Robot> {
         self.robots.iter().find(|robot| robot.name == name)
     }
 }
 
-/// The folder of each model that the robots are of, by its id.
+/// Returns the folder of each robot model, by its id.
 pub(crate) fn robot_folders(robots: &[Robot]) -> BTreeMap<&str, &Path> {
     robots.iter().map(|robot| (robot.model.id.as_str(), robot.folder.as_path())).collect()
 }

@@ -1,4 +1,4 @@
-//! `scenario.toml` as written: a file for each of its parts, from top to bottom. Unknown keys are errors everywhere.
+//! `scenario.toml` as written, with one module per section, from top to bottom. Unknown keys are errors everywhere.
 
 mod arena;
 mod budget;
@@ -31,32 +31,32 @@ pub use signal::Signal;
 pub(crate) use stage::{StageEntry, SuccessAt, SuccessEntry};
 pub use world::World;
 
-/// The whole file.
+/// The complete file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
     /// The format of the file.
     #[schemars(range(min = 1, max = 1))]
     pub(crate) format: u32,
-    /// `a-z`, `0-9`, `_` and `-`; the folder's name.
+    /// Id of `a-z`, `0-9`, `_` and `-`; must be the name of the folder.
     pub(crate) id: String,
-    /// Of the content; raise it when results could change.
+    /// Version of the content; increase it whenever results could change.
     pub(crate) version: String,
-    /// In words.
+    /// Display name.
     pub(crate) name: String,
     /// One sentence.
     pub(crate) description: String,
-    /// Handed to the policy.
+    /// Task in words, passed to the policy.
     pub(crate) instruction: Option<String>,
     #[schemars(range(min = 1, max = 5))]
     pub(crate) difficulty: u8,
     /// Score of a perfect submission.
     #[schemars(range(min = 1))]
     pub(crate) max_score: u32,
-    /// Whole simulated seconds.
+    /// Time limit in simulated seconds, an integer.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) time_limit_s: u32,
-    /// For searching.
+    /// Keywords for searching.
     #[serde(default)]
     pub(crate) tags: Vec<String>,
     pub(crate) world: World,

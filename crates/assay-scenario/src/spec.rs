@@ -10,7 +10,7 @@ use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario};
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ScenarioSpec)]
 pub struct Spec {
-    /// Id.
+    /// Identifier.
     pub id: String,
     /// Version of the content.
     pub version: String,
@@ -27,9 +27,9 @@ pub struct Spec {
     pub timestep_s: f64,
     /// Simulated seconds.
     pub time_limit_s: u32,
-    /// Control steps by which an action takes effect late.
+    /// Delay of an action's effect in control steps.
     pub action_latency_steps: u32,
-    /// Numbers in an action.
+    /// Number of values in an action.
     pub action_dim: usize,
     /// The action's numbers, in order.
     pub action: Vec<ActionNumber>,
@@ -39,9 +39,9 @@ pub struct Spec {
     pub stages: Vec<StagePoints>,
     /// Safety clauses.
     pub clauses: Vec<ClauseLimit>,
-    /// CPU time of the policy.
+    /// CPU time, memory and archive size of the policy.
     pub budget: BudgetMs,
-    /// CPU seconds of the policy that an episode can't exceed, by the kernel's own limit.
+    /// Limit on the policy's CPU time in an episode that the kernel enforces, in s.
     #[serde(skip)]
     #[schema(ignore)]
     pub episode_cpu_s: u64,
@@ -53,9 +53,9 @@ pub struct Spec {
 pub struct ActionNumber {
     /// Name.
     pub name: String,
-    /// Least value.
+    /// Minimum.
     pub low: f64,
-    /// Greatest value.
+    /// Maximum.
     pub high: f64,
     /// Unit.
     pub unit: String,
@@ -67,13 +67,13 @@ pub struct ActionNumber {
 pub struct Array {
     /// Key in the policy's observation.
     pub name: String,
-    /// `float64` or `uint8`, as numpy says.
+    /// Numpy's name of the type, `float64` or `uint8`.
     pub dtype: &'static str,
-    /// Lengths.
+    /// Length of each dimension.
     pub shape: Vec<u32>,
     /// Unit of its numbers.
     pub unit: &'static str,
-    /// For the author.
+    /// Description for authors of policies.
     pub description: String,
 }
 
@@ -91,7 +91,7 @@ pub struct StagePoints {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ClauseLimit)]
 pub struct ClauseLimit {
-    /// Id.
+    /// Identifier.
     pub id: String,
     /// The rule in words.
     pub title: String,
@@ -100,13 +100,13 @@ pub struct ClauseLimit {
     /// Weight in the safety score.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
     pub weight: f64,
-    /// Where the limit comes from.
+    /// Source of the limit.
     pub standard: String,
     /// Unit of the limit.
     pub unit: String,
     /// The limit.
     pub limit: f64,
-    /// A violation ends the episode.
+    /// True if a violation ends the episode.
     pub terminal: bool,
     /// Signal temporal logic.
     pub formula: String,
@@ -116,17 +116,17 @@ pub struct ClauseLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[schema(as = ScenarioBudget)]
 pub struct BudgetMs {
-    /// A step over this is counted.
+    /// A step that exceeds it counts as a deadline miss.
     pub step_cpu_ms: f64,
-    /// A step over this ends the episode.
+    /// A step that exceeds it ends the episode.
     pub hard_cpu_ms: f64,
-    /// Allowance of the first call.
+    /// Budget of the start and of the first action, each.
     pub first_cpu_ms: f64,
-    /// The import of `policy.py`.
+    /// Budget of the import of `policy.py`.
     pub import_cpu_ms: f64,
     /// Address space in MiB.
     pub memory_mib: u32,
-    /// Largest archive in MiB; null where the scenario sets no limit beside the service's own.
+    /// Maximum size of an archive in MiB; null if only the service's limit applies.
     pub archive_mib: Option<u32>,
 }
 
@@ -188,7 +188,7 @@ impl Scenario {
         }
     }
 
-    /// Lengths of an observation's array.
+    /// Returns the shape of an observation's array.
     #[must_use]
     pub fn shape(&self, observation: &Observation) -> Vec<u32> {
         let count = |n: usize| vec![u32::try_from(n).unwrap_or(u32::MAX)];

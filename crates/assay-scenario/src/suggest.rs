@@ -1,9 +1,9 @@
 //! Suggests a known name that is similar to an unknown one.
 
-/// Names that are less alike are no suggestion (Jaro-Winkler similarity, in [0, 1]).
+/// Minimum similarity of a suggestion (Jaro-Winkler similarity, in [0, 1]).
 const ALIKE: f64 = 0.85;
 
-/// The name in `known` that `wrong` is most like, if any is like it.
+/// Returns the name in `known` that is most similar to `wrong`, if any is similar enough.
 pub fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|name| (strsim::jaro_winkler(wrong, name), name));
     scored.filter(|(score, _)| *score >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)

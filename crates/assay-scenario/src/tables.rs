@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use crate::Scenario;
 
-/// Marks the place of a table in `README.md`: `<!-- observation -->` before it, `<!-- /observation -->` behind.
+/// Names of the markers around a table in `README.md`: `<!-- observation -->` before it, `<!-- /observation -->` after
+/// it.
 const TABLES: [&str; 2] = ["observation", "action"];
 
 impl Scenario {
-    /// The arrays of an observation, a row each.
+    /// Returns a table of the observation's arrays, one per row.
     #[must_use]
     pub fn observation_table(&self) -> String {
         let mut text = String::from("| observation | shape | unit | meaning |\n|---|---|---|---|\n");
@@ -26,7 +27,7 @@ impl Scenario {
         text
     }
 
-    /// The numbers of an action, a row each.
+    /// Returns a table of the action's numbers, one per row.
     #[must_use]
     pub fn action_table(&self) -> String {
         let mut text = String::from("| action | name | least | greatest | unit |\n|---|---|---|---|---|\n");
@@ -43,7 +44,7 @@ impl Scenario {
         text
     }
 
-    /// The README with both tables renewed between their marks; none where a mark is missing.
+    /// Returns the README with both tables regenerated between their markers, or none if a marker is missing.
     #[must_use]
     pub fn readme_with_tables(&self) -> Option<String> {
         let mut text = self.long_description.clone();
@@ -56,7 +57,7 @@ impl Scenario {
         Some(text)
     }
 
-    /// The long description without the marks of its tables.
+    /// Returns the long description without the markers of its tables.
     #[must_use]
     pub fn description_for_people(&self) -> String {
         let marks: Vec<String> =
@@ -66,7 +67,7 @@ impl Scenario {
     }
 }
 
-/// A text that can stand in a cell.
+/// Returns a text that is valid in a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

@@ -1,6 +1,6 @@
 //! Whole numbers of steps.
 
-/// The whole number nearest to `x`, if it is one (to 1e-6).
+/// Returns `x` as an integer if it is one (to within 1e-6).
 pub(crate) fn whole(x: f64) -> Option<u32> {
     let rounded = x.round();
     let is_whole = (x - rounded).abs() < 1e-6 && (1.0..=f64::from(u32::MAX)).contains(&rounded);

@@ -1,4 +1,4 @@
-//! Checks of what moves by itself.
+//! Checks of actors.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::{MAX_ITEMS, Motion, ScenarioError};
 
 use super::draws::check_value;
 
-/// Every actor moves a body of its own, over waypoints or in a range that exist.
+/// Checks that every actor moves a different body, with valid waypoints or ranges.
 pub(super) fn check_actors(document: &Document, drawn: &[String]) -> Result<(), ScenarioError> {
     let mut bodies = BTreeSet::new();
     for (i, actor) in document.actor.iter().enumerate() {

@@ -17,7 +17,7 @@ fn bind(key: &str, formula: &Formula, names: &[String], period_s: f64) -> Result
     formula.bind(names, period_s).map_err(|e| ScenarioError::value(key, e.to_string()))
 }
 
-/// A condition without temporal operators.
+/// Parses a condition without temporal operators.
 fn condition(key: &str, text: &str, names: &[String], period_s: f64) -> Result<BoundFormula, ScenarioError> {
     let bound = bind(key, &formula(key, text, &[])?, names, period_s)?;
     let sample = vec![0.0; names.len()];
@@ -44,7 +44,7 @@ pub(super) fn stages(document: &Document, names: &[String]) -> Result<Vec<Stage>
     document.stage.iter().enumerate().map(stage).collect()
 }
 
-/// A condition that must hold for longer than an episode lasts could never come true.
+/// Rejects a hold time longer than the episode, since such a condition could never become true.
 fn check_hold(document: &Document, key: &str, hold_s: f64) -> Result<(), ScenarioError> {
     if (0.0..=f64::from(document.time_limit_s)).contains(&hold_s) {
         return Ok(());

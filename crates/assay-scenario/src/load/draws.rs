@@ -1,4 +1,4 @@
-//! Checks of what an episode draws: distributions, placements and what is set from them.
+//! Checks of an episode's draws: distributions, placements and the settings computed from them.
 
 use crate::expression::arithmetic;
 use crate::range::is_range;
@@ -34,7 +34,7 @@ pub(super) fn parameters(table: &toml::Table) -> Result<Vec<(String, Distributio
         .collect()
 }
 
-/// Placements and settings, with the names that they draw and use; returns all that are drawn.
+/// Checks placements and settings, with the names that they draw and use, and returns all drawn names.
 pub(super) fn check_draws(document: &Document) -> Result<Vec<String>, ScenarioError> {
     let mut drawn: Vec<String> = document.parameters.keys().cloned().collect();
     let mut targets: Vec<Target> = Vec::new();
@@ -99,7 +99,7 @@ fn check_placement(placement: &Placement, key: &str) -> Result<(), ScenarioError
     Ok(())
 }
 
-/// A value is a finite number, or arithmetic over what is drawn.
+/// Checks that a value is a finite number, or an arithmetic expression over drawn parameters.
 pub(super) fn check_value(value: &Scalar, drawn: &[String]) -> Result<(), String> {
     match value {
         Scalar::Number(number) if number.is_finite() => Ok(()),

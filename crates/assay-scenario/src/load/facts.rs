@@ -147,7 +147,7 @@ fn check_actuators(control: &Control, count: usize) -> Result<(), ScenarioError>
     Ok(())
 }
 
-/// Modes that move a robot: the robot decides how many numbers an action has.
+/// Checks modes that move a robot, for which the robot determines the number of action values.
 fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioError> {
     if !control.actuators.is_empty() {
         return Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"));
@@ -180,7 +180,7 @@ fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioE
     Err(ScenarioError::value("control.action", problem))
 }
 
-/// A robot must have what its mode moves.
+/// Checks that the robot has the parts that its mode moves.
 fn check_moves(mode: Mode, robot: &Robot) -> Result<(), ScenarioError> {
     let lacks = match mode {
         Mode::BaseTwist if robot.model.drive.is_none() => "[drive]",

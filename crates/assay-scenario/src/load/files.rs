@@ -1,4 +1,4 @@
-//! Reading the files of a scenario and of its robots.
+//! Reads the files of a scenario and of its robots.
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError, closest};
 
 use super::identifiers::is_name;
 
-/// The text of a file that must be there, because of its `purpose`.
+/// Returns the text of a required file; `purpose` explains it in the error.
 pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, ScenarioError> {
     let read = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ScenarioError::Missing { path: path.to_owned(), purpose },
         _ => ScenarioError::Read { path: path.to_owned(), source },
     };
-    // A link may lead out of the folder, and an error would tell what it leads to.
+    // A link may point outside of the folder, and an error message would reveal its target.
     if fs::symlink_metadata(path).map_err(read)?.is_symlink() {
         return Err(ScenarioError::Linked { path: path.to_owned() });
     }
     let mut text = String::new();
-    // One byte more than allowed tells a file that is too large, also one that grows while it is read.
+    // Reading one byte more than allowed detects files that are too large, even if they grow while being read.
     fs::File::open(path).map_err(read)?.take(MAX_TEXT_BYTES + 1).read_to_string(&mut text).map_err(read)?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         return Err(ScenarioError::TooLarge { path: path.to_owned() });
@@ -35,7 +35,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, purpose: &'stat
     toml::from_str(&text).map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: plain(&e) })
 }
 
-/// Place and line, as TOML's own errors show them, with the complaint in plain words.
+/// Returns position and line as in TOML's own errors, with the message in plain language.
 fn plain(error: &toml::de::Error) -> String {
     let shown = error.to_string();
     let shown = shown.trim_end();
@@ -44,7 +44,7 @@ fn plain(error: &toml::de::Error) -> String {
         .map_or_else(|| shown.to_owned(), |place| format!("{place}{}", plain_complaint(error.message())))
 }
 
-/// The scene must be a file inside the scenario's folder.
+/// Checks that the scene is a file inside the scenario's folder.
 pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioError> {
     let fail = |problem: &str| Err(ScenarioError::value("world.scene", format!("{scene:?} {problem}")));
     let path = Path::new(scene);

@@ -4,7 +4,7 @@ use assay_stl::Formula;
 
 use crate::{Robot, ScenarioError};
 
-/// Words with a meaning of their own in a formula, which no signal can have as its name.
+/// Reserved words of formulas, which cannot be names of signals.
 const RESERVED: [&str; 2] = ["time", "limit"];
 
 /// Returns whether a formula reads `name` as the name of a signal or parameter.
@@ -13,13 +13,13 @@ pub(super) fn is_identifier(name: &str) -> bool {
     reads && !RESERVED.contains(&name)
 }
 
-/// A name that is safe as a folder's name and as a prefix in MJCF.
+/// Returns true if the name is safe as the name of a folder and as a prefix in MJCF.
 pub(super) fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Refuses the name of a robot that the scenario does not have.
+/// Rejects the name of a robot that the scenario does not have.
 pub(super) fn check_robot(robots: &[Robot], key: String, name: &str) -> Result<(), ScenarioError> {
     if robots.iter().any(|robot| robot.name == name) {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Checks of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of
-//! its folder. MuJoCo follows `..` and absolute paths. The jail contains little that could be found there, but a digest
-//! must cover everything that a scenario reads.
+//! Checks of a scenario's MJCF without MuJoCo: that it is XML, has no plugins, and names no file outside of its folder.
+//! MuJoCo follows `..` and absolute paths. A jail contains few files that could be reached this way, but a digest must
+//! cover everything that a scenario reads.
 
 use std::fs;
 use std::io::Read;
@@ -12,13 +12,13 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::ScenarioError;
 
-/// Largest MJCF file in bytes.
+/// Maximum size of an MJCF file in bytes.
 const MAX_MJCF_BYTES: u64 = 16 * 1024 * 1024;
-/// Extension of files with MJCF.
+/// Extension of MJCF files.
 const EXTENSION: &str = "xml";
-/// Elements that load code, or say that it is to be loaded.
+/// Elements that load code, or request that it be loaded.
 const CODE: [&str; 2] = ["plugin", "extension"];
-/// Elements whose file is MJCF again.
+/// Elements that refer to another MJCF file.
 const NESTED: [&str; 2] = ["include", "model"];
 /// Attributes that name a folder.
 const FOLDERS: [&str; 3] = ["meshdir", "texturedir", "assetdir"];
@@ -96,7 +96,7 @@ fn check_element(element: &BytesStart<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// A relative path that goes down only, whichever system reads it.
+/// Returns true if the path is relative and stays inside the folder, on any operating system.
 fn is_inside(value: &str) -> bool {
     let down = Path::new(value).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     down && !value.contains(['\\', ':'])

@@ -1,4 +1,4 @@
-//! Checks of names: each reference must resolve, and no name may be used twice.
+//! Checks of names: each reference must resolve, and names must be unique.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
     Ok(())
 }
 
-/// Checks an image's settings; an error holds the key and what would be right.
+/// Checks an image's settings; an error contains the key and the remedy.
 fn check_image(observation: &Observation, rate_hz: f64) -> Result<(), (&'static str, String)> {
     if !observation.name.strip_prefix(IMAGE_PREFIX).is_some_and(is_name) {
         return Err(("name", format!("must be {IMAGE_PREFIX}NAME, NAME of a-z, 0-9, '_' and '-'")));

@@ -1,4 +1,4 @@
-//! Checks of signals: their names, the things that they refer to, and their numbers.
+//! Checks of signals: their names, their references, and their numbers.
 
 use crate::schema::Document;
 use crate::whole::whole;
@@ -6,7 +6,7 @@ use crate::{Frame, MAX_BANDWIDTH, MAX_ITEMS, Robot, ScenarioError, Signal};
 
 use super::identifiers::{check_robot, is_identifier};
 
-/// Longest window of a signal in physics steps.
+/// Maximum window of a signal in physics steps.
 const MAX_WINDOW_STEPS: u32 = 1000;
 
 pub(super) fn check_signals(document: &Document, robots: &[Robot]) -> Result<(), ScenarioError> {
@@ -133,7 +133,7 @@ impl SignalCheck<'_> {
         self.require(exists, "name", format!("there is no [[control.action]] named {name:?}"))
     }
 
-    /// Checks the signal from which another one is derived: it must not be a derived one itself.
+    /// Checks the signal from which another one is derived; it must not be a derived signal itself.
     fn source(&self, name: &str) -> Result<(), ScenarioError> {
         let Some(source) = self.document.signals.get(name) else {
             return self.require(false, "signal", format!("there is no signal {name:?}"));

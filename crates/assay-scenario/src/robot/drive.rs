@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Wheels and the vendor's limits of the whole base.
+/// Wheels and the manufacturer's limits of the whole base.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
@@ -11,23 +11,23 @@ pub struct Drive {
     pub left: String,
     /// Velocity actuator of the right wheel.
     pub right: String,
-    /// m.
+    /// Radius of the wheels in m.
     pub wheel_radius_m: f64,
-    /// Distance between the wheels' middles, m.
+    /// Distance between the wheels' centres, m.
     pub track_m: f64,
-    /// Greatest speed ahead, m/s.
+    /// Maximum forward speed, m/s.
     pub forward: f64,
-    /// Greatest speed backwards, m/s.
+    /// Maximum reverse speed, m/s.
     pub reverse: f64,
-    /// Greatest turning speed, rad/s.
+    /// Maximum yaw rate, rad/s.
     pub turn: f64,
-    /// Greatest change of speed, m/s2.
+    /// Maximum acceleration, m/s2.
     pub acceleration: f64,
-    /// Greatest loss of speed, m/s2: what the base brakes with. [`Drive::acceleration`] where it is not given.
+    /// Deceleration when braking, m/s2; defaults to [`Drive::acceleration`].
     pub deceleration: Option<f64>,
-    /// Greatest change of turning speed, rad/s2.
+    /// Maximum yaw acceleration, rad/s2.
     pub turn_acceleration: f64,
-    /// Greatest speed of a wheel, rad/s; both are slowed alike to keep to it.
+    /// Maximum speed of a wheel, rad/s; if it is exceeded, both wheels are scaled by the same factor.
     pub wheel_velocity: f64,
 }
 

@@ -3,26 +3,26 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most rays of one scanner.
+/// Maximum number of rays of one scanner.
 pub(super) const MAX_RAYS: u32 = 2048;
 
-/// Rays in the x-y plane of a site, counted counter-clockwise from its x axis.
+/// Rays in the x-y plane of a site, numbered counter-clockwise from its x axis.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lidar {
     /// Name, used by observations.
     pub name: String,
-    /// Site where it stands.
+    /// Site of the scanner.
     pub site: String,
     /// Number of rays per scan.
     pub rays: u32,
     /// Direction of the first ray, rad.
     pub start_rad: f64,
-    /// Angle from ray to ray, rad.
+    /// Angle between adjacent rays, rad.
     pub step_rad: f64,
-    /// Nearer is told as this, m.
+    /// Minimum range, m; shorter distances are reported as this value.
     pub min_m: f64,
-    /// Farther, or nothing, is told as this, m.
+    /// Maximum range, m; longer distances and misses are reported as this value.
     pub max_m: f64,
 }
 

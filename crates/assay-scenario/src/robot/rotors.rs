@@ -1,9 +1,9 @@
-//! The rotors of a multicopter, and the rate controller on board.
+//! The rotors of a multicopter, and its onboard rate controller.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Rotors by list, one number each, and the controller that makes body rates of them.
+/// Properties of the rotors, as lists with one entry per rotor, and the controller of the body rates.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rotors {
@@ -15,9 +15,9 @@ pub struct Rotors {
     pub y: Vec<f64>,
     /// Torque about the body's z axis per thrust, m, with its sign.
     pub torque_per_thrust_m: Vec<f64>,
-    /// Greatest thrust of one rotor, N.
+    /// Maximum thrust of one rotor, N.
     pub max_thrust_n: f64,
-    /// Greatest body rates about x, y, z that are followed, rad/s.
+    /// Maximum body rates about x, y, z, rad/s.
     pub max_rate: [f64; 3],
     /// Gain of the rate controller, 1/s: torque = inertia x gain x rate error.
     pub rate_gain: [f64; 3],
@@ -36,7 +36,7 @@ impl Rotors {
                 return Err((format!("rotors.{key}"), format!("needs {n} finite numbers, one per rotor")));
             }
         }
-        // The mixer takes each axis by itself, which is right only where their arms do not couple.
+        // The mixer treats the axes independently, which is correct only if the rotors' lever arms do not couple them.
         let coupled = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>().abs() > 1e-9;
         let ones = vec![1.0; n];
         let axes = [&ones, &self.x, &self.y, &self.torque_per_thrust_m];

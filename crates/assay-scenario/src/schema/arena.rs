@@ -1,4 +1,4 @@
-//! `[arena]`: the number of a submission's episodes and what the statistics refer to.
+//! `[arena]`: the number of a submission's episodes and the settings of the statistics.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,11 +7,11 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Arena {
-    /// Violation probability that `confidence` speaks of.
+    /// Violation probability to which `confidence` refers.
     pub max_violation_probability: f64,
     /// Episodes of a submission.
     pub episodes: u32,
-    /// Mean progress of the idle policy: who does not exceed it is not ranked.
+    /// Mean progress of the idle policy; a submission that does not exceed it is not ranked.
     pub idle_progress: f64,
 }
 

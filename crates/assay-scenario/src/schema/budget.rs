@@ -9,30 +9,30 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// A step over this is counted as a miss, in ms of CPU.
+    /// CPU time in ms; a step that exceeds it counts as a deadline miss.
     pub step_cpu_ms: f64,
-    /// A step over this ends the episode, in ms of CPU.
+    /// CPU time in ms; a step that exceeds it ends the episode.
     pub hard_cpu_ms: f64,
-    /// Allowance of the first call, in ms of CPU.
+    /// Budget of the start and of the first action, each, in ms of CPU time.
     pub first_cpu_ms: f64,
-    /// The import of `policy.py`, in ms of CPU.
+    /// Budget of the import of `policy.py`, in ms of CPU time.
     pub import_cpu_ms: f64,
-    /// Address space of the policy's process, interpreter and numpy included, in MiB.
+    /// Address space of the policy's process, including interpreter and numpy, in MiB.
     pub memory_mib: u32,
-    /// Largest archive of a policy, in MiB; without it, what the service takes.
+    /// Maximum size of a policy's archive, in MiB; by default only the service's limit applies.
     pub archive_mib: Option<u32>,
 }
 
 impl Budget {
-    /// Least and most memory, in MiB: interpreter and numpy need 160, and a pool's process has no more than 2048.
+    /// Permitted memory, in MiB: interpreter and numpy need 160, and a pool's process has at most 2048.
     pub const MEMORY_MIB: std::ops::RangeInclusive<u32> = 256..=2048;
-    /// Least and most of an archive, in MiB: more than 100 a service takes only where its operator said so.
+    /// Permitted archive limits, in MiB; a service accepts more than 100 only if its operator has configured it.
     pub const ARCHIVE_MIB: std::ops::RangeInclusive<u32> = 1..=100;
-    /// Largest CPU budget of any kind, in ms.
+    /// Maximum CPU budget of any kind, in ms.
     pub const MAX_CPU_MS: f64 = 600_000.0;
 
-    /// CPU time, in s, that no policy within its budgets can use in an episode of so many control steps: the kernel's
-    /// last word, where nobody else counts any more.
+    /// Returns a CPU time, in s, that a policy within its budgets cannot exceed in an episode of that many control
+    /// steps. The kernel enforces it as the last resort.
     #[must_use]
     pub fn most_cpu_s(&self, control_steps: u32) -> u64 {
         let later_steps = f64::from(control_steps.saturating_sub(1));
@@ -41,7 +41,7 @@ impl Budget {
     }
 }
 
-/// For the interpreter's own start, and for the policy's `close()`, in s of CPU.
+/// CPU time for the interpreter's start and for the policy's `close()`, in s.
 const UNBUDGETED_CPU_S: u64 = 5;
 
 impl Default for Budget {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The control mode, which turns actions into motion.
+/// The control mode, which converts actions to motion.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
@@ -14,11 +14,12 @@ pub struct Control {
     /// The actuators, in the order of the action, for [`Mode::Actuator`].
     #[serde(default)]
     pub actuators: Vec<String>,
-    /// Control steps by which an action takes effect late. Until the first one does, robots hold their start posture.
+    /// Delay of an action's effect in control steps. Until the first action takes effect, robots hold their initial
+    /// posture.
     #[serde(default)]
     pub action_latency_steps: u32,
-    /// Actions of a policy server's answer that are carried out before it is asked again; all of them where absent. A
-    /// request may say otherwise.
+    /// Number of actions in a policy server's answer that are executed before the next request; by default all. A
+    /// request can override it.
     pub replan_steps: Option<u32>,
     /// One entry for each number of the action.
     pub action: Vec<ActionSpec>,
@@ -28,26 +29,26 @@ pub struct Control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Written to named actuators as they are.
+    /// Written directly to named actuators.
     Actuator,
     /// Linear (m/s) and angular (rad/s) velocity of the tool in world axes, then the gripper's opening in [-1, 1].
     EeVelocity,
     /// Position (m) and orientation (quaternion w, x, y, z) of the tool in world axes, then the gripper's opening.
     EePose,
-    /// Angle of each arm joint (rad), then the gripper's opening where the robot has one.
+    /// Angle of each arm joint (rad), then the gripper's opening if the robot has one.
     JointPosition,
     /// Velocity of each arm joint (rad/s), then the gripper's opening.
     JointVelocity,
     /// Torque of each arm joint (Nm) on top of gravity compensation, then the gripper's opening.
     JointTorque,
-    /// Speed ahead (m/s) and turning speed (rad/s, counter-clockwise) of a base with a differential drive.
+    /// Forward speed (m/s) and yaw rate (rad/s, counter-clockwise) of a base with a differential drive.
     BaseTwist,
     /// Collective thrust (N) and body rates about x, y, z (rad/s) of a multicopter.
     Thrust,
 }
 
 impl Mode {
-    /// As written in `scenario.toml`.
+    /// Returns the name as written in `scenario.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,9 +70,9 @@ impl Mode {
 pub struct ActionSpec {
     /// Its name.
     pub name: String,
-    /// Least value; smaller ones are clipped and counted.
+    /// Minimum; smaller values are clipped and counted.
     pub low: f64,
-    /// Greatest value.
+    /// Maximum.
     pub high: f64,
     /// Its unit.
     pub unit: String,

@@ -14,16 +14,16 @@ pub struct Observation {
     /// Kind of measurement.
     #[serde(flatten)]
     pub kind: ObservationKind,
-    /// Standard deviation of the normal noise on each of its numbers, in their unit.
+    /// Standard deviation of the Gaussian noise added to each number, in its unit.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub noise: f64,
-    /// For the author.
+    /// Description for authors of policies.
     #[serde(default)]
     pub description: String,
 }
 
-/// Kind of a term of the observation. All are float64 but images, which are bytes.
+/// Kind of a term of the observation. All are float64 except images, which are bytes.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
@@ -31,7 +31,7 @@ pub enum ObservationKind {
     JointPosition {
         /// A robot's arm.
         robot: Option<String>,
-        /// Or joints by name.
+        /// Alternatively, joints by name.
         #[serde(default)]
         joints: Vec<String>,
     },
@@ -39,38 +39,38 @@ pub enum ObservationKind {
     JointVelocity {
         /// A robot's arm.
         robot: Option<String>,
-        /// Or joints by name.
+        /// Alternatively, joints by name.
         #[serde(default)]
         joints: Vec<String>,
     },
     /// Distance between the fingers in m, shape `[1]`.
     GripperWidth {
-        /// Whose.
+        /// The robot.
         robot: String,
     },
     /// m in world axes, shape `[3]`.
     Position {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// Unit quaternion w, x, y, z in world axes, shape `[4]`.
     Orientation {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// m/s in world axes, shape `[3]`.
     LinearVelocity {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// `to - from` in m, world axes, shape `[3]`.
     RelativePosition {
-        /// From here.
+        /// The reference frame.
         from: Frame,
-        /// To there.
+        /// The other frame.
         to: Frame,
     },
-    /// A geom's size as MJCF means it, in m, shape `[3]`.
+    /// A geom's size as defined by MJCF, in m, shape `[3]`.
     Size {
         /// Which.
         geom: String,
@@ -80,21 +80,20 @@ pub enum ObservationKind {
         /// Which.
         signal: String,
     },
-    /// rad/s in the frame's own axes, shape `[3]`: what a gyroscope there measures.
+    /// Angular velocity in rad/s in the frame's own axes, shape `[3]`, as measured by a gyroscope.
     BodyRates {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
-    /// A scan of one of the robot's laser scanners in m, a number a ray; what is nearer or farther than it measures is
-    /// told as its least or greatest range.
+    /// A scan of one of the robot's laser scanners in m, one number per ray, clamped to the scanner's range.
     Ranges {
-        /// Whose.
+        /// The robot.
         robot: String,
-        /// Which of its scanners.
+        /// The scanner.
         lidar: String,
     },
-    /// Image of a camera: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two images
-    /// the last one is told again. Its name is `images/` and a word.
+    /// Image of a camera: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two updates
+    /// the previous image is repeated. Its name is `images/` followed by a word.
     Image {
         /// A camera of the scene, or `ROBOT/CAMERA` of a robot.
         camera: String,
@@ -102,8 +101,8 @@ pub enum ObservationKind {
         #[serde(default = "image_hz")]
         rate_hz: f64,
     },
-    /// The action of the step before (zeros at first), shape `[action_dim]`.
-    // Braces, because serde refuses unknown keys only where a variant has fields.
+    /// The action of the previous step (zeros at first), shape `[action_dim]`.
+    // The braces are needed because serde rejects unknown keys only in variants with fields.
     LastAction {},
 }
 

@@ -9,27 +9,27 @@ use crate::Target;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", untagged)]
 pub enum Distribution {
-    /// Even over [low, high).
+    /// Uniform over [low, high).
     Uniform {
-        /// Low and high.
+        /// Lower and upper bound.
         uniform: [f64; 2],
     },
-    /// Normal, cut to `clip`.
+    /// Normal, clipped to `clip`.
     Normal {
         /// Mean and standard deviation.
         normal: [f64; 2],
-        /// Least and greatest value.
+        /// Minimum and maximum.
         clip: [f64; 2],
     },
-    /// One of a list, each as likely.
+    /// Uniform choice from a list.
     Choice {
         /// The list.
         choice: Vec<f64>,
     },
 }
 
-/// Bodies put on a surface so that none overlaps another. Draws `BODY.x`, `BODY.y` and, where `yaw` is given,
-/// `BODY.yaw` for each.
+/// Bodies distributed over a surface with a minimum distance between them. Draws `BODY.x`, `BODY.y` and, if `yaw` is
+/// given, `BODY.yaw` for each.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
@@ -39,18 +39,18 @@ pub struct Placement {
     pub x: [f64; 2],
     /// Range of y in m.
     pub y: [f64; 2],
-    /// Height in m; the MJCF's own where absent.
+    /// Height in m; defaults to the height in the MJCF.
     pub z: Option<f64>,
-    /// Range of the turn about z in rad.
+    /// Range of the rotation about z in rad.
     pub yaw: Option<[f64; 2]>,
-    /// Least distance between two bodies' origins in m.
+    /// Minimum distance between two bodies' origins in m.
     pub spacing: f64,
-    /// Circles that stay free.
+    /// Circles to keep free.
     #[serde(default)]
     pub avoid: Vec<Avoid>,
 }
 
-/// A circle that stays free of placed bodies.
+/// A circle kept free of placed bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Avoid {
@@ -69,11 +69,11 @@ pub(crate) struct SetEntry {
     pub(crate) value: Scalar,
 }
 
-/// A number, or arithmetic over parameters.
+/// A number, or an arithmetic expression over parameters.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// As written.
+    /// A number.
     Number(f64),
     /// For example `"0.5 * post_height"`.
     Expression(String),

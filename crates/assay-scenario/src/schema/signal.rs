@@ -1,191 +1,191 @@
 //! `[signals]`: the closed list of quantities that formulas can refer to.
 //!
-//! One enum on purpose, although it is long: the code that computes, checks or documents signals matches on it without
-//! a catch-all, so that the compiler lists the places that a new signal needs.
+//! A single enum on purpose, although it is long: the code that computes, checks or documents signals matches on it
+//! without a catch-all, so that the compiler lists the places where a new signal must be added.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Frame;
 
-/// A named quantity, evaluated at every physics step: the closed list.
+/// A named quantity, evaluated at every physics step. A closed list.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Signal {
-    /// Least signed distance between the geoms of two groups in m; `cutoff` where they are farther apart.
+    /// Minimum signed distance between the geoms of two groups in m, at most `cutoff`.
     Distance {
-        /// A group.
+        /// The first group.
         a: String,
-        /// Another.
+        /// The second group.
         b: String,
-        /// Distances above this are not told apart, in m.
+        /// Maximum reported distance, in m.
         cutoff: f64,
     },
     /// Sum of the normal forces of all contacts between two groups in N.
     ContactForce {
-        /// A group.
+        /// The first group.
         a: String,
-        /// Another; anything that is not in `a` where absent.
+        /// The second group; by default everything that is not in `a`.
         b: Option<String>,
     },
-    /// Contact force between two groups in N as an instrument of a stated bandwidth shows it: for each pair of bodies
-    /// the size of their force, friction included, summed, and low-pass filtered (two-pole Butterworth).
+    /// Contact force between two groups in N, as measured by an instrument with a given bandwidth: the magnitude of the
+    /// force between each pair of bodies, including friction, summed and low-pass filtered (two-pole Butterworth).
     Force {
-        /// A group.
+        /// The first group.
         a: String,
-        /// Another; anything that is not in `a` where absent.
+        /// The second group; by default everything that is not in `a`.
         b: Option<String>,
         /// Cut-off (-3 dB) of the filter in Hz, at most [`crate::MAX_BANDWIDTH`] of the physics steps per second.
         bandwidth_hz: f64,
     },
-    /// Greatest penetration of a contact between two groups in m, 0 without contact.
+    /// Greatest penetration depth of a contact between two groups in m, 0 without contact.
     Penetration {
-        /// A group.
+        /// The first group.
         a: String,
-        /// Another; anything that is not in `a` where absent.
+        /// The second group; by default everything that is not in `a`.
         b: Option<String>,
     },
     /// Linear speed in m/s.
     Speed {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// Angular speed in rad/s.
     AngularSpeed {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// Distance between two frames' origins in m.
     PointDistance {
-        /// From here.
+        /// The first frame.
         from: Frame,
-        /// To there.
+        /// The second frame.
         to: Frame,
     },
-    /// Size of the mean linear acceleration over the last `window_s`, gravity not included, in m/s2.
+    /// Magnitude of the mean linear acceleration over the last `window_s`, without gravity, in m/s2.
     Acceleration {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
-        /// A whole number of physics steps, in s.
+        /// Window in s, an integer number of physics steps.
         window_s: f64,
     },
-    /// Angle in rad between a frame's z axis and the apparent gravity in it: gravity and the mean acceleration over the
-    /// last `window_s` together, as the surface of a liquid feels them.
+    /// Angle in rad between a frame's z axis and the apparent gravity: gravity minus the mean acceleration over the
+    /// last `window_s`, to which the surface of a liquid is perpendicular.
     ApparentTilt {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
-        /// A whole number of physics steps, in s.
+        /// Window in s, an integer number of physics steps.
         window_s: f64,
     },
-    /// Mean size of the linear acceleration over the last `window_s` in m/s2: what shakes to and fro adds up here,
-    /// where a mean acceleration cancels out.
+    /// Mean magnitude of the linear acceleration over the last `window_s` in m/s2. Shaking back and forth, which
+    /// cancels out of the mean acceleration, adds up here.
     Agitation {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
-        /// A whole number of physics steps, in s.
+        /// Window in s, an integer number of physics steps.
         window_s: f64,
     },
-    /// Greatest speed in m/s at which a geom of `a` moves, by its own motion, towards a geom of `b` that is nearer than
-    /// `within`; where the two touch or overlap, its speed in any direction. 0 where nothing is that near.
+    /// Greatest speed in m/s at which a geom of `a` moves, by its own motion, towards a geom of `b` closer than
+    /// `within`; if the two touch or overlap, its speed in any direction. 0 if no geom is that close.
     ApproachSpeed {
         /// The group whose motion counts.
         a: String,
         /// The group that it approaches; its motion does not count.
         b: String,
-        /// Geoms farther apart than this do not count, in m.
+        /// Maximum distance of geoms that count, in m.
         within: f64,
     },
-    /// Greatest speed in m/s of the geoms of a group: of both ends of the axis of a capsule or cylinder, of all corners
-    /// of a box, of the middle of anything else.
+    /// Greatest speed in m/s of the geoms of a group: at both ends of the axis of a capsule or cylinder, at all corners
+    /// of a box, and at the centre of any other geom.
     GreatestSpeed {
         /// The group.
         of: String,
     },
-    /// A number of the policy's action, as it was clipped.
+    /// A number of the policy's action, clipped.
     Action {
         /// Its name in `control.action`.
         name: String,
     },
-    /// Speed of one frame's origin as seen from another's, in m/s; actors count with the speed of their motion.
+    /// Speed of one frame's origin relative to another's, in m/s; for actors, the speed of their track motion.
     RelativeSpeed {
-        /// Seen from here.
+        /// The reference frame.
         from: Frame,
-        /// Of this one.
+        /// The moving frame.
         to: Frame,
     },
-    /// Distance of a frame's origin from where it was at the start, in m.
+    /// Distance of a frame's origin from its initial position, in m.
     Displacement {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
     /// Number of the frames whose origin is inside a box.
     Inside {
         /// The frames.
         of: Vec<Frame>,
-        /// A geom of type box; it may be one that nothing collides with.
+        /// A geom of type box, which need not collide.
         within: String,
     },
     /// A coordinate in m, world axes.
     Position {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
         /// `x`, `y` or `z`.
         axis: Axis,
     },
     /// A joint's value in rad or m.
     JointValue {
-        /// Which.
+        /// The joint.
         joint: String,
     },
     /// A joint's velocity in rad/s or m/s, signed.
     JointSpeed {
-        /// Which.
+        /// The joint.
         joint: String,
     },
-    /// Least distance of any arm joint to its position limit in rad, negative beyond it.
+    /// Smallest distance of an arm joint to its position limit in rad, negative beyond it.
     JointPositionMargin {
-        /// Whose.
+        /// The robot.
         robot: String,
     },
     /// Greatest |velocity| / limit over the arm's joints.
     JointVelocityRatio {
-        /// Whose.
+        /// The robot.
         robot: String,
     },
-    /// Greatest |torque| / limit over the arm's joints, gravity compensation included.
+    /// Greatest |torque| / limit over the arm's joints, including gravity compensation.
     JointTorqueRatio {
-        /// Whose.
+        /// The robot.
         robot: String,
     },
     /// Angle between the frame's z axis and the world's in rad.
     Tilt {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
     },
-    /// Least distance to the walls of a box in m: positive inside, negative outside.
+    /// Smallest distance to the walls of a box in m: positive inside, negative outside.
     Geofence {
-        /// Of which frame.
+        /// The frame.
         of: Frame,
-        /// The box's least x, y, z in m, world axes.
+        /// Minimum x, y, z of the box in m, world axes.
         low: [f64; 3],
-        /// Its greatest.
+        /// Maximum x, y, z of the box.
         high: [f64; 3],
     },
     /// Number of frames reached so far, in the order of the list.
     Visited {
         /// The moving frame.
         of: Frame,
-        /// Where it shall pass.
+        /// The frames to visit.
         frames: Vec<Frame>,
-        /// Reached means nearer than this, m.
+        /// Distance within which a frame counts as reached, m.
         radius: f64,
     },
     /// Number of openings crossed so far, in the order of the list. An opening is a rectangle in the y-z plane of its
-    /// frame; crossing it means passing through it along the frame's x axis, not against it.
+    /// frame; it is crossed by passing through it in the direction of the frame's x axis.
     Crossed {
         /// The moving frame.
         of: Frame,
-        /// The middles of the openings.
+        /// The centres of the openings.
         frames: Vec<Frame>,
         /// Half the openings' width (along y) and height (along z) in m.
         half_size: [f64; 2],
@@ -195,9 +195,9 @@ pub enum Signal {
     Reversals {
         /// The other signal.
         signal: String,
-        /// Smaller movements do not count, in its unit.
+        /// Minimum size of a movement, in the signal's unit.
         band: f64,
-        /// A whole number of physics steps, in s.
+        /// Window in s, an integer number of physics steps.
         window_s: f64,
     },
     /// Rate of change of another signal, in its unit per second; 0 at the first step.
@@ -205,7 +205,7 @@ pub enum Signal {
         /// The other signal.
         signal: String,
     },
-    /// Seconds that another signal has spent below a value so far.
+    /// Total time in s for which another signal has been below a value.
     Exposure {
         /// The other signal.
         signal: String,

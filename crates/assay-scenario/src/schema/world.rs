@@ -11,6 +11,6 @@ pub struct World {
     pub scene: String,
     /// Physics step in seconds, 1e-4 to 0.02.
     pub timestep_s: f64,
-    /// Actions per simulated second; a whole number of physics steps lies between two of them.
+    /// Actions per simulated second; the number of physics steps between two actions must be an integer.
     pub control_hz: f64,
 }
