@@ -39,9 +39,9 @@ pub async fn serve(
     state: AppState,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    let (readiness, events, drain) = (state.readiness.clone(), state.events.clone(), state.settings.drain);
+    let (readiness, events, drain) = (state.readiness.clone(), state.events.clone(), state.settings.drain_s.get());
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_read);
+    http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_s.get());
     let connections = Arc::new(Semaphore::new(state.settings.max_connections));
     let router = router(state).with_state::<()>(());
     let graceful = GracefulShutdown::new();

@@ -9,6 +9,7 @@ mod attempt;
 mod bounded_mean;
 mod complaint;
 mod conclusion;
+mod default_limits;
 mod digest;
 mod episode;
 pub mod frame;
@@ -51,6 +52,7 @@ pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
+pub use default_limits::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
 pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,

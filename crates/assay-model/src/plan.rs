@@ -22,6 +22,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Episodes of a job that names no number and has no target.
+    pub const DEFAULT_EPISODES: u32 = 3;
+    /// Confidence level of a job that names none.
+    pub const DEFAULT_CONFIDENCE_LEVEL: f64 = 0.95;
+
     /// Episodes of a job that names none: what its target needs, or else `otherwise`.
     #[must_use]
     pub fn default_episodes(target: Option<f64>, confidence_level: f64, otherwise: u32) -> u32 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
-use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest};
+use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
 use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
@@ -51,7 +51,7 @@ impl WallBudget {
 
 impl Default for WallBudget {
     fn default() -> Self {
-        Self { base: Duration::from_secs(60), per_simulated_s: 10.0 }
+        Self { base: Duration::from_secs(WALL_BUDGET_S.into()), per_simulated_s: WALL_BUDGET_PER_SIMULATED_S.into() }
     }
 }
 

@@ -280,9 +280,9 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();
     ApiSettings {
         public_url: server.public_url,
-        header_read: server.header_s.get(),
+        header_s: server.header_s,
         max_connections: server.max_connections,
-        drain: server.drain_s.get(),
+        drain_s: server.drain_s,
         uploads,
         events,
         browsers,

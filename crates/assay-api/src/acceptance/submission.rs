@@ -11,8 +11,6 @@ use crate::seasons::season_not_open;
 use crate::state::App;
 use crate::upload::{self, StoredPolicy, SubmissionRequest};
 
-/// Confidence level of a submission's bounds.
-const CONFIDENCE: f64 = 0.95;
 /// Seconds of a day.
 const DAY_S: i64 = 24 * 60 * 60;
 
@@ -99,7 +97,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         plan: Plan {
             episodes: pins.episodes,
             target: None,
-            confidence_level: CONFIDENCE,
+            confidence_level: Plan::DEFAULT_CONFIDENCE_LEVEL,
             max_violation_probability: pins.max_violation_probability,
         },
         created_at: in_milliseconds(now),

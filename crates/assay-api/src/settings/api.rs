@@ -1,13 +1,12 @@
 //! All settings of the API.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use assay_model::Isolation;
 
 use super::{
     AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, RateLimits, Retention,
-    Uploads, WebhookSettings,
+    Seconds, Uploads, WebhookSettings,
 };
 
 /// Most episodes of a shard: a lane starts per shard, while a worker that dies loses one episode at most.
@@ -20,11 +19,11 @@ pub struct ApiSettings {
     /// responses absolute.
     pub public_url: Option<String>,
     /// Longest time in which a client may send the head of a request.
-    pub header_read: Duration,
+    pub header_s: Seconds,
     /// Most connections at the same time; further ones wait to be accepted.
     pub max_connections: usize,
     /// Longest time that a stopping server waits for running requests.
-    pub drain: Duration,
+    pub drain_s: Seconds,
     /// Limits on uploads.
     pub uploads: Uploads,
     /// Event streams.
@@ -59,9 +58,9 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             public_url: None,
-            header_read: Duration::from_secs(75),
+            header_s: Seconds::new(75),
             max_connections: 16_384,
-            drain: Duration::from_secs(5),
+            drain_s: Seconds::new(5),
             uploads: Uploads::default(),
             events: EventSettings::default(),
             browsers: BrowserSettings::default(),

@@ -1,5 +1,6 @@
 //! `[limits.job]`: limits on a single job.
 
+use assay_model::{WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,12 @@ pub struct JobLimits {
 
 impl Default for JobLimits {
     fn default() -> Self {
-        Self { max_episodes: 1000, cpu_s: 10_000_000, wall_budget_s: Seconds::new(60), wall_budget_per_simulated_s: 10 }
+        Self {
+            max_episodes: 1000,
+            cpu_s: 10_000_000,
+            wall_budget_s: Seconds::new(WALL_BUDGET_S.into()),
+            wall_budget_per_simulated_s: WALL_BUDGET_PER_SIMULATED_S,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `[uploads]`: limits on uploads.
 
+use assay_model::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,8 @@ pub struct Uploads {
 impl Default for Uploads {
     fn default() -> Self {
         Self {
-            max_bytes: 100 << 20,
-            max_scenario_bytes: 32 << 20,
+            max_bytes: MAX_ARCHIVE_BYTES,
+            max_scenario_bytes: MAX_SCENARIO_ARCHIVE_BYTES,
             idle_s: Seconds::new(30),
             total_s: Seconds::new(900),
             min_bytes_per_s: 4096,
@@ -41,7 +42,7 @@ impl Uploads {
     /// [`InvalidSetting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless_in("max_bytes", self.max_bytes, &(1..=1 << 40))?;
-        InvalidSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=32 << 20))?;
+        InvalidSetting::unless_in("max_scenario_bytes", self.max_scenario_bytes, &(1..=MAX_SCENARIO_ARCHIVE_BYTES))?;
         let day = Seconds::new(86_400);
         let least = Seconds::from(std::time::Duration::from_millis(10));
         InvalidSetting::unless_in("idle_s", self.idle_s, &(least..=day))?;

@@ -13,8 +13,6 @@ use crate::quota;
 use crate::scenario_lookup::suggestion;
 use crate::state::App;
 
-const DEFAULT_EPISODES: u32 = 3;
-const DEFAULT_CONFIDENCE: f64 = 0.95;
 const DEFAULT_NAME: &str = "policy";
 
 /// A validated request to verify a policy.
@@ -122,10 +120,10 @@ pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) 
 /// unless the request names another number.
 fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<Plan, ApiError> {
     let target = parse_probability(form, "max_violation_probability")?;
-    let confidence_level = parse_probability(form, "confidence_level")?.unwrap_or(DEFAULT_CONFIDENCE);
+    let confidence_level = parse_probability(form, "confidence_level")?.unwrap_or(Plan::DEFAULT_CONFIDENCE_LEVEL);
     let max = app.settings.job.max_episodes;
     let given = parse_count(form, "num_episodes", max)?;
-    let wanted = Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES.min(max));
+    let wanted = Plan::default_episodes(target, confidence_level, Plan::DEFAULT_EPISODES.min(max));
     let episodes = given.unwrap_or(wanted);
     if episodes > max {
         let message = format!("{wanted} clean episodes would be needed to certify this; at most {max} can be run");

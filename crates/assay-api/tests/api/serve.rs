@@ -138,7 +138,7 @@ async fn a_slow_body_gets_408_long_before_the_total_time_is_over() {
 
 #[tokio::test]
 async fn a_connection_without_a_request_head_is_closed() {
-    let running = run(ApiSettings { header_read: Duration::from_millis(100), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings { header_s: Duration::from_millis(100).into(), ..ApiSettings::default() }).await;
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
     let mut answer = Vec::new();
@@ -201,7 +201,7 @@ async fn stopping_lets_running_requests_finish() {
 
 #[tokio::test]
 async fn stopping_does_not_wait_for_ever() {
-    let running = run(ApiSettings { drain: Duration::from_millis(200), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings { drain_s: Duration::from_millis(200).into(), ..ApiSettings::default() }).await;
     let key = running.app.key("lab", "verify").await;
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(head(&key, 1000).as_bytes()).await.unwrap();
@@ -212,7 +212,7 @@ async fn stopping_does_not_wait_for_ever() {
 
 #[tokio::test]
 async fn stopping_ends_streams_at_once() {
-    let running = run(ApiSettings { drain: Duration::from_secs(60), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings { drain_s: Duration::from_secs(60).into(), ..ApiSettings::default() }).await;
     let key = running.app.key("lab", "verify,read").await;
     let job = running.app.verify(&key, &[SCENARIO, POLICY]).await.body["job_id"].as_str().unwrap().to_owned();
     let mut socket = TcpStream::connect(running.address).await.unwrap();

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Largest archive, in bytes.
-pub const MAX_ARCHIVE_BYTES: u64 = 100 * 1024 * 1024;
+use assay_model::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES};
+
 /// Largest sum of unpacked files, in bytes.
 pub const MAX_UNPACKED_BYTES: u64 = 512 * 1024 * 1024;
 /// Most entries, folders included.
@@ -19,8 +19,6 @@ pub(crate) const MAX_NAME_BYTES: usize = 1024;
 /// Longest part of a name between slashes, in bytes: the limit of file systems.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Largest archive of a scenario, in bytes.
-pub const MAX_SCENARIO_ARCHIVE_BYTES: u64 = 32 * 1024 * 1024;
 /// Largest sum of a scenario's unpacked files, in bytes.
 pub const MAX_SCENARIO_BYTES: u64 = 64 * 1024 * 1024;
 /// Most entries of a scenario, folders included.

@@ -16,8 +16,8 @@ pub use accepted::Intake;
 pub use archive::check_archive;
 pub use error::{EntryProblem, IntakeError};
 pub use limits::{
-    ArchiveKind, IntakeLimits, MAX_ARCHIVE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_ARCHIVE_BYTES,
-    MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES,
+    ArchiveKind, IntakeLimits, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES,
+    MAX_UNPACKED_BYTES,
 };
 
 use error::io;

@@ -34,8 +34,6 @@ use crate::progress::Progress;
 use crate::screen;
 use crate::source::{self, ResolvedPolicy};
 
-/// Episodes where nothing is to be certified.
-const DEFAULT_EPISODES: u32 = 3;
 /// Most episodes of one verification.
 const MAX_EPISODES: u32 = 10_000;
 
@@ -96,7 +94,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "P", value_parser = probability)]
     max_violation_probability: Option<f64>,
     /// Confidence level of all bounds
-    #[arg(long, default_value_t = 0.95, value_parser = probability)]
+    #[arg(long, default_value_t = Plan::DEFAULT_CONFIDENCE_LEVEL, value_parser = probability)]
     confidence: f64,
     /// Print report.json on standard output instead of the report for people
     #[arg(long)]
@@ -244,7 +242,7 @@ pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
 fn plan(arguments: &VerifyArgs, scenario: &Scenario) -> Result<Plan, Failure> {
     let (target, confidence_level) = (arguments.max_violation_probability, arguments.confidence);
     let episodes =
-        arguments.episodes.unwrap_or_else(|| Plan::default_episodes(target, confidence_level, DEFAULT_EPISODES));
+        arguments.episodes.unwrap_or_else(|| Plan::default_episodes(target, confidence_level, Plan::DEFAULT_EPISODES));
     if episodes > MAX_EPISODES {
         let error = anyhow!("{episodes} clean episodes would be needed; at most {MAX_EPISODES} can be run");
         return Err(Failure::Usage(error.context("--max-violation-probability and --confidence")));

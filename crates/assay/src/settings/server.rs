@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use assay_api::{InvalidSetting, MetricsAccess, Seconds};
+use assay_api::{ApiSettings, InvalidSetting, MetricsAccess, Seconds};
 use assay_model::Isolation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,7 @@ pub(crate) struct ServerSettings {
 
 impl Default for ServerSettings {
     fn default() -> Self {
+        let api = ApiSettings::default();
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             data: None,
@@ -71,12 +72,12 @@ impl Default for ServerSettings {
             policy_networks: Vec::new(),
             webhook_networks: Vec::new(),
             max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
-            metrics: MetricsAccess::default(),
+            metrics: api.metrics,
             log_format: LogFormat::default(),
             log_level: LogLevel::default(),
-            header_s: Seconds::new(75),
-            max_connections: 16_384,
-            drain_s: Seconds::new(5),
+            header_s: api.header_s,
+            max_connections: api.max_connections,
+            drain_s: api.drain_s,
             accept_weaker_isolation: None,
             run_untrusted_code_without_isolation: false,
         }
